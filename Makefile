@@ -1,0 +1,52 @@
+# make demo: set up and run the demonstration.   make test: set up, then lint, types and tests.
+# Everything lives in .venv; PYTHON chooses the interpreter that makes it (3.10 or later).
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# JOBS test processes side by side; TESTS narrows what is run, as in make test TESTS=tests/runtime
+JOBS ?= 2
+TESTS ?=
+
+.PHONY: help demo test lint types test-slow clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo       set up .venv, train, save, reload and show a converted model"
+	@echo "make test       set up .venv, then lint, types and the default tests"
+	@echo "make test-slow  the tests marked slow"
+	@echo "make clean      remove .venv and everything that was generated"
+
+demo: $(VENV)/.installed-examples
+	@$(BIN)/python examples/digits_adaptive.py
+
+test: lint types
+	@echo "== tests: pytest, $(JOBS) processes"
+	@$(BIN)/python -m pytest -q -n $(JOBS) $(TESTS)
+
+test-slow: $(VENV)/.installed-dev
+	@echo "== slow tests: pytest, $(JOBS) processes"
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m slow $(TESTS)
+
+lint: $(VENV)/.installed-dev
+	@echo "== lint: ruff"
+	@$(BIN)/python -m ruff check .
+
+types: $(VENV)/.installed-dev
+	@echo "== types: mypy"
+	@$(BIN)/python -m mypy
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10) and 'dy2static needs Python 3.10 or later; choose one with PYTHON=...')"
+	@echo "== set-up: a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+# One stamp a set of extras, so that the second call installs nothing.
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "== set-up: dy2static[$*] and what it needs (the first time, torch takes a few minutes)"
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[$*]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The runtime: Programs, the tracer that makes them, and the executors that run them."""
