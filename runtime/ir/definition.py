@@ -1,0 +1,84 @@
+"""What an operator's name means: the record that rules hang on.
+
+The records themselves live in ``runtime.ops``; this file knows only their shape and where to ask, so that the
+verifier needs no list of operators.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol
+
+from runtime.errors import ProgramError
+from runtime.ir.operator import Operator
+from runtime.ir.variable import Variable
+
+
+class Fail(Protocol):
+    """How a rule refuses an Operator: ``fail(rule, message)`` raises ProgramError with the place printed."""
+
+    def __call__(self, rule: str, message: str) -> NoReturn: ...
+
+
+def accept(op: Operator, fail: Fail) -> None:
+    """The check of an operator that has nothing to check."""
+
+
+def nothing(op: Operator) -> tuple[Variable, ...]:
+    """No Variables: the operator writes none, or its results are views of none."""
+    return ()
+
+
+@dataclass(frozen=True)
+class OpDefinition:
+    """An operator: its name, what it does in a sentence, and the rules attached to it.
+
+    ``verify`` checks one Operator (arity, Blocks, yields, attrs). ``evaluate`` computes it from Python values, for
+    operators without Blocks. ``effect``: it may not be dropped, doubled or moved over another effect. ``undef_yields``:
+    its Blocks may yield UNDEF. ``writes`` gives the Variables whose memory it writes, ``views`` those whose memory its
+    results surely are. ``rules`` holds what other layers attach, by kind ("backward", "export", ...).
+    """
+
+    name: str
+    doc: str
+    verify: Callable[[Operator, Fail], None] = accept
+    evaluate: Callable[..., Any] | None = None
+    effect: bool = False
+    random: bool = False
+    undef_yields: bool = False
+    writes: Callable[[Operator], tuple[Variable, ...]] = nothing
+    views: Callable[[Operator], tuple[Variable, ...]] = nothing
+    rules: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def rule(self, kind: str) -> Callable[..., Any]:
+        """The attached rule of this kind. Errors raised: ProgramError naming operator and kind if there is none."""
+        if kind not in self.rules:
+            known = ", ".join(sorted(self.rules)) or "none"
+            raise ProgramError(f"operator {self.name!r} has no {kind!r} rule (attached: {known})")
+        return self.rules[kind]
+
+    def attach(self, kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Decorator: attach a rule. Errors raised: ProgramError if one of this kind is attached already."""
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            if kind in self.rules:
+                raise ProgramError(f"operator {self.name!r} has two {kind!r} rules")
+            self.rules[kind] = function
+            return function
+
+        return add
+
+
+@functools.lru_cache(maxsize=1)
+def _provider() -> Callable[[str], OpDefinition]:
+    # Looked up by name, as a plug-in: this package is below runtime.ops and must not import it.
+    definition: Callable[[str], OpDefinition] = importlib.import_module("runtime.ops.registry").definition
+    return definition
+
+
+def definition_of(name: str) -> OpDefinition:
+    """The definition of an operator's name. Errors raised: ProgramError if there is none."""
+    return _provider()(name)

@@ -1,0 +1,1 @@
+"""The operators of the IR: what each name means, and the rules attached to it."""

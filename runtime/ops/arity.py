@@ -1,0 +1,73 @@
+"""Checks that the definitions of operators share: numbers of arguments, Blocks, yields and outputs, known attrs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runtime.ir.block import Block
+from runtime.ir.definition import Fail
+from runtime.ir.operator import Operator
+
+
+def count(number: int, noun: str) -> str:
+    """``1 output``, ``2 outputs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def check_args(op: Operator, fail: Fail, least: int, most: int | None) -> None:
+    """The Operator has between ``least`` and ``most`` arguments (None: any number)."""
+    got = len(op.args)
+    if got < least or (most is not None and got > most):
+        wanted = f"at least {least}" if most is None else str(least) if least == most else f"{least} to {most}"
+        fail("arity", f"{op.name} takes {wanted} arguments, not {got}")
+
+
+def check_no_kwargs(op: Operator, fail: Fail) -> None:
+    """The Operator has no keyword arguments."""
+    if op.kwargs:
+        fail("arity", f"{op.name} takes no keyword arguments")
+
+
+def check_outputs(op: Operator, fail: Fail, outputs: int) -> None:
+    """The Operator has exactly this many outputs."""
+    if len(op.outputs) != outputs:
+        fail("arity", f"{op.name} has {count(outputs, 'output')}, not {len(op.outputs)}")
+
+
+def check_blocks(op: Operator, fail: Fail, names: Iterable[str]) -> None:
+    """The Operator has exactly these Blocks."""
+    names = tuple(names)
+    if len(op.blocks) != len(names):
+        what = count(len(names), "block") + (f" ({', '.join(names)})" if names else "")
+        fail("blocks", f"{op.name} has {what}, not {len(op.blocks)}")
+
+
+def check_block(op: Operator, fail: Fail, name: str, block: Block, args: int, yields: int | None = None) -> None:
+    """A Block of the Operator has this many arguments and yields (None: as many as the Operator has outputs)."""
+    if len(block.args) != args:
+        fail("block-args", f"the {name} block of {op.name} has {count(len(block.args), 'argument')}, not {args}")
+    wanted = len(op.outputs) if yields is None else yields
+    if len(block.yields) != wanted:
+        reason = "" if yields is not None else f", but {op.name} has {count(wanted, 'output')}"
+        expected = f", not {wanted}" if yields is not None else reason
+        fail("yields", f"the {name} block of {op.name} yields {count(len(block.yields), 'value')}{expected}")
+
+
+def check_attrs(op: Operator, fail: Fail, known: dict[str, tuple[type, ...]], required: Iterable[str] = ()) -> None:
+    """The Operator's attrs are known, of the right type, and the required ones are there."""
+    for key in required:
+        if key not in op.attrs:
+            fail("attrs", f"{op.name} needs the attribute {key!r}")
+    for key, value in op.attrs.items():
+        if key not in known:
+            fail("attrs", f"{op.name} has no attribute {key!r} (it has: {', '.join(sorted(known)) or 'none'})")
+        if type(value) not in known[key]:
+            wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in known[key])
+            fail("attrs", f"the attribute {key!r} of {op.name} must be {wanted}, not {value!r}")
+
+
+def check_plain(op: Operator, fail: Fail, least: int, most: int | None, outputs: int) -> None:
+    """An Operator without Blocks, with so many arguments and outputs."""
+    check_args(op, fail, least, most)
+    check_outputs(op, fail, outputs)
+    check_blocks(op, fail, ())

@@ -1,0 +1,92 @@
+"""Array operators: Python lists as values. Every operator gives a new list; none changes its argument.
+
+``FUNCTIONS`` is their meaning. An executor may work in place where the old list is never read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.operator import Operator
+from runtime.ops.arity import check_attrs, check_no_kwargs, check_plain
+
+
+def new(items: Iterable[Any]) -> list[Any]:
+    """``list(items)``."""
+    return list(items)
+
+
+def append(array: list[Any], item: Any) -> list[Any]:
+    """The list with one more item at the end."""
+    return [*array, item]
+
+
+def get(array: list[Any], index: int) -> Any:
+    """``array[index]``; IndexError as in Python."""
+    return array[index]
+
+
+def set_(array: list[Any], index: int, item: Any) -> list[Any]:
+    """The list with another item at an index; IndexError as in Python."""
+    result = list(array)
+    result[index] = item
+    return result
+
+
+def length(array: list[Any]) -> int:
+    """``len(array)``."""
+    return len(array)
+
+
+def pop(array: list[Any], index: int = -1) -> tuple[list[Any], Any]:
+    """The list without the item at an index, and that item; IndexError as in Python."""
+    result = list(array)
+    item = result.pop(index)
+    return result, item
+
+
+def extend(array: list[Any], items: Iterable[Any]) -> list[Any]:
+    """The list with the items of another iterable at the end."""
+    return [*array, *items]
+
+
+def slice_(array: list[Any], where: slice) -> list[Any]:
+    """``array[where]``."""
+    return array[where]
+
+
+def concat(array: list[Any], other: list[Any]) -> list[Any]:
+    """``array + other``."""
+    return array + other
+
+
+# name -> (function, fewest arguments, most arguments, outputs)
+_TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
+    "array.new": (new, 1, 1, 1),
+    "array.append": (append, 2, 2, 1),
+    "array.get": (get, 2, 2, 1),
+    "array.set": (set_, 3, 3, 1),
+    "array.len": (length, 1, 1, 1),
+    "array.pop": (pop, 1, 2, 2),
+    "array.extend": (extend, 2, 2, 1),
+    "array.slice": (slice_, 2, 2, 1),
+    "array.concat": (concat, 2, 2, 1),
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE.items()}
+"""``"array.append" -> append``: what each operator computes."""
+
+
+def _verify(op: Operator, fail: Fail) -> None:
+    _, least, most, outputs = _TABLE[op.name]
+    check_plain(op, fail, least, most, outputs)
+    check_no_kwargs(op, fail)
+    check_attrs(op, fail, {})
+
+
+DEFINITIONS: Sequence[OpDefinition] = [
+    OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function)
+    for name, function in FUNCTIONS.items()
+]

@@ -1,0 +1,57 @@
+"""``assert`` and ``raise``: exceptions that depend on what is computed.
+
+    assert(%flag, "size ", %n) attrs {exception: "AssertionError", message: None}
+    raise("no convergence after", %n) attrs {exception: "ValueError"}
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+
+from runtime.errors import ProgramError
+from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.operator import Operator
+from runtime.ops.arity import check_args, check_attrs, check_blocks, check_no_kwargs, check_outputs
+
+
+def exception_class(name: str) -> type[BaseException]:
+    """The builtin exception of this name. Errors raised: ProgramError if there is none.
+
+    >>> exception_class("ValueError")
+    <class 'ValueError'>
+    """
+    found = getattr(builtins, name, None)
+    if isinstance(found, type) and issubclass(found, BaseException):
+        return found
+    raise ProgramError(f"{name!r} is no builtin exception")
+
+
+def _verify_exception(op: Operator, fail: Fail) -> None:
+    try:
+        exception_class(op.attrs["exception"])
+    except ProgramError as error:
+        fail("attrs", error.summary)
+
+
+def _verify_assert(op: Operator, fail: Fail) -> None:
+    check_args(op, fail, 1, None)
+    check_no_kwargs(op, fail)
+    check_outputs(op, fail, 0)
+    check_blocks(op, fail, ())
+    check_attrs(op, fail, {"exception": (str,), "message": (str, type(None))}, required=["exception"])
+    _verify_exception(op, fail)
+
+
+def _verify_raise(op: Operator, fail: Fail) -> None:
+    check_no_kwargs(op, fail)
+    check_outputs(op, fail, 0)
+    check_blocks(op, fail, ())
+    check_attrs(op, fail, {"exception": (str,)}, required=["exception"])
+    _verify_exception(op, fail)
+
+
+DEFINITIONS: Sequence[OpDefinition] = [
+    OpDefinition("assert", "Raise an exception if the flag is false.", verify=_verify_assert, effect=True),
+    OpDefinition("raise", "Raise an exception.", verify=_verify_raise, effect=True),
+]

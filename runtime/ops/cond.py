@@ -1,0 +1,34 @@
+"""``cond``: one of two Blocks.
+
+    %y : f32[3] = cond(%flag) {
+      %a : f32[3] = aten.relu.default(%x)
+      yield %a
+    } {
+      yield %x
+    }
+
+The flag is a bool Variable or a tensor of one element with PyTorch's truth rules. A yield may be UNDEF: no value on
+that path.
+"""
+
+from __future__ import annotations
+
+from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.operator import Operator
+from runtime.ops.arity import check_args, check_attrs, check_block, check_blocks, check_no_kwargs
+
+BLOCKS = ("true", "false")
+
+
+def _verify(op: Operator, fail: Fail) -> None:
+    check_args(op, fail, 1, 1)
+    check_no_kwargs(op, fail)
+    check_blocks(op, fail, BLOCKS)
+    check_attrs(op, fail, {})
+    for name, block in zip(BLOCKS, op.blocks, strict=True):
+        check_block(op, fail, name, block, args=0)
+
+
+DEFINITION = OpDefinition(
+    "cond", "Run the first block if the flag is true, else the second.", verify=_verify, undef_yields=True
+)

@@ -1,0 +1,207 @@
+"""Scalar operators: Python numbers and strings, computed while the Program runs, with Python's exact semantics.
+
+``FUNCTIONS`` maps each name to the Python callable that *is* its meaning; ``result_kind`` tells the type of a result
+before it is computed.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runtime.errors import TraceError
+from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.operator import Operator
+from runtime.ir.types import ScalarKind, ScalarType
+from runtime.ops.arity import check_plain
+
+MATH = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "comb", "copysign", "cos", "cosh", "degrees",
+    "erf", "erfc", "exp", "expm1", "fabs", "factorial", "floor", "fmod", "gamma", "gcd", "hypot", "isclose",
+    "isfinite", "isinf", "isnan", "isqrt", "lcm", "ldexp", "lgamma", "log", "log10", "log1p", "log2", "nextafter",
+    "perm", "pow", "radians", "remainder", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "ulp",
+)  # fmt: skip
+"""The functions of ``math`` over numbers that give one number; each is ``scalar.math.<name>``."""
+
+_PYTHON_TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
+
+
+def select(flag: Any, a: Any, b: Any) -> Any:
+    """``a if flag else b``, both computed already."""
+    return a if flag else b
+
+
+def expect(value: Any, kind: str) -> Any:
+    """The value itself, if its type is the one the Program was built for.
+
+    Errors raised: TypeError if it is another, as in ``(-8.0) ** 0.5``, which is complex where other floats give floats.
+    """
+    if type(value) is not _PYTHON_TYPES[kind]:
+        raise TypeError(
+            f"this value is {type(value).__name__} ({value!r}) for these inputs, but {kind} was expected when the "
+            f"Program was built; convert it explicitly, for example with {kind}(...)"
+        )
+    return value
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _format(value: Any, spec: str = "") -> str:
+    return format(value, spec)
+
+
+def _minimum(*values: Any) -> Any:
+    return min(values)
+
+
+def _maximum(*values: Any) -> Any:
+    return max(values)
+
+
+def _item(tensor: torch.Tensor) -> Any:
+    return tensor.item()
+
+
+def _size(tensor: torch.Tensor, dim: int) -> int:
+    return tensor.size(dim)
+
+
+def _bit_length(value: int) -> int:
+    return value.bit_length()
+
+
+def _is_integer(value: float) -> bool:
+    return float.is_integer(value)
+
+
+# name -> (function, fewest arguments, most arguments or None)
+_TABLE: dict[str, tuple[Callable[..., Any], int, int | None]] = {
+    "add": (operator.add, 2, 2), "sub": (operator.sub, 2, 2), "mul": (operator.mul, 2, 2),
+    "truediv": (operator.truediv, 2, 2), "floordiv": (operator.floordiv, 2, 2), "mod": (operator.mod, 2, 2),
+    "pow": (pow, 2, 3), "neg": (operator.neg, 1, 1), "pos": (operator.pos, 1, 1), "abs": (abs, 1, 1),
+    "invert": (operator.invert, 1, 1), "lshift": (operator.lshift, 2, 2), "rshift": (operator.rshift, 2, 2),
+    "and_": (operator.and_, 2, 2), "or_": (operator.or_, 2, 2), "xor": (operator.xor, 2, 2),
+    "lt": (operator.lt, 2, 2), "le": (operator.le, 2, 2), "gt": (operator.gt, 2, 2), "ge": (operator.ge, 2, 2),
+    "eq": (operator.eq, 2, 2), "ne": (operator.ne, 2, 2), "not_": (operator.not_, 1, 1),
+    "bool": (bool, 1, 1), "int": (int, 1, 2), "float": (float, 1, 1), "complex": (complex, 1, 2),
+    "str": (str, 1, 1), "repr": (repr, 1, 1), "format": (_format, 1, 2), "round": (round, 1, 2),
+    "min": (_minimum, 1, None), "max": (_maximum, 1, None), "is_none": (_is_none, 1, 1), "select": (select, 3, 3),
+    "expect": (expect, 2, 2), "bit_length": (_bit_length, 1, 1), "is_integer": (_is_integer, 1, 1),
+    "item": (_item, 1, 1), "truth": (bool, 1, 1), "size": (_size, 2, 2), "numel": (torch.Tensor.numel, 1, 1),
+    "dim": (torch.Tensor.dim, 1, 1),
+    **{f"math.{name}": (getattr(math, name), 1, None) for name in MATH},
+}  # fmt: skip
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {f"scalar.{name}": row[0] for name, row in _TABLE.items()}
+"""``"scalar.add" -> operator.add``: what each operator computes."""
+
+
+# --- the types of results
+
+_SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1.5, "complex": 1 + 1j, "str": "1", "none": None}
+_BY_NAME: dict[str, ScalarKind] = {
+    "bool": "bool", "int": "int", "float": "float", "complex": "complex", "truth": "bool", "size": "int",
+    "numel": "int", "dim": "int", "is_none": "bool",
+}  # fmt: skip
+_ONE_OF = ("select", "min", "max")
+
+
+def kind_of_dtype(dtype: torch.dtype) -> ScalarKind:
+    """The kind of Python number that ``tensor.item()`` gives for this dtype."""
+    if dtype is torch.bool:
+        return "bool"
+    if dtype.is_complex:
+        return "complex"
+    return "float" if dtype.is_floating_point else "int"
+
+
+def result_kind(name: str, kinds: Sequence[str], values: Sequence[Any] = ()) -> ScalarKind:
+    """The kind of the result of a scalar operator whose operands are of these kinds (``"none"`` for None).
+
+    ``values`` are the operands where they are known: Python constants count, anything else is unknown. Where the kind
+    depends on values that are not known, the usual kind is given and ``is_certain`` says False: the result must then
+    pass through ``scalar.expect``. Python decides: the operator is tried on a value of each kind.
+
+    Errors raised: what Python raises for such operands (TypeError); TraceError where no kind is the usual one.
+
+    >>> result_kind("scalar.truediv", ["int", "int"]), result_kind("scalar.add", ["bool", "bool"])
+    ('float', 'int')
+    """
+    short = name.removeprefix("scalar.")
+    if short in ("truth", "size", "numel", "dim", "is_none"):
+        return _BY_NAME[short]
+    if short == "expect":
+        return _kind_named(values[1])
+    if short in _ONE_OF:
+        return _common(short, kinds[1:] if short == "select" else kinds)
+    if short == "mod" and kinds[0] == "str":
+        return "str"
+    if short == "pow" and len(kinds) == 2 and _known(values, 1) is not None and kinds[0] in ("int", "bool"):
+        if kinds[1] == "int" and values[1] < 0:
+            return "float"
+    samples = [_SAMPLES[kind] for kind in kinds]
+    if short == "invert" and kinds[0] == "bool":
+        samples = [1]
+    try:
+        result = FUNCTIONS[name](*samples)
+    except (ValueError, ArithmeticError):  # the types are right, the sample's value is not: acos(1.5), int("1", 1)
+        return _BY_NAME.get(short, "float")
+    return _kind_named(type(result).__name__)
+
+
+def is_certain(name: str, kinds: Sequence[str], values: Sequence[Any] = ()) -> bool:
+    """Whether ``result_kind`` holds for all values: only powers depend on more than the operands' kinds.
+
+    >>> is_certain("scalar.pow", ["int", "int"]), is_certain("scalar.pow", ["int", "int"], [None, 2])
+    (False, True)
+    """
+    if name != "scalar.pow" or len(kinds) != 2 or "complex" in kinds:
+        return True
+    base, exponent = _known(values, 0), _known(values, 1)
+    if "float" not in kinds:  # int ** negative int is a float
+        return kinds[1] == "bool" or exponent is not None
+    if kinds[1] != "float":  # a whole power of a float is a float
+        return True
+    return (exponent is not None and float(exponent).is_integer()) or (base is not None and base >= 0)
+
+
+def _known(values: Sequence[Any], index: int) -> Any:
+    value = values[index] if index < len(values) else None
+    return value if type(value) in (bool, int, float) else None
+
+
+def _common(short: str, kinds: Sequence[str]) -> ScalarKind:
+    if len(set(kinds)) != 1:
+        raise TraceError(
+            f"the type of this {short} depends on which value it picks: {', '.join(kinds)}",
+            hint="Convert the values to one type first, for example with float(...).",
+        )
+    return _kind_named(kinds[0])
+
+
+def _kind_named(name: str) -> ScalarKind:
+    if name in ("int", "float", "bool", "complex", "str"):
+        return name
+    raise TraceError(f"a value of type {name} cannot be computed while the Program runs")
+
+
+def _verify(op: Operator, fail: Fail) -> None:
+    _, least, most = _TABLE[op.name.removeprefix("scalar.")]
+    check_plain(op, fail, least, most, outputs=1)
+    if op.kwargs and op.name != "scalar.math.isclose":
+        fail("arity", f"{op.name} takes no keyword arguments")
+    if not isinstance(op.outputs[0].type, ScalarType):
+        fail("type", f"the result of {op.name} is a Python number or string, so its Variable must have a scalar type")
+
+
+DEFINITIONS: Sequence[OpDefinition] = [
+    OpDefinition(name, f"Python's {name.removeprefix('scalar.')}", verify=_verify, evaluate=function)
+    for name, function in FUNCTIONS.items()
+]
+"""The index of all rules: every scalar operator is checked by ``_verify`` and computed by its row in ``FUNCTIONS``."""

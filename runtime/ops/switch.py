@@ -1,0 +1,27 @@
+"""``switch``: one of many Blocks, chosen by an int as in indexing a Python sequence.
+
+    %y : f32[3] = switch(%n) { yield %a } { yield %b } { yield %c }
+
+Negative indices count from the end; out of range raises IndexError("list index out of range") at run time.
+"""
+
+from __future__ import annotations
+
+from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.operator import Operator
+from runtime.ops.arity import check_args, check_attrs, check_block, check_no_kwargs
+
+
+def _verify(op: Operator, fail: Fail) -> None:
+    check_args(op, fail, 1, 1)
+    check_no_kwargs(op, fail)
+    check_attrs(op, fail, {})
+    if not op.blocks:
+        fail("blocks", "switch has at least 1 block, not 0")
+    for position, block in enumerate(op.blocks):
+        check_block(op, fail, f"{position}.", block, args=0)
+
+
+DEFINITION = OpDefinition(
+    "switch", "Run the block at an index, counted like a Python sequence index.", verify=_verify, undef_yields=True
+)

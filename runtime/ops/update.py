@@ -1,0 +1,43 @@
+"""``update``: the one place where memory is written.
+
+    %out_2 : f32[8, 3] = update(%out) {
+      ^(%b : f32[8, 3]):
+        %row : f32[3] = aten.select.int(%b, 0, %t)
+        %r : f32[3] = aten.copy_.default(%row, %h)
+        yield %b
+    }
+
+The Block runs on copies of the bases (or the bases themselves where nobody can tell). It yields its arguments, in
+order, then further results. Only here may an operator write, and only an argument or a view of one.
+"""
+
+from __future__ import annotations
+
+from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.operator import Operator
+from runtime.ir.types import ObjectType, TensorType
+from runtime.ir.variable import UNDEF, Variable
+from runtime.ops.arity import check_attrs, check_block, check_blocks, check_no_kwargs
+
+
+def _verify(op: Operator, fail: Fail) -> None:
+    check_no_kwargs(op, fail)
+    check_blocks(op, fail, ("body",))
+    check_attrs(op, fail, {})
+    bases = op.args
+    if not bases:
+        fail("arity", "update takes at least 1 argument, not 0")
+    for base in bases:
+        if not isinstance(base, Variable) or not isinstance(base.type, (TensorType, ObjectType)):
+            fail("type", f"a base of update must be a tensor Variable, not {base!r}")
+    if len({id(base) for base in bases}) != len(bases):
+        fail("update-base", "a base of update is given twice")
+    (body,) = op.blocks
+    check_block(op, fail, "body", body, args=len(bases))
+    if len(body.yields) < len(bases) or any(a is not b for a, b in zip(body.args, body.yields, strict=False)):
+        fail("update-yields", "the block of update must yield its own arguments first, in order")
+    if any(value is UNDEF for value in body.yields):
+        fail("undef", "the block of update must yield values")
+
+
+DEFINITION = OpDefinition("update", "Write tensors: run the block on copies of the bases.", verify=_verify)

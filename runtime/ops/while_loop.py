@@ -1,0 +1,40 @@
+"""``while_loop``: a Block repeated while another says so.
+
+    %n : int, %h : f32[3] = while_loop(0, %x) {
+      ^(%i : int, %g : f32[3]):
+        %more : bool = scalar.lt(%i, 10)
+        yield %more
+    } {
+      ^(%j : int, %k : f32[3]):
+        ...
+        yield %next, %tanh
+    } attrs {max_iterations: 10}
+
+The arguments are the first carried values; both Blocks have one argument for each. The outputs are the last ones.
+"""
+
+from __future__ import annotations
+
+from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.operator import Operator
+from runtime.ir.variable import UNDEF
+from runtime.ops.arity import check_attrs, check_block, check_blocks, check_no_kwargs, check_outputs
+
+
+def _verify(op: Operator, fail: Fail) -> None:
+    check_no_kwargs(op, fail)
+    check_blocks(op, fail, ("test", "body"))
+    check_outputs(op, fail, len(op.args))
+    check_attrs(op, fail, {"max_iterations": (int, type(None))})
+    if (op.attrs.get("max_iterations") or 0) < 0:
+        fail("attrs", "the attribute 'max_iterations' of while_loop must not be negative")
+    test, body = op.blocks
+    check_block(op, fail, "test", test, args=len(op.args), yields=1)
+    check_block(op, fail, "body", body, args=len(op.args))
+    if test.yields[0] is UNDEF:
+        fail("undef", "the test block of while_loop must yield a value")
+
+
+DEFINITION = OpDefinition(
+    "while_loop", "Run the body while the test yields true, carrying values along.", verify=_verify, undef_yields=True
+)
