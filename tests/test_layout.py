@@ -1,0 +1,172 @@
+"""Who may import whom, as data, held against the import statements of every source file."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+BASE = {"runtime.errors", "runtime.ir", "runtime.torch_internals", "runtime.version"}
+"""What every room of the runtime may use."""
+
+ARROWS: dict[str, set[str]] = {
+    "runtime.version": set(),
+    "runtime.errors": {"runtime.ir.location"},
+    "runtime.torch_internals": {"runtime.errors", "runtime.ir.location"},
+    "runtime.ir": {"runtime.errors"},
+    "runtime.ops": BASE,
+    "runtime.tracer": BASE | {"runtime.ops"},
+    "runtime.autodiff": BASE | {"runtime.ops"},
+    "runtime.passes": BASE | {"runtime.ops"},
+    "runtime.executor": BASE | {"runtime.ops"},
+    "runtime.storage": BASE | {"runtime.ops"},
+    "runtime.export": BASE | {"runtime.ops"},
+    "runtime": {"runtime"},
+    "dy2static": {"runtime", "dy2static"},
+}
+"""A room, and what it may import besides itself. The longest matching name counts."""
+
+THIRD_PARTY: dict[str, set[str]] = {
+    "torch": {"runtime", "dy2static"},
+    "numpy": {"runtime", "dy2static"},
+    "sympy": {"runtime"},
+    "gast": {"dy2static"},
+    "astor": {"dy2static"},
+    "rich": {"dy2static.cli"},
+    "safetensors": {"runtime.storage"},
+    "onnx": {"runtime.export"},
+    "onnxruntime": {"runtime.export"},
+}
+"""A library, and the rooms that may import it; a library that is not listed may be imported nowhere."""
+
+PRIVATE_DOORS = "runtime.torch_internals"
+"""The one module that may use PyTorch's private names."""
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the two packages, by dotted name."""
+    found = {}
+    for package in ("dy2static", "runtime"):
+        for file in sorted((ROOT / package).rglob("*.py")):
+            name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = file
+    return found
+
+
+def imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything imported anywhere in a module; relative imports are resolved."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                package = parts[: len(parts) - node.level + is_package]
+                base = ".".join([*package, base] if base else package)
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def within(name: str, room: str) -> bool:
+    return name == room or name.startswith(room + ".")
+
+
+def room_of(module: str) -> str:
+    """The longest room that holds a module.
+
+    >>> room_of("runtime.ir.printer"), room_of("dy2static.cli.diff")
+    ('runtime.ir', 'dy2static')
+    """
+    return max((room for room in ARROWS if within(module, room)), key=len)
+
+
+def complaints(module: str, source: str, is_package: bool = False) -> list[str]:
+    """What a module imports and may not."""
+    room, found = room_of(module), []
+    if room == "runtime" and module != "runtime":
+        return [f"{module}: belongs to no room; add it to ARROWS"]
+    tree = ast.parse(source)
+    for line, name in imports(tree, module, is_package):
+        top = name.split(".")[0]
+        if top in ("runtime", "dy2static"):
+            if not within(name, room) and not any(within(name, allowed) for allowed in ARROWS[room]):
+                found.append(f"{module}:{line}: {room} may not import {name}")
+        elif top not in sys.stdlib_module_names and not any(within(module, user) for user in THIRD_PARTY.get(top, ())):
+            found.append(f"{module}:{line}: {top} may not be imported here")
+        if module != PRIVATE_DOORS and is_private(name):
+            found.append(f"{module}:{line}: {name} is private to PyTorch; go through {PRIVATE_DOORS}")
+    if module != PRIVATE_DOORS:
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Attribute):
+                continue
+            name = ast.unparse(node)
+            if is_private(name) and not is_private(ast.unparse(node.value)):
+                found.append(f"{module}:{node.lineno}: {name} is private to PyTorch; go through {PRIVATE_DOORS}")
+    return found
+
+
+def is_private(name: str) -> bool:
+    """Whether a dotted name goes through a private or experimental part of PyTorch.
+
+    >>> is_private("torch._C._dispatch"), is_private("torch.nn.Module"), is_private("torch.__version__")
+    (True, False, False)
+    """
+    parts = name.split(".")
+    hidden = any(part.startswith("_") and not part.startswith("__") for part in parts[1:])
+    return parts[0] == "torch" and (hidden or within(name, "torch.fx.experimental"))
+
+
+@pytest.mark.parametrize("module", modules())
+def test_module_imports_only_what_it_may(module: str) -> None:
+    path = modules()[module]
+    assert not complaints(module, path.read_text(), path.name == "__init__.py")
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "complaint"),
+    [
+        ("runtime.ir.x", "from runtime.ops import scalar", "runtime.ir may not import runtime.ops.scalar"),
+        ("runtime.ops.x", "def f():\n    import dy2static", "runtime.ops may not import dy2static"),
+        ("runtime.executor.x", "from ..tracer import state", "runtime.executor may not import runtime.tracer.state"),
+        ("runtime.tracer.x", "import gast", "gast may not be imported here"),
+        ("dy2static.x", "import pandas", "pandas may not be imported here"),
+        ("dy2static.x", "import torch\nx = torch._C.f()", "torch._C is private to PyTorch"),
+        ("dy2static.x", "from torch._subclasses import FakeTensor", "torch._subclasses.FakeTensor is private"),
+        ("runtime.cellar", "", "belongs to no room"),
+    ],
+)
+def test_forbidden_import_is_found(module: str, source: str, complaint: str) -> None:
+    (found,) = complaints(module, source)
+    assert complaint in found
+
+
+@pytest.mark.parametrize("source", ["from . import names", "from .ir import types", "import runtime.ops.aten"])
+def test_allowed_import_passes(source: str) -> None:
+    assert complaints("runtime", source, is_package=True) == []
+
+
+def test_runtime_imports_without_the_converter_and_its_libraries() -> None:
+    """Every module of the runtime, in a process where gast, astor, rich and dy2static cannot be imported."""
+    names = [name for name in modules() if within(name, "runtime") and not within(name, "runtime.export")]
+    run(
+        "import importlib, sys\n"
+        "for name in ('gast', 'astor', 'rich', 'dy2static'): sys.modules[name] = None\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+    )
+
+
+@pytest.mark.parametrize("first", ["runtime.errors", "runtime.ir", "runtime.ops", "runtime.torch_internals"])
+def test_any_door_may_be_the_first(first: str) -> None:
+    """No module works only because another was imported before it."""
+    run(f"import {first}")
+
+
+def run(script: str) -> None:
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
