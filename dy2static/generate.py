@@ -1,0 +1,177 @@
+"""A tree (gast or ast) -> Python source that parses back to exactly this tree.
+
+>>> import gast
+>>> print(to_source(gast.parse("def f(x, /, *, y=1):\\n  match x:\\n    case [1, *_]: return (y := 2)")), end="")
+def f(x, /, *, y=1):
+    match x:
+        case [1, *_]:
+            return (y := 2)
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import Any
+
+import gast
+
+from dy2static.generate_literals import Unprintable
+from dy2static.generate_nodes import SourceGenerator
+from runtime.errors import ConversionError
+
+INDENT = "    "
+
+
+def to_source(tree: Any) -> str:
+    """The source of ``tree``. Raises ConversionError where the result would not parse back to the same tree."""
+    return generate(tree)[0]
+
+
+def generate(tree: Any) -> tuple[str, ast.AST, ast.AST]:
+    """``(text, plain, parsed)``: the source, the tree as plain ast in canonical form, and the tree parsed from
+    the source. Both trees are equal but for the places: ``plain`` keeps those of ``tree``."""
+    plain = canonical(tree)
+    text = _print(plain)
+    mode = "eval" if isinstance(plain, ast.Expression) else "exec"
+    try:
+        parsed: ast.AST = ast.parse(text, mode=mode)
+    except (SyntaxError, ValueError) as error:
+        raise _unfaithful(f"{error} in\n{text}") from error
+    expected = plain
+    if not isinstance(plain, ast.mod):
+        parsed = parsed.body[0]  # type: ignore[attr-defined] # parsing in exec mode gives a Module
+        if isinstance(plain, ast.expr):
+            parsed = parsed.value  # type: ignore[attr-defined] # an expression parses as one Expr
+    difference = first_difference(expected, parsed)
+    if difference:
+        raise _unfaithful(f"{difference}\n{text}")
+    return text, plain, parsed
+
+
+def _unfaithful(detail: str) -> ConversionError:
+    return ConversionError(
+        f"the generated source does not stand for its tree: {detail}",
+        hint="This is a fault of the converter. Exclude the function with not_to_static until it is mended.",
+    )
+
+
+def _print(tree: ast.AST) -> str:
+    generator = SourceGenerator(INDENT)
+    try:
+        generator.visit(tree)
+    except Unprintable as error:
+        raise _unfaithful("an f-string has no form in this version of Python") from error
+    return "".join(generator.result).strip("\n") + "\n"
+
+
+def canonical(tree: Any) -> Any:
+    """A copy of ``tree`` as plain ast, in the one form that parsing gives (places are kept).
+
+    >>> ast.dump(canonical(gast.Constant(-2, None)))
+    'UnaryOp(op=USub(), operand=Constant(value=2))'
+    """
+    # gast's own converter makes new nodes; plain ast goes through it as well, because printing marks the nodes
+    plain = gast.gast_to_ast(tree if _is_gast(tree) else gast.ast_to_gast(tree))
+    return _Canonical().visit(plain)
+
+
+def _is_gast(tree: Any) -> bool:
+    return type(tree).__module__.startswith("gast")
+
+
+class _Canonical(ast.NodeTransformer):
+    """Rewrites what a hand-made tree may hold and parsed text never does."""
+
+    def visit(self, node: ast.AST) -> Any:
+        node = super().visit(node)
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if name == "body" and body == [] and not isinstance(node, ast.mod):
+                node.body = [_at(ast.Pass(), node)]  # type: ignore[attr-defined] # it has a body
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        value: Any = node.value
+        if isinstance(value, (tuple, frozenset)):
+            parts = [self.visit(_at(ast.Constant(part), node)) for part in value]
+            if isinstance(value, tuple):
+                return _at(ast.Tuple(parts, ast.Load()), node)
+            name = _at(ast.Name("frozenset", ast.Load()), node)
+            return _at(ast.Call(name, [_at(ast.Set(parts), node)] if parts else [], []), node)
+        if isinstance(value, complex) and (value.real or math.copysign(1, value.real) < 0 or math.isnan(value.real)):
+            real, imaginary = (self.visit(_at(ast.Constant(part), node)) for part in (value.real, value.imag * 1j))
+            return _at(ast.BinOp(real, ast.Add(), imaginary), node)
+        if isinstance(value, (float, complex)):
+            number = value.imag if isinstance(value, complex) else value
+            unit: complex = 1j if isinstance(value, complex) else 1.0
+            if math.isnan(number):
+                infinity = [_at(ast.Constant(complex(0, math.inf) if unit == 1j else math.inf), node) for _ in range(2)]
+                return _at(ast.BinOp(infinity[0], ast.Sub(), infinity[1]), node)
+            if math.copysign(1, number) < 0:
+                positive = complex(0, -number) if unit == 1j else -number
+                return _at(ast.UnaryOp(ast.USub(), _at(ast.Constant(positive), node)), node)
+        elif type(value) is int and value < 0:
+            return _at(ast.UnaryOp(ast.USub(), _at(ast.Constant(-value), node)), node)
+        return node
+
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        self.generic_visit(node)
+        if not node.elts:
+            empty = _at(ast.Tuple([], ast.Load()), node)
+            node.elts = [_at(ast.Starred(empty, ast.Load()), node)]
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        self.generic_visit(node)
+        values: list[ast.expr] = []
+        for value in node.values:
+            if isinstance(value, ast.Constant):
+                if values and isinstance(values[-1], ast.Constant):
+                    values[-1] = _at(ast.Constant(values[-1].value + value.value), values[-1])
+                    continue
+                if not value.value:
+                    continue
+                value.kind = None
+            values.append(value)
+        node.values = values
+        return node
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        node.type_ignores = []
+        return self.generic_visit(node)
+
+
+def _at(new: Any, old: ast.AST) -> Any:
+    for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
+        if hasattr(old, name):
+            setattr(new, name, getattr(old, name))
+    return new
+
+
+_UNCOMPARED = {"ctx", "type_comment", "type_ignores"}
+
+
+def first_difference(left: Any, right: Any) -> str:
+    """Where two trees differ, as a path and both values; the empty string if they are equal."""
+    todo: list[tuple[Any, Any, str]] = [(left, right, "")]
+    while todo:
+        a, b, path = todo.pop()
+        if isinstance(a, ast.AST) and type(a) is type(b):
+            fields = [name for name in a._fields if name not in _UNCOMPARED]
+            todo.extend((getattr(a, n, None), getattr(b, n, None), f"{path}.{n}") for n in fields)
+        elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+            todo.extend((x, y, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b)))
+        elif type(a) is not type(b) or not (a is b or repr_equal(a, b)):
+            return f"at {path}: {_short(a)} became {_short(b)}"
+    return ""
+
+
+def repr_equal(a: Any, b: Any) -> bool:
+    """Equality that tells 0.0 from -0.0 and accepts nan."""
+    return bool(a == b) and (not isinstance(a, (float, complex)) or repr(a) == repr(b))
+
+
+def _short(value: Any) -> str:
+    text = ast.dump(value) if isinstance(value, ast.AST) else repr(value)
+    return text if len(text) < 200 else text[:200] + "..."

@@ -1,0 +1,210 @@
+"""Where generated code came from: every node carries its place in the user's file, every generated frame maps back.
+
+A gast node's ``lineno``/``col_offset`` are its place in the *user's* file, from `dy2static.source` on and through all
+transforms; a node made by a transform gets its place with `copy_origin`, one without inherits its parent's.
+After generation the text is parsed again: both trees are equal, so walking them side by side gives the exact map.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import gast
+
+import runtime
+from dy2static.names import is_generated
+from runtime.ir.location import Location
+
+_PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+Span = tuple[int, int, int, int]
+
+
+def copy_origin(new: Any, old: gast.AST) -> Any:
+    """Give ``new``, and what is under it and has none yet, the place of ``old`` in the user's file; returns ``new``.
+
+    >>> call = gast.parse("\\n  f(x)".replace("  ", "")).body[0].value
+    >>> copy_origin(gast.Tuple([gast.Constant(1, None)], gast.Load()), call).elts[0].lineno
+    2
+    """
+    if getattr(old, "lineno", None) is None:
+        return new
+    for node in new if isinstance(new, list) else [new]:
+        for part in gast.walk(node):
+            if "lineno" in part._attributes and getattr(part, "lineno", None) is None:
+                for name in _PLACE:
+                    setattr(part, name, getattr(old, name, None))
+    return new
+
+
+def strip_origin(tree: Any) -> Any:
+    """Take the places off all nodes of ``tree`` (a quoted template has none in the user's file); returns it."""
+    for node in gast.walk(tree):
+        for name in _PLACE:
+            node.__dict__.pop(name, None)
+    return tree
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a piece of generated code stands for: a place in the user's file and the user function around it."""
+
+    line: int
+    column: int
+    function: str
+
+
+@dataclass
+class OriginMap:
+    """The map from one generated file to the user's file."""
+
+    file: str
+    source_lines: list[str]
+    spans: dict[Span, Place] = field(default_factory=dict)
+    lines: dict[int, Place] = field(default_factory=dict)
+
+    def place(self, line: int, span: Span | None = None) -> Place | None:
+        """The user's place of a generated line, as exactly as ``span`` allows."""
+        if span is not None and span in self.spans:
+            return self.spans[span]
+        return self.lines.get(line)
+
+    def location(self, line: int, span: Span | None = None) -> Location | None:
+        place = self.place(line, span)
+        if place is None:
+            return None
+        text = source_line(self.source_lines, place.line)
+        return Location(self.file, place.line, characters(text, place.column), place.function, text)
+
+
+def source_line(lines: list[str], line: int) -> str:
+    return lines[line - 1].rstrip("\r\n") if 0 < line <= len(lines) else ""
+
+
+def characters(text: str, column: int) -> int:
+    """The column in characters of a column in UTF-8 bytes, as ast counts them.
+
+    >>> characters("é = x", 5)
+    4
+    """
+    return len(text.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace"))
+
+
+def build_map(
+    tree: ast.AST, generated: ast.AST, file: str, source_lines: list[str], function: str, lambdas: set[tuple[int, int]]
+) -> OriginMap:
+    """Walk ``tree`` (places in the user's file) beside ``generated`` (places in the generated file).
+
+    ``function`` names the user's function around all of it, ``lambdas`` the places where the user wrote a lambda.
+    """
+    result = OriginMap(file, source_lines)
+
+    def walk(old: ast.AST, new: ast.AST, place: Place | None, owner: str) -> None:
+        line = getattr(old, "lineno", None)
+        if isinstance(old, (ast.FunctionDef, ast.AsyncFunctionDef)) and not is_generated(old.name):
+            owner = old.name
+        elif isinstance(old, ast.Lambda) and (line, old.col_offset) in lambdas:
+            owner = "<lambda>"
+        if line is not None:
+            place = Place(line, old.col_offset or 0, owner)  # type: ignore[attr-defined] # has lineno, so has this
+        elif place is not None and place.function != owner:
+            place = Place(place.line, place.column, owner)
+        if place is not None and hasattr(new, "lineno"):
+            first, last = new.lineno, new.end_lineno
+            result.spans[first, new.col_offset, last, new.end_col_offset] = place  # type: ignore[attr-defined]
+            if isinstance(new, (ast.stmt, ast.ExceptHandler)):
+                for number in range(first, last + 1):
+                    result.lines[number] = place
+        for left, right in zip(children(old), children(new), strict=True):
+            walk(left, right, place, owner)
+
+    walk(tree, generated, None, function)
+    return result
+
+
+def children(node: ast.AST) -> Iterator[ast.AST]:
+    """Child nodes in field order, without contexts and operators (they have no place)."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)):
+            yield child
+
+
+_maps: dict[str, OriginMap] = {}
+
+
+def register(path: str, origins: OriginMap) -> None:
+    """Make frames of the generated file ``path`` known to `location_of_frame`."""
+    _maps[path] = origins
+
+
+def is_generated_file(path: str) -> bool:
+    return path in _maps
+
+
+def location_of_frame(frame: FrameType) -> Location | None:
+    """The user's place that a generated frame is executing; None for a frame of any other code."""
+    return location_of_code(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+@lru_cache(maxsize=65536)
+def location_of_code(code: CodeType, instruction: int, line: int | None) -> Location | None:
+    """As `location_of_frame`, from the parts that a traceback entry has."""
+    origins = _maps.get(code.co_filename)
+    if origins is None:
+        return None
+    return origins.location(line or code.co_firstlineno, span_of(code, instruction))
+
+
+def span_of(code: CodeType, instruction: int) -> Span | None:
+    """The source range of an instruction; Python 3.10 does not record it."""
+    if sys.version_info < (3, 11) or instruction < 0:
+        return None
+    line, end_line, column, end_column = next(itertools.islice(code.co_positions(), instruction // 2, None))
+    if line is None or end_line is None or column is None or end_column is None:
+        return None
+    return line, column, end_line, end_column
+
+
+def user_location() -> Location | None:
+    """The innermost place of the user's code on the current stack, be it converted or plain."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename in _maps:
+            return location_of_frame(frame)
+        if is_user_file(frame.f_code.co_filename):
+            return _plain_location(frame)
+        frame = frame.f_back
+    return None
+
+
+def _plain_location(frame: FrameType) -> Location:
+    code = frame.f_code
+    line = frame.f_lineno or code.co_firstlineno
+    text = linecache.getline(code.co_filename, line, frame.f_globals).rstrip("\r\n")
+    span = span_of(code, frame.f_lasti)
+    column = characters(text, span[1]) if span and span[0] == line else len(text) - len(text.lstrip())
+    return Location(code.co_filename, line, column, code.co_name, text)
+
+
+def _library_folders() -> tuple[str, ...]:
+    paths = {sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    paths.add(str(Path(ast.__file__).parent))
+    paths.update(str(Path(path).parent) for path in (__file__, str(runtime.__file__)))
+    return tuple(sorted(path.rstrip("/\\") + folder for path in paths for folder in ("/", "\\")))
+
+
+@cache
+def is_user_file(path: str) -> bool:
+    """True for code that is neither a library's, the interpreter's nor this project's own."""
+    if path.startswith("<"):
+        return path.startswith(("<stdin>", "<ipython", "<python-input", "<doctest"))
+    return not path.startswith(_library_folders()) and "site-packages" not in path and "dist-packages" not in path

@@ -1,0 +1,216 @@
+"""A function object -> its source: exactly its own tree, with the places it has in the user's file.
+
+The whole file is parsed, and the function found in it by comparing code objects: so indentation, line continuations,
+strings over several lines and several lambdas on one line need no care, and a file that changed since it was
+imported is noticed.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import functools
+import inspect
+import linecache
+import sys
+import textwrap
+import types
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.machinery import SourceFileLoader
+
+import gast
+
+from dy2static.code_match import same_code, similar_code
+from dy2static.errors import SourceUnavailable
+from dy2static.names import PREFIX
+from runtime.ir.location import Location
+
+_FUTURES = functools.reduce(
+    int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+LAMBDA_NAME = PREFIX + "lambda"
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """One function's source. ``tree`` is a fresh gast FunctionDef (a lambda is ``def <name>: return body``)
+    without decorators; its line numbers and columns are those of ``file``."""
+
+    file: str
+    name: str
+    qualname: str
+    module: str
+    first_line: int
+    text: str
+    tree: gast.FunctionDef
+    freevars: tuple[str, ...]
+    class_name: str | None
+    is_lambda: bool
+    lines: list[str]
+    lambdas: frozenset[tuple[int, int]]
+
+    def location(self, node: gast.AST | None = None) -> Location:
+        """The place of ``node`` (or of the function) in the user's file."""
+        line = getattr(node, "lineno", None)
+        column = getattr(node, "col_offset", 0) if line is not None else self.tree.col_offset
+        line = line if line is not None else self.tree.lineno
+        text = self.lines[line - 1].rstrip("\r\n") if line <= len(self.lines) else ""
+        return Location(self.file, line, len(text.encode()[:column].decode(errors="replace")), self.name, text)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A function found in a file: its node, the class it stands in, and the code that its text compiles to."""
+
+    node: Function
+    class_name: str | None
+    first_line: int
+    code: types.CodeType | None
+
+
+def get_source(function: object, unwrap: bool = False) -> FunctionSource:
+    """The source of a plain function, bound method or lambda.
+
+    ``unwrap`` follows ``__wrapped__`` (set by ``functools.wraps``) to the function inside a wrapper.
+    Raises SourceUnavailable, with the reason, for anything without Python source, and for source that is not
+    the text which this function was compiled from.
+    """
+    function = inspect.unwrap(function) if unwrap and callable(function) else function
+    if isinstance(function, types.MethodType):
+        function = function.__func__
+    if not isinstance(function, types.FunctionType):
+        raise SourceUnavailable(f"{function!r} is not a Python function", hint="Only functions and methods convert.")
+    code = function.__code__
+    lines = file_lines(function)
+    candidate = _find(function, lines)
+    node = candidate.node
+    end = node.end_lineno or node.lineno
+    return FunctionSource(
+        file=code.co_filename,
+        name=function.__name__,
+        qualname=function.__qualname__,
+        module=function.__module__ or "",
+        first_line=candidate.first_line,
+        text=textwrap.dedent("".join(lines[candidate.first_line - 1 : end])),
+        tree=function_tree(node),
+        freevars=code.co_freevars,
+        class_name=candidate.class_name,
+        is_lambda=isinstance(node, ast.Lambda),
+        lines=lines,
+        lambdas=frozenset((n.lineno, n.col_offset) for n in ast.walk(node) if isinstance(n, ast.Lambda)),
+    )
+
+
+def file_lines(function: types.FunctionType) -> list[str]:
+    """The lines of the file, notebook cell or prompt that ``function`` was written in."""
+    path = function.__code__.co_filename
+    linecache.checkcache(path)
+    lines = linecache.getlines(path, function.__globals__)
+    if not lines:
+        why = "it was made by exec or typed at a prompt" if path.startswith("<") else f"there is no file {path}"
+        raise SourceUnavailable(
+            f"the source of {function.__qualname__} is not available: {why}",
+            hint="Write the function in a file and import it, or exclude it with not_to_static.",
+        )
+    return lines
+
+
+def function_tree(node: Function) -> gast.FunctionDef:
+    """A gast copy of ``node``, without decorators; ``lambda x: y`` becomes ``def _d2s_lambda(x): return y``."""
+    tree = gast.ast_to_gast(node)
+    if isinstance(tree, gast.Lambda):
+        body = gast.copy_location(gast.Return(tree.body), tree.body)
+        function = gast.FunctionDef(LAMBDA_NAME, tree.args, [body], [], None, None, [])
+        return gast.copy_location(function, tree)
+    tree.decorator_list = []
+    return tree
+
+
+def _find(function: types.FunctionType, lines: list[str]) -> Candidate:
+    code = function.__code__
+    flags = code.co_flags & _FUTURES
+    try:
+        found = candidates("".join(lines), code.co_filename, flags)
+    except (SyntaxError, ValueError) as error:
+        raise _stale(function, f"it no longer parses ({error})") from error
+    here = [c for c in found if c.first_line == code.co_firstlineno and c.code and c.code.co_name == code.co_name]
+    for positions in (True, False):
+        for candidate in here:
+            assert candidate.code is not None
+            if same_code(candidate.code, code, positions):
+                return candidate
+    loader = getattr(function.__globals__.get("__spec__"), "loader", function.__globals__.get("__loader__"))
+    if type(loader) is not SourceFileLoader:  # an import hook may have rewritten the code, as pytest does with asserts
+        close = [c for c in here if c.code and similar_code(c.code, code)]
+        if len(close) == 1:
+            return close[0]
+    raise _stale(function, "the file has changed since it was imported")
+
+
+def _stale(function: types.FunctionType, why: str) -> SourceUnavailable:
+    code = function.__code__
+    return SourceUnavailable(
+        f"the source of {function.__qualname__} does not match the running code: {why}",
+        hint="Restart Python, or reload the module, so that both are the same.",
+        location=Location(code.co_filename, code.co_firstlineno, 0, code.co_name),
+    )
+
+
+@lru_cache(maxsize=64)
+def candidates(text: str, path: str, flags: int) -> tuple[Candidate, ...]:
+    """Every function and lambda in ``text``, in order. Raises SyntaxError as Python does."""
+    tree, twin = ast.parse(text, path), ast.parse(text, path)
+    fix_f_string_places(tree)
+    mark = text.count("\n") + text.count("\r") + 2  # twin's functions get line numbers that no line has
+    found: dict[int, tuple[Function, str | None, int]] = {}
+    todo: list[tuple[ast.AST, ast.AST, str | None]] = [(tree, twin, None)]
+    while todo:
+        node, other, class_name = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            decorators = getattr(node, "decorator_list", [])
+            found[mark] = node, class_name, decorators[0].lineno if decorators else node.lineno
+            for place in [other, *getattr(other, "decorator_list", [])[:1]]:
+                place.lineno = place.end_lineno = mark
+                place.col_offset = place.end_col_offset = 0
+            mark += 1
+        elif isinstance(node, ast.ClassDef):
+            class_name = node.name
+        pairs = zip(ast.iter_child_nodes(node), ast.iter_child_nodes(other), strict=True)
+        todo.extend(reversed([(child, child_twin, class_name) for child, child_twin in pairs]))
+    codes = _codes_by_mark(_compile(tree, path, flags), _compile(twin, path, flags))
+    return tuple(
+        Candidate(node, class_name, line, codes.get((mark, getattr(node, "name", "<lambda>"))))
+        for mark, (node, class_name, line) in found.items()
+    )
+
+
+def _compile(tree: ast.AST, path: str, flags: int) -> types.CodeType:
+    code = compile(tree, path, "exec", flags=flags, dont_inherit=True)  # type: ignore[call-overload] # any AST
+    assert isinstance(code, types.CodeType)
+    return code
+
+
+def _codes_by_mark(plain: types.CodeType, marked: types.CodeType) -> dict[tuple[int, str], types.CodeType]:
+    """Code objects by mark and name of their twin. If equal constants were merged in one only, the twin's."""
+    codes: dict[tuple[int, str], types.CodeType] = {}
+    todo = [(plain, marked)]
+    while todo:
+        code, twin = todo.pop()
+        codes.setdefault((twin.co_firstlineno, twin.co_name), code)
+        inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        inner_twins = [const for const in twin.co_consts if isinstance(const, types.CodeType)]
+        todo.extend(zip(inner if len(inner) == len(inner_twins) else inner_twins, inner_twins, strict=True))
+    return codes
+
+
+def fix_f_string_places(tree: ast.AST) -> None:
+    """Before Python 3.12 nodes inside an f-string have unreliable places: give them that of the f-string."""
+    if sys.version_info >= (3, 12):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            for part in ast.walk(node):
+                if isinstance(part, ast.expr):
+                    ast.copy_location(part, node)
