@@ -1,0 +1,252 @@
+"""Every private PyTorch API this project uses, in one room: the file that changes when torch does.
+
+Supported: torch 2.11 and later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from typing import Any, Iterator, MutableMapping
+
+import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode, UnsupportedOperatorException,
+)
+from torch.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode, ShapeEnv, _constrain_range_for_size,
+)
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from runtime.ir.location import Location
+
+__all__ = [
+    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
+    "GuardOnDataDependentSymNode", "ShapeEnv", "TorchDispatchMode", "TorchFunctionMode",
+    "UnsupportedOperatorException", "autocast_state", "below_autograd", "contiguity", "fake_like", "fake_only", "is_fake",
+    "make_fake_mode", "may_overlap", "new_symbol", "plain_user_location", "quiet_shapes", "size_expr", "tensor_weak_dict",
+]
+
+
+def make_fake_mode() -> tuple[FakeTensorMode, ShapeEnv]:
+    """A fake-tensor mode over a shape environment that never specialises sizes 0 and 1."""
+    shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+    return FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=False), shape_env
+
+
+def is_fake(tensor: object) -> bool:
+    """Whether a tensor has no data."""
+    return isinstance(tensor, FakeTensor)
+
+
+def tensor_weak_dict() -> MutableMapping[torch.Tensor, Any]:
+    """A dictionary keyed by tensor identity that does not keep tensors alive."""
+    return WeakTensorKeyDictionary()  # type: ignore[no-any-return, no-untyped-call, unused-ignore]
+
+
+@contextlib.contextmanager
+def below_autograd() -> Iterator[None]:
+    """Dispatch under which composite operators arrive whole: the autograd keys are excluded."""
+    with torch._C._AutoDispatchBelowAutograd():
+        yield
+
+
+@contextlib.contextmanager
+def fake_only(fake_mode: FakeTensorMode) -> Iterator[None]:
+    """Run operators on fake tensors without any other mode seeing them."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd(), fake_mode:
+        yield
+
+
+@contextlib.contextmanager
+def quiet_shapes() -> Iterator[None]:
+    """Keep torch's own messages about guards on sizes from the user's terminal."""
+    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def new_symbol(shape_env: ShapeEnv, *, size: bool, hint: int | None = None) -> torch.SymInt:
+    """A fresh symbolic int; ``size``: not negative; ``hint``: the value it has in the call that is traced."""
+    symbol = shape_env.create_unbacked_symint()
+    if size:
+        _constrain_range_for_size(symbol)
+    if hint is not None:
+        shape_env.set_real_tensor_prop_unbacked_vals(symbol.node.expr, hint)
+    return symbol
+
+
+def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, torch.SymInt]) -> torch.Tensor:
+    """A fake tensor with the metadata of ``real``; sizes of the dimensions in ``dynamic`` are those symbols."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        if real.layout is not torch.strided or type(real) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            return fake_mode.from_tensor(real, static_shapes=True)
+        sizes: list[Any] = [dynamic.get(dim, size) for dim, size in enumerate(real.shape)]
+        strides: list[Any] = list(real.stride())
+        if dynamic:
+            strides = _symbolic_strides(real, sizes)
+        with torch._C._AutoDispatchBelowAutograd(), fake_mode:
+            return torch.empty_strided(sizes, strides, dtype=real.dtype, device=real.device)
+
+
+def _symbolic_strides(real: torch.Tensor, sizes: list[Any]) -> list[Any]:
+    """Strides for symbolic sizes: the order of the real ones, dense where the real ones are dense."""
+    strides: list[Any] = list(real.stride())
+    expected = 1
+    running: Any = 1
+    for dim in sorted(range(real.dim()), key=lambda d: (real.stride(d), -d)):
+        if real.shape[dim] == 1 or real.stride(dim) == expected:
+            strides[dim] = running
+        expected = max(expected, real.stride(dim) * real.shape[dim])
+        running = running * sizes[dim]
+    return strides
+
+
+def contiguity(fake: torch.Tensor) -> tuple[bool, bool]:
+    """Whether a fake tensor is contiguous, and whether that is certain for every size its symbols can take."""
+    if all(type(size) is int for size in (*fake.shape, *fake.stride())):
+        with torch._C.DisableTorchFunction():
+            return fake.is_contiguous(), True
+    expected: Any = 1
+    for size, stride in zip(reversed(fake.shape), reversed(fake.stride())):
+        if type(size) is int and size == 1:
+            continue
+        if size_expr(stride) != size_expr(expected):
+            return False, True
+        expected = expected * size
+    return True, True
+
+
+def size_expr(size: Any) -> Any:
+    """The symbolic expression of a size (an int stands for itself)."""
+    return size.node.expr if isinstance(size, torch.SymInt) else size
+
+
+def may_overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors on one storage may have elements in common (conservative: byte ranges are compared)."""
+    if a.layout is not torch.strided or b.layout is not torch.strided:
+        return True
+
+    def extent(t: torch.Tensor) -> tuple[int, int]:
+        last = t.storage_offset() + sum((size - 1) * abs(stride) for size, stride in zip(t.shape, t.stride()))
+        return t.storage_offset() * t.element_size(), (last + 1) * t.element_size()
+
+    if a.numel() == 0 or b.numel() == 0:
+        return False
+    (a0, a1), (b0, b1) = extent(a), extent(b)
+    return a0 < b1 and b0 < a1
+
+
+def autocast_state() -> tuple[tuple[str, bool, str], ...]:
+    """The autocast state per device type: (device type, enabled, dtype)."""
+    devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+    return tuple(
+        (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device)))
+        for device in devices
+    )
+
+
+def plain_user_location() -> Location | None:
+    """The innermost frame of the current stack that is neither torch's nor this project's."""
+    import linecache
+    import os
+
+    own = os.path.dirname(os.path.abspath(__file__))
+    torch_root = os.path.dirname(os.path.abspath(torch.__file__))
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((own, torch_root)) and not file.startswith("<frozen") and "contextlib" not in file:
+            text = linecache.getline(file, frame.f_lineno, frame.f_globals).rstrip("\n")
+            return Location(file, frame.f_lineno, len(text) - len(text.lstrip()), frame.f_code.co_name, text)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+SHAPE_ERRORS: tuple[type[BaseException], ...] = (
+    GuardOnDataDependentSymNode, DynamicOutputShapeException, DataDependentOutputException,
+)
+"""What torch raises when a shape rule needs a size that is not known."""
+
+
+@contextlib.contextmanager
+def no_modes() -> Iterator[None]:
+    """Run torch code on real tensors as if nothing was being traced."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
+def alias_of(fake_mode: FakeTensorMode, fake: torch.Tensor) -> torch.Tensor:
+    """Another tensor object on the same fake storage."""
+    with fake_only(fake_mode):
+        return torch.ops.aten.alias.default(fake)  # type: ignore[no-any-return]
+
+
+def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any) -> Any:
+    """Results of known rank whose sizes are fresh symbols, for an operator whose shape rule fails on unknown sizes.
+
+    The operator is run on fake tensors of two concrete sizes; sizes on which the two agree are taken as fixed.
+    None if that fails as well.
+    """
+    results = []
+    for stand_in in (4, 6):
+        def concrete(value: Any, stand_in: int = stand_in) -> Any:
+            if isinstance(value, torch.SymInt):
+                expr = value.node.expr
+                return int(expr.xreplace({symbol: stand_in for symbol in expr.free_symbols}))
+            if isinstance(value, torch.Tensor):
+                sizes = [concrete(size) for size in value.shape]
+                return torch.empty(sizes, dtype=value.dtype, device=value.device)
+            if isinstance(value, (list, tuple)):
+                return type(value)(concrete(item) for item in value)
+            return value
+
+        try:
+            with fake_only(fake_mode):
+                results.append(func(*[concrete(arg) for arg in args], **{k: concrete(v) for k, v in kwargs.items()}))
+        except (RuntimeError, ValueError, TypeError, IndexError, *SHAPE_ERRORS):
+            return None
+
+    def merge(a: Any, b: Any) -> Any:
+        if isinstance(a, torch.Tensor):
+            if a.dim() != b.dim():
+                raise ValueError("the rank depends on a size")
+            sizes = [x if x == y and type(x) is int else new_symbol(shape_env, size=True) for x, y in zip(a.shape, b.shape)]
+            return torch.empty(sizes, dtype=a.dtype, device=a.device)
+        if isinstance(a, (list, tuple)):
+            if len(a) != len(b):
+                raise ValueError("the number of results depends on a size")
+            return type(a)(merge(x, y) for x, y in zip(a, b))
+        return a
+
+    try:
+        with fake_only(fake_mode):
+            return merge(*results)
+    except ValueError:
+        return None
+
+
+@contextlib.contextmanager
+def fake_only_metadata() -> Iterator[None]:
+    """Make fake tensors of real ones without any mode of the caller seeing it."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
+@contextlib.contextmanager
+def without_autocast_cache() -> Iterator[None]:
+    """Switch autocast's weight cache off: a cast cached in one branch must not be used in another."""
+    before = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(before)
+

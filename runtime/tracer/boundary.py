@@ -1,0 +1,434 @@
+"""The boundary: what goes into a Program, what comes out, and what it changes in the caller's world.
+
+``flatten`` takes a call's arguments apart, ``trace`` makes the Program, ``Traced.call`` runs it like the function.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterator, Protocol, Sequence
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import TraceError
+from runtime.ir import Operator, Program, Variable, Write
+from runtime.ir.tree import Leaf, Record
+from runtime.tracer import state, structure
+from runtime.tracer.branches import PathEnds
+from runtime.tracer.calls import RestartWithSharedInputs
+from runtime.tracer.guards import Guard
+from runtime.tracer.journal import MISSING, Place
+from runtime.tracer.recorder import Recorder
+from runtime.tracer.scalars import Staged
+from runtime.tracer.session import LiveParameter, Session, SharedBase
+from runtime.tracer.storage_table import ViewStep
+from runtime.tracer.watcher import Watcher
+
+trace_lock = threading.RLock()
+"""Held while a Program is traced (tracing patches torch process-wide); running one takes no lock."""
+
+trace_contexts: list[Callable[[Session], Any]] = []
+"""Context managers entered around every trace: the converter installs its patches here."""
+
+
+class Executable(Protocol):
+    """A Program ready to run."""
+
+    def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
+        """The flat yields of the main Block."""
+
+
+@dataclass
+class Slot:
+    """Where a tensor stood among the arguments."""
+
+    index: int
+
+
+@dataclass
+class Arguments:
+    """A call's arguments taken apart: its tensors, and everything else as a template with ``Slot``s."""
+
+    tensors: list[torch.Tensor]
+    labels: list[str]
+    template: dict[str, Any]
+
+    def rebuild(self, tensors: Sequence[Any]) -> tuple[dict[str, Any], dict[int, tuple[Any, ...]]]:
+        """The arguments with other tensors in place, and the path of every container built anew."""
+        containers: dict[int, tuple[Any, ...]] = {}
+
+        def build(value: Any, path: tuple[Any, ...]) -> Any:
+            if isinstance(value, Slot):
+                return tensors[value.index]
+            if type(value) in (list, tuple):
+                result = type(value)(build(item, (*path, index)) for index, item in enumerate(value))
+            else:
+                fields = structure.field_items(value) if _has_slot(value) or type(value) is dict else None
+                if fields is None:
+                    return value
+                result = structure.rebuild_fields(type(value), fields[0], tuple(
+                    build(item, (*path, key)) for key, item in zip(*fields)))
+            containers[id(result)] = path
+            return result
+
+        return {name: build(value, (name,)) for name, value in self.template.items()}, containers
+
+
+def flatten(bound: dict[str, Any]) -> Arguments:
+    """Take a call's arguments apart. Labels are what the user would write: ``x``, ``batch['ids'][0]``."""
+    tensors: list[torch.Tensor] = []
+    labels: list[str] = []
+
+    def take(value: Any, label: str) -> Any:
+        if isinstance(value, torch.Tensor):
+            for index, other in enumerate(tensors):
+                if other is value:
+                    return Slot(index)
+            tensors.append(value)
+            labels.append(label)
+            return Slot(len(tensors) - 1)
+        if type(value) in (list, tuple):
+            return type(value)(take(item, f"{label}[{index}]") for index, item in enumerate(value))
+        if type(value) is dict or structure.has_traced(value):
+            fields = structure.field_items(value)
+            if fields is not None:
+                spell = (lambda key: f"{label}[{key!r}]") if isinstance(value, dict) else (lambda key: f"{label}.{key}")
+                return structure.rebuild_fields(type(value), fields[0], tuple(
+                    take(item, spell(key)) for key, item in zip(*fields)))
+        return value
+
+    template = {name: take(value, name) for name, value in bound.items()}
+    return Arguments(tensors, labels, template)
+
+
+def _has_slot(value: Any) -> bool:
+    fields = structure.field_items(value)
+    return fields is not None and any(isinstance(item, Slot) or _has_slot(item) or (
+        type(item) in (list, tuple) and any(isinstance(x, Slot) or _has_slot(x) for x in item)) for item in fields[1])
+
+
+@dataclass
+class Effect:
+    """A store to the caller's Python state that every run repeats: ``tree`` goes to ``place``."""
+
+    place: Place
+    tree: Any
+    path: tuple[Any, ...] | None = None
+    """For a container among the arguments: where to find the caller's."""
+
+
+@dataclass
+class ViewOutput:
+    """A result that is an argument, or a view of one that the Program writes: rebuilt from the caller's tensor."""
+
+    source: Variable
+    steps: tuple[ViewStep, ...]
+
+
+@dataclass
+class Traced:
+    """A Program with what a live call needs beside it."""
+
+    program: Program
+    live: list[LiveParameter]
+    guards: tuple[Guard, ...]
+    effects: list[Effect]
+    classes: dict[str, type]
+    raised: dict[str, type[BaseException]]
+    views: dict[int, ViewOutput]
+    """By yield position: results that alias the caller's memory."""
+    bases: list[tuple[int, SharedBase]] = field(default_factory=list)
+    """Inputs after the arguments' tensors: the memory that several arguments share, and one of them by position."""
+    executable: Executable | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def parameters(self) -> list[torch.Tensor]:
+        """The live tensors behind the Program's parameters, as they are now."""
+        return [live_tensor(live) for live in self.live]
+
+    def call(self, arguments: Arguments) -> Any:
+        """Run the Program on a call's arguments, write back what it changed, and build the function's result."""
+        assert self.executable is not None
+        params = self.parameters()
+        inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
+        values = self.executable.run(inputs, params)
+        return self.finish(arguments, inputs, params, values)
+
+    def finish(self, arguments: Arguments, inputs: list[Any], params: list[Any], values: list[Any]) -> Any:
+        """Write-backs, effects and the result of one run whose flat yields are ``values``."""
+        targets = dict(zip((arg for arg in self.program.block.args), [*inputs, *params]))
+        for write in self.program.writes:
+            write_back(targets[write.target], values[write.index])
+        for position, view in self.views.items():
+            values[position] = replay(targets[view.source], view.steps)
+        for effect in self.effects:
+            place = effect.place
+            if effect.path is not None:
+                place = Place(place.kind, follow(arguments, effect.path), place.name)
+            place.set(build_tree(effect.tree, values, self.classes))
+        return build_tree(self.program.output, values, self.classes)
+
+
+def live_tensor(live: LiveParameter) -> torch.Tensor:
+    """The tensor that stands behind a Program parameter now."""
+    if live.owner is None:
+        return live.real
+    owner, name = live.owner, live.attribute
+    if isinstance(owner, torch.nn.Module):
+        for slot in (owner._parameters, owner._buffers):
+            if name in slot:
+                return slot[name]  # type: ignore[return-value]
+    return getattr(owner, name)  # type: ignore[no-any-return]
+
+
+def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
+    """Put a new value into the caller's tensor, as the function's in-place operation would have."""
+    if value is target:
+        return
+    if torch.is_grad_enabled() and not target.requires_grad and not value.requires_grad:
+        with torch.no_grad():
+            target.copy_(value)
+    else:
+        target.copy_(value)
+
+
+def replay(tensor: torch.Tensor, steps: tuple[ViewStep, ...]) -> torch.Tensor:
+    """Apply a chain of view operators to a real tensor."""
+    from runtime.ops import aten
+    from runtime.tracer.calls import flatten_results
+    from runtime.tracer.session import fill
+
+    for step in steps:
+        result = aten.resolve(step.name)(*fill(step.args, tensor), **{k: fill(v, tensor) for k, v in step.kwargs})  # type: ignore[arg-type]
+        tensor = flatten_results(result)[step.index]
+    return tensor
+
+
+def follow(arguments: Arguments, path: tuple[Any, ...]) -> Any:
+    """The caller's container at a path among the arguments."""
+    value: Any = arguments.template if arguments.template.get("__originals__") is None else arguments.template["__originals__"]
+    for key in path:
+        fields = structure.field_items(value) if not isinstance(value, (list, dict)) else None
+        value = value[key] if fields is None or not isinstance(key, str) else dict(zip(*fields))[key]
+    return value
+
+
+def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, type]) -> Any:
+    """The caller's result from an output tree and the flat yields."""
+    if isinstance(tree, Leaf):
+        return values[tree.index]
+    if isinstance(tree, Record):
+        fields = dict(tree.fields)
+        if tree.kind == "choice":
+            return build_tree(fields[f"option{values[fields['selector'].index]}"], values, classes)
+        if tree.kind == "missing":
+            return MISSING
+        if tree.kind == "object":
+            return classes[tree.type_name]
+        if tree.kind == "frozenset":
+            return frozenset(build_tree(item, values, classes) for _, item in tree.fields)
+        keys = fields.pop("keys", tuple(fields))
+        items = tuple(build_tree(item, values, classes) for name, item in tree.fields if name != "keys")
+        return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
+    if type(tree) in (list, tuple):
+        return type(tree)(build_tree(item, values, classes) for item in tree)
+    if type(tree) is dict:
+        return {key: build_tree(item, values, classes) for key, item in tree.items()}
+    return tree
+
+
+class _Outputs:
+    """Collects the flat yields of the main Block while output trees are made."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.values: list[Any] = []
+        self.classes: dict[str, type] = {}
+        self.views: dict[int, ViewOutput] = {}
+        self._seen: dict[int, Leaf] = {}
+
+    def leaf(self, operand: Any) -> Leaf:
+        """A yield."""
+        self.values.append(operand)
+        return Leaf(len(self.values) - 1)
+
+    def tree(self, value: Any) -> Any:
+        """The output tree of a value."""
+        session = self.session
+        if isinstance(value, torch.Tensor):
+            if id(value) in self._seen:
+                return self._seen[id(value)]
+            leaf = self.leaf(session.read(value))
+            info = session.info(value)
+            origin = info.storage.origin
+            if origin is not None and info.storage.value is not origin:
+                if any(True for step in info.steps for _ in _variables(step)):
+                    raise session.error("a view, at a position that is only known while the Program runs, of an argument "
+                                        "that is written in place is returned", hint="Return a .clone() of it.", code="D2S224")
+                self.views[leaf.index] = ViewOutput(origin, info.steps)
+            self._seen[id(value)] = leaf
+            return leaf
+        if isinstance(value, Staged):
+            return self.leaf(session.operand(value))
+        if isinstance(value, structure.Choice):
+            fields = [("selector", self.leaf(session.operand(value.selector)))]
+            fields += [(f"option{index}", self.tree(option)) for index, option in enumerate(value.options)]
+            return Record("choice", "", tuple(fields))
+        if value is MISSING:
+            return Record("missing", "", ())
+        if type(value) in (list, tuple):
+            return type(value)(self.tree(item) for item in value)
+        if isinstance(value, frozenset) and structure.has_traced(list(value)):
+            return Record("frozenset", "", tuple((f"item{index}", self.tree(item)) for index, item in enumerate(value)))
+        fields_of = structure.field_items(value)
+        if fields_of is not None and (type(value) is dict or isinstance(value, tuple) or structure.has_traced(value)):
+            keys, items = fields_of
+            if type(value) is dict:
+                return {key: self.tree(item) for key, item in zip(keys, items)}
+            name = f"{type(value).__module__}.{type(value).__qualname__}"
+            self.classes[name] = type(value)
+            kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
+            trees = [(f"field{index}" if not str(key).isidentifier() else str(key), self.tree(item))
+                     for index, (key, item) in enumerate(zip(keys, items))]
+            return Record(kind, name, (("keys", tuple(keys)), *trees))
+        if structure.is_plain(value):
+            return value
+        name = f"object {len(self.classes)} {type(value).__module__}.{type(value).__qualname__}"
+        self.classes[name] = value
+        return Record("object", name, ())
+
+
+def _variables(step: ViewStep) -> Iterator[Variable]:
+    from runtime.ir import leaves
+
+    yield from leaves(step.args)
+    yield from leaves(dict(step.kwargs))
+
+
+def trace(function: Callable[..., Any], arguments: Arguments, *, name: str, dynamic: dict[str, frozenset[int]] | None = None,
+          call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None = None) -> Traced:
+    """Run ``function`` once on fake tensors and return its Program.
+
+    Args:
+        function: Called with the rebuilt arguments (by ``call``, default: as keywords).
+        arguments: The call's arguments, taken apart by ``flatten``.
+        name: The Program's name.
+        dynamic: For an input's label, its dimensions whose size is not fixed.
+
+    Raises:
+        TraceError: Something in the function has no static meaning; the error is located in the user's source.
+    """
+    shared: tuple[str, ...] = ()
+    with trace_lock:
+        while True:
+            try:
+                return _trace_once(function, arguments, name, dynamic or {}, call, shared)
+            except RestartWithSharedInputs as restart:
+                wider = tuple(sorted({*shared, *restart.names}))
+                if wider == shared:
+                    raise AssertionError("tracing with shared inputs did not settle the sharing") from restart
+                shared = wider
+
+
+def _trace_once(function: Callable[..., Any], arguments: Arguments, name: str, dynamic: dict[str, frozenset[int]],
+                call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None, shared: tuple[str, ...]) -> Traced:
+    import contextlib
+
+    session = Session(name)
+    session.shared = shared
+    with torch_internals.fake_only_metadata():
+        fakes = [session.add_input(real, label, dynamic.get(label, frozenset()))
+                 for real, label in zip(arguments.tensors, arguments.labels)]
+    session.join_shared_inputs(arguments.tensors, arguments.labels)
+    bound, containers = arguments.rebuild(fakes)
+    for container in _containers(bound, containers):
+        session.externals[id(container)] = (container, containers[id(container)])
+    before = state.enter(session)
+    result: Any = None
+    raised = False
+    try:
+        with contextlib.ExitStack() as stack:
+            for context in trace_contexts:
+                stack.enter_context(context(session))
+            stack.enter_context(torch_internals.quiet_shapes())
+            stack.enter_context(torch_internals.without_autocast_cache())
+            stack.enter_context(torch_internals.below_autograd())
+            stack.enter_context(Watcher(session))
+            stack.enter_context(Recorder(session))
+            try:
+                result = call(function, bound) if call is not None else function(**bound)
+            except PathEnds:
+                raised = True
+            outputs = _Outputs(session)
+            tree = outputs.tree(None if raised else result)
+            effects = _effects(session, outputs)
+            writes = _writes(session, outputs)
+    except torch_internals.SHAPE_ERRORS as error:
+        raise session.error("a decision depends on a size or value that is only known while the Program runs, in code that is "
+                            "not converted", code="D2S212",
+                            hint="Let the function be converted, or make the size fixed.") from error
+    finally:
+        places = session.journal.frames[0]
+        for place, old in places.items():
+            place.set(old)
+        state.enter(before)
+    program = session.program
+    program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
+    program.block.yields = outputs.values
+    program.output = tree
+    program.writes = writes
+    return Traced(program, session.live, session.guards.freeze(), effects, outputs.classes, session.raised_types,
+                  outputs.views, [(arguments.labels.index(base.label), base) for base in session.bases])
+
+
+def _containers(value: Any, known: dict[int, tuple[Any, ...]]) -> Iterator[Any]:
+    if id(value) in known:
+        yield value
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _containers(item, known)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _containers(item, known)
+
+
+def _effects(session: Session, outputs: _Outputs) -> list[Effect]:
+    """Stores to objects of the caller that must happen at each run."""
+    effects = []
+    for place, old in session.journal.frames[0].items():
+        external = session.externals.get(id(place.owner))
+        if external is None and place.kind != "global":
+            continue
+        new = place.get()
+        if new is old or structure.same_known(new, old) or (place.kind == "content" and _same_content(new, old)):
+            continue
+        path = external[1] if external is not None else None
+        effects.append(Effect(place, outputs.tree(new), path))
+    return effects
+
+
+def _same_content(new: Any, old: Any) -> bool:
+    if isinstance(new, list):
+        return len(new) == len(old) and all(structure.same_known(a, b) for a, b in zip(new, old))
+    if isinstance(new, dict):
+        return list(new) == list(old) and all(structure.same_known(new[key], old[key]) for key in new)
+    return bool(new == old)
+
+
+def _writes(session: Session, outputs: _Outputs) -> list[Write]:
+    """Memory of the caller that the Program wrote."""
+    writes = []
+    for storage in session.storages.snapshot():
+        if storage.origin is not None and storage.value is not storage.origin:
+            writes.append(Write(storage.origin, outputs.leaf(storage.value).index))
+    return writes
+
+
+def operators(program: Program) -> Iterator[Operator]:
+    """Every Operator of a Program."""
+    return program.block.walk()
+
+
+__all__ = ["Arguments", "Effect", "Traced", "TraceError", "flatten", "trace"]

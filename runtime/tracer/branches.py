@@ -1,0 +1,101 @@
+"""Tracing one path of a staged construct on its own: into a Block, from a snapshot, and back."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterator, Protocol
+
+from runtime.errors import Dy2StaticError
+from runtime.ir import Variable
+from runtime.tracer.calls import RestartWithSharedInputs
+from runtime.tracer.journal import Place
+from runtime.tracer.session import Scope, Session
+from runtime.tracer.storage_table import Storage
+
+
+class PathEnds(BaseException):
+    """A staged path ended in a ``raise``. Not an Exception, so that no handler in user code catches it."""
+
+
+class Names(Protocol):
+    """The local variables a construct may change."""
+
+    names: tuple[str, ...]
+
+    def get(self) -> tuple[Any, ...]:
+        """Their values now."""
+
+    def set(self, values: tuple[Any, ...]) -> None:
+        """Assign them."""
+
+
+@dataclass(eq=False)
+class Path:
+    """What one path did, seen from outside: its scope, and what changed."""
+
+    scope: Scope
+    ended: bool
+    """Whether it raised, so that nothing after it runs."""
+    names: tuple[Any, ...]
+    places: dict[Place, Any] = field(default_factory=dict)
+    storages: dict[Storage, Variable] = field(default_factory=dict)
+    """Values at the end of every storage alive then."""
+    result: Any = None
+
+    @contextlib.contextmanager
+    def inside(self, session: Session) -> Iterator[None]:
+        """Record at the path's end, with memory as it was there."""
+        before = session.storages.snapshot()
+        session.storages.restore(self.storages)
+        try:
+            with session.reopen(self.scope):
+                yield
+        finally:
+            session.storages.restore(before)
+
+
+def trace_path(session: Session, kind: str, names: Names, run: Callable[[], Any],
+               prepare: Callable[[Scope], None] | None = None) -> Path:
+    """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before."""
+    entry_names = names.get()
+    entry_storages = session.storages.snapshot()
+    session.journal.open()
+    ended = False
+    result = None
+    try:
+        with session.open(kind) as scope:
+            if prepare is not None:
+                prepare(scope)
+            try:
+                result = run()
+            except PathEnds:
+                ended = True
+            except (Dy2StaticError, RestartWithSharedInputs):
+                raise
+            except Exception as error:
+                stage_raise(session, error)
+                ended = True
+        exit_names = names.get()
+        exit_storages = session.storages.snapshot()
+    finally:
+        places = session.journal.close()
+        names.set(entry_names)
+        session.storages.restore(entry_storages)
+    return Path(scope, ended, exit_names, places, exit_storages, result)
+
+
+def stage_raise(session: Session, error: BaseException) -> None:
+    """Record a ``raise``: eager would raise this only when it takes the path."""
+    cls = type(error)
+    args = list(error.args)
+    session.emit("raise", [session.operand(arg) for arg in args if _plain(arg)], attrs={
+        "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
+    })
+    session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
+
+
+def _plain(value: Any) -> bool:
+    from runtime.tracer.scalars import kind_of
+
+    return value is None or kind_of(value) is not None

@@ -1,0 +1,230 @@
+"""Tracing ``cond`` and ``switch``: every path into its own Block, then one join."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import torch
+
+from runtime.ir import UNDEF, Operand, Type, Variable
+from runtime.tracer import structure
+from runtime.tracer.branches import Names, Path, PathEnds, trace_path
+from runtime.tracer.journal import Place
+from runtime.tracer.scalars import Staged
+from runtime.tracer.session import Session
+from runtime.tracer.storage_table import Storage, mark_uncertain
+
+
+class NoNames:
+    """No local variables: for conditional expressions."""
+
+    names: tuple[str, ...] = ()
+
+    def get(self) -> tuple[Any, ...]:
+        """Nothing."""
+        return ()
+
+    def set(self, values: tuple[Any, ...]) -> None:
+        """Nothing."""
+
+
+def truth(session: Session, value: Any) -> Any:
+    """``bool(value)`` as a staged bool: PyTorch's rules for tensors, Python's for numbers and strings."""
+    if isinstance(value, torch.Tensor):
+        info = session.info(value)
+        fake = session.fake(value)
+        if "rank" not in info.divergent and fake.dim() > 0 and all(type(size) is int for size in fake.shape) and fake.numel() != 1:
+            raise RuntimeError(f"Boolean value of Tensor with {'no values' if fake.numel() == 0 else 'more than one value'} is ambiguous")
+        return session.from_tensor("truth", value, kind="bool")
+    if isinstance(value, Staged) and value.kind != "bool":
+        return session.scalar("bool", value)
+    return value
+
+
+def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: Callable[[], Any], names: Names) -> Any:
+    """Stage ``if pred``: runs both paths, leaves names, Python state and memory joined; returns the joined result."""
+    return _stage(session, "cond", pred, (if_true, if_false), names)
+
+
+def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]], names: Names) -> Any:
+    """Stage a choice among ``branches`` by position; returns the joined result."""
+    return _stage(session, "switch", index, tuple(branches), names)
+
+
+def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names) -> Any:
+    location = session.location()
+    entry = session.storages.snapshot()
+    entry_names = names.get()
+    paths = [trace_path(session, name, names, run) for run in runs]
+    alive = [path for path in paths if not path.ended]
+    join = Join(session, paths, entry)
+    places: dict[Place, None] = {place: None for path in alive for place in path.places}
+    for position in range(len(entry_names)):
+        join.add([path.names[position] for path in paths], hint=names.names[position])
+    for place in places:
+        before = place.get()
+        join.add([path.places.get(place, before) for path in paths], hint=place.name)
+    join.add([path.result for path in paths])
+    storages = join.changed_storages()
+    outputs = join.emit(name, pred, storages, location)
+    if not alive:
+        raise PathEnds()
+    values = join.values(outputs)
+    names.set(tuple(values[: len(entry_names)]))
+    for place, value in zip(places, values[len(entry_names):]):
+        session.journal.write(place, value)
+    return values[-1]
+
+
+class Join:
+    """Values that paths bring out of a construct, and the Variables that carry what differs."""
+
+    def __init__(self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable]) -> None:
+        self.session = session
+        self.paths = paths
+        self.entry = entry
+        self.items: list[tuple[list[Any], structure.Structure, str]] = []
+        self._tensors: dict[tuple[int, ...], int] = {}
+
+    def add(self, values: list[Any], hint: str = "") -> None:
+        """One value per path; those of paths that ended are not looked at."""
+        alive = [(path, value) for path, value in zip(self.paths, values) if not path.ended]
+        joined: structure.Structure | None = None
+        for path, value in alive:
+            with path.inside(self.session):
+                mine = structure.Known(value)
+            joined = mine if joined is None else self._unify(joined, mine)
+        joined = joined if joined is not None else structure.Known(None)
+        if len(alive) == 1:
+            with alive[0][0].inside(self.session):
+                joined = self._settle(alive[0][1], joined)
+        self.items.append((values, joined, hint))
+
+    def _unify(self, a: structure.Structure, b: structure.Structure) -> structure.Structure:
+        return structure.unify(self.session, a, b)
+
+    def _settle(self, value: Any, known: structure.Structure) -> structure.Structure:
+        """A value of the only path that goes on: kept as it is unless it was made inside."""
+        if structure.has_traced(value) and not _outside(self.session, self.entry, value):
+            return structure.structure_of(self.session, value)
+        return known
+
+    def changed_storages(self) -> list[Storage]:
+        """Memory that existed before and that some path wrote."""
+        return [
+            storage for storage, before in self.entry.items()
+            if any(path.storages.get(storage, before) is not before for path in self.paths if not path.ended)
+        ]
+
+    def emit(self, name: str, pred: Staged, storages: list[Storage], location: Any) -> list[Variable]:
+        """Close the paths' Blocks with yields, record the Operator, and set the written storages."""
+        session = self.session
+        types: list[Type] = []
+        hints: list[str] = []
+        for _, item, hint in self.items:
+            mine = structure.types(session, item)
+            types += mine
+            hints += [hint] * len(mine)
+        for storage in storages:
+            types.append(storage.value.type)
+            hints.append(storage.label)
+        for index, path in enumerate(self.paths):
+            yields: list[Operand] = []
+            if path.ended:
+                yields = [UNDEF] * len(types)
+            else:
+                with path.inside(session):
+                    for values, item, _ in self.items:
+                        yields += structure.lower(session, values[index], item)
+                    yields += [path.storages.get(storage, self.entry[storage]) for storage in storages]
+            path.scope.block.yields.extend(yields)
+        outputs = session.emit(name, [session.operand(pred)], None, types, hints=hints,
+                               blocks=[path.scope.block for path in self.paths], location=location)
+        for storage, var in zip(storages, outputs[len(outputs) - len(storages):]):
+            storage.value = var
+        return list(outputs[: len(outputs) - len(storages)])
+
+    def values(self, outputs: list[Variable]) -> list[Any]:
+        """The joined values; tensors that may be the same memory as others are marked so."""
+        session = self.session
+        variables = iter(outputs)
+        results = []
+        seen: dict[tuple[int, ...], Any] = {}
+        for values, item, _ in self.items:
+            identity = tuple(id(value) for value, path in zip(values, self.paths) if not path.ended)
+            if isinstance(item, structure.Tensor) and identity in seen:
+                next(variables)
+                results.append(seen[identity])
+                continue
+            value = structure.lift(session, item, variables)
+            if isinstance(item, structure.Tensor):
+                seen[identity] = value
+            results.append(value)
+        self._note_aliases(results)
+        return results
+
+    def _note_aliases(self, results: list[Any]) -> None:
+        session = self.session
+        location = session.location()
+        owners: list[dict[Storage, list[Storage]]] = [{} for _ in self.paths]
+        for (values, item, _), result in zip(self.items, results):
+            if isinstance(item, structure.Known):
+                continue
+            for index, path in enumerate(self.paths):
+                if path.ended:
+                    continue
+                for inside, outside in _tensor_pairs(values[index], result, item):
+                    storage = session.info(inside).storage
+                    joined = session.info(outside).storage
+                    if storage is joined:
+                        continue
+                    if storage in self.entry:
+                        mark_uncertain(joined, storage, "it is the same tensor, or a view of it, on one path only", location)
+                    for other in owners[index].get(storage, []):
+                        if other is not joined:
+                            mark_uncertain(joined, other, "two variables are views of one tensor on one path", location)
+                    owners[index].setdefault(storage, []).append(joined)
+
+
+def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bool:
+    """Whether every tensor and number inside a value exists outside the paths."""
+    if isinstance(value, torch.Tensor):
+        info = session.info(value)
+        return info.storage in entry and all(session.visible(var) for step in info.steps for var in _step_variables(step))
+    if isinstance(value, Staged):
+        return session.visible(value.var)
+    if isinstance(value, structure.Choice):
+        return session.visible(value.selector.var) and all(_outside(session, entry, option) for option in value.options)
+    if isinstance(value, (list, tuple)):
+        return all(_outside(session, entry, item) for item in value)
+    fields = structure.field_items(value)
+    return fields is None or all(_outside(session, entry, item) for item in fields[1])
+
+
+def _step_variables(step: Any) -> list[Variable]:
+    from runtime.ir import leaves
+
+    return [*leaves(step.args), *leaves(dict(step.kwargs))]
+
+
+def _tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Tensors of a path's value beside the joined tensors that carry them."""
+    if isinstance(item, structure.Tensor):
+        return [(inside, joined)] if isinstance(inside, torch.Tensor) and isinstance(joined, torch.Tensor) else []
+    if isinstance(item, structure.Sequence):
+        return [pair for a, b, i in zip(inside, joined, item.items) for pair in _tensor_pairs(a, b, i)]
+    if isinstance(item, structure.Fields):
+        a, b = structure.field_items(inside), structure.field_items(joined)
+        assert a is not None and b is not None
+        return [pair for x, y, i in zip(a[1], b[1], item.items) for pair in _tensor_pairs(x, y, i)]
+    if isinstance(item, structure.Options):
+        chosen = inside.options if isinstance(inside, structure.Choice) else (inside,)
+        return [
+            pair for option in chosen for target, i in zip(joined.options, item.options)
+            if type(target) is type(option) or isinstance(i, structure.Tensor)
+            for pair in _tensor_pairs(option, target, i) if isinstance(option, type(target)) or isinstance(i, structure.Tensor)
+        ]
+    return []
+
+
+__all__ = ["Join", "NoNames", "cond", "switch", "truth"]

@@ -1,0 +1,174 @@
+"""The journal of Python state: stores that converted code made to objects, containers and globals.
+
+Both branches of a staged ``if`` run while tracing, and a loop's body runs more than once. Each run starts a frame;
+the first store to a place in a frame notes what was there, so that the run can be compared, rolled back and joined
+like local variables are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING = _Missing()
+"""The content of a place that holds nothing (an attribute not set, a global not bound)."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Somewhere converted code can store: an object's attribute, a container's whole content, a global name."""
+
+    kind: str  # "attribute" | "content" | "global"
+    owner: Any
+    name: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.kind, id(self.owner), self.name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and (self.kind, id(self.owner), self.name) == (other.kind, id(other.owner), other.name)
+
+    def describe(self) -> str:
+        """How the user would call the place."""
+        if self.kind == "attribute":
+            return f"attribute '{self.name}' of a {type(self.owner).__name__}"
+        if self.kind == "global":
+            return f"global '{self.name}'"
+        return f"a {type(self.owner).__name__}"
+
+    def get(self) -> Any:
+        """What the place holds now; a container's content as a fresh copy."""
+        if self.kind == "attribute":
+            return _get_attribute(self.owner, self.name)
+        if self.kind == "global":
+            return self.owner.get(self.name, MISSING)
+        return _content(self.owner)
+
+    def set(self, value: Any) -> None:
+        """Put ``value`` back into the place."""
+        if self.kind == "attribute":
+            _set_attribute(self.owner, self.name, value)
+        elif self.kind == "global":
+            if value is MISSING:
+                self.owner.pop(self.name, None)
+            else:
+                self.owner[self.name] = value
+        else:
+            _set_content(self.owner, value)
+
+
+def _module_slot(owner: Any, name: str) -> dict[str, Any] | None:
+    if isinstance(owner, torch.nn.Module):
+        for slot in (owner._parameters, owner._buffers, owner._modules):
+            if name in slot:
+                return slot
+    return None
+
+
+def _get_attribute(owner: Any, name: str) -> Any:
+    slot = _module_slot(owner, name)
+    if slot is not None:
+        return slot[name]
+    namespace = getattr(owner, "__dict__", None)
+    if namespace is not None and name in namespace:
+        return namespace[name]
+    if namespace is None or _is_slot(owner, name):
+        return getattr(owner, name, MISSING)
+    return MISSING
+
+
+def _is_slot(owner: Any, name: str) -> bool:
+    return type(getattr(type(owner), name, None)).__name__ == "member_descriptor"
+
+
+def _set_attribute(owner: Any, name: str, value: Any) -> None:
+    if value is MISSING:
+        slot = _module_slot(owner, name)
+        if slot is not None:
+            del slot[name]
+        elif name in getattr(owner, "__dict__", {}):
+            del owner.__dict__[name]
+        elif _is_slot(owner, name) and hasattr(owner, name):
+            delattr(owner, name)
+        return
+    slot = _module_slot(owner, name)
+    if slot is not None:
+        slot[name] = value
+    elif isinstance(owner, type) or _is_slot(owner, name) or not hasattr(owner, "__dict__"):
+        setattr(owner, name, value)
+    else:
+        owner.__dict__[name] = value
+
+
+def _content(owner: Any) -> Any:
+    if isinstance(owner, dict):
+        return dict(owner)
+    if isinstance(owner, set):
+        return frozenset(owner)
+    return list(owner)
+
+
+def _set_content(owner: Any, value: Any) -> None:
+    if isinstance(owner, (dict, set)):
+        owner.clear()
+        owner.update(value)
+    elif isinstance(owner, deque):
+        owner.clear()
+        owner.extend(value)
+    else:
+        owner[:] = value
+
+
+class Journal:
+    """The stores of one trace, in nested frames."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self.frames: list[dict[Place, Any]] = [{}]
+
+    def note(self, place: Place) -> None:
+        """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet."""
+        for frame in self.frames:
+            if place not in frame:
+                frame[place] = place.get()
+
+    def note_attribute(self, owner: Any, name: str) -> None:
+        """Call before ``owner.name`` is stored or deleted."""
+        self.note(Place("attribute", owner, name))
+
+    def note_content(self, owner: Any) -> None:
+        """Call before a list, dict, set or deque is changed."""
+        self.note(Place("content", owner))
+
+    def note_global(self, namespace: dict[str, Any], name: str) -> None:
+        """Call before a global name is bound."""
+        self.note(Place("global", namespace, name))
+
+    def open(self) -> None:
+        """Start a frame."""
+        self.frames.append({})
+
+    def close(self) -> dict[Place, Any]:
+        """End the frame: puts every place back as it was and returns what each held at the end."""
+        frame = self.frames.pop()
+        after = {place: place.get() for place in frame}
+        for place, before in frame.items():
+            place.set(before)
+        return after
+
+    def write(self, place: Place, value: Any) -> None:
+        """Note and store."""
+        self.note(place)
+        place.set(value)

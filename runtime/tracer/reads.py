@@ -1,0 +1,69 @@
+"""Reading tensors as Python values: ``.item()``, ``.tolist()``, ``bool(t)``, ``torch.equal``... stage instead of freezing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime.ops import scalar as scalar_ops
+from runtime.tracer.recorder import emit_scalar_result
+from runtime.tracer.session import Session
+
+
+def item(session: Session, tensor: torch.Tensor) -> Any:
+    """``tensor.item()`` as a staged number; RuntimeError as eager if it has more than one element."""
+    fake = session.fake(tensor)
+    if all(type(size) is int for size in fake.shape) and fake.numel() != 1 and "rank" not in session.info(tensor).divergent:
+        raise RuntimeError(f"a Tensor with {fake.numel()} elements cannot be converted to Scalar")
+    if "dtype" in session.info(tensor).divergent:
+        raise session.error("the Python type of this tensor's .item() differs between the paths that lead here", code="D2S242",
+                            hint="Convert the tensor first, for example with .to(torch.float32).")
+    kind = scalar_ops.kind_of_dtype(fake.dtype)
+    if kind == "complex":
+        raise session.error("the .item() of a complex tensor cannot be a number of the Program", code="D2S215",
+                            hint="Take .real and .imag apart first.")
+    return session.from_tensor("item", tensor, kind=kind)
+
+
+def tolist(session: Session, tensor: torch.Tensor) -> Any:
+    """``tensor.tolist()`` as nested lists of staged numbers; the sizes must be fixed."""
+    fake = session.fake(tensor)
+    if not all(type(size) is int for size in fake.shape) or "rank" in session.info(tensor).divergent:
+        raise session.error(".tolist() of a tensor whose size is only known while the Program runs", code="D2S216",
+                            hint="Loop over the tensor with for, or index it.")
+    if fake.numel() > 4096:
+        raise session.error(f".tolist() of {fake.numel()} elements inside a converted function", code="D2S216",
+                            hint="Keep the values in a tensor.")
+
+    def nested(t: torch.Tensor) -> Any:
+        return item(session, t) if t.dim() == 0 else [nested(row) for row in t.unbind(0)]
+
+    return nested(tensor)
+
+
+def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+    """What a function that reads a tensor's data gives: a staged value where Python allows one, else a located error."""
+    tensor = args[0]
+    if name == "item":
+        return item(session, tensor)
+    if name == "tolist":
+        return tolist(session, tensor)
+    if name == "equal":
+        return emit_scalar_result(session, "aten.equal.default", list(args), {}, "bool")
+    if name == "allclose":
+        return emit_scalar_result(session, "aten.allclose.default", list(args), kwargs, "bool")
+    if name == "is_nonzero":
+        return session.from_tensor("truth", tensor, kind="bool")
+    if name == "__contains__":
+        element = args[1]
+        return session.from_tensor("truth", (tensor == element).any(), kind="bool")
+    what = {
+        "__bool__": "used as a condition", "__int__": "converted to int", "__float__": "converted to float",
+        "__index__": "used as an index", "__complex__": "converted to complex", "__format__": "formatted",
+    }[name]
+    raise session.error(
+        f"a tensor is {what} in code that is not converted", code="D2S212",
+        hint="Let the function be converted (it needs Python source and must not be ignored), or use tensor operations "
+        "such as torch.where.",
+    )

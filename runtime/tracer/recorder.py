@@ -1,0 +1,349 @@
+"""The recorder: a dispatch mode that turns every ATen call of the traced run into an Operator.
+
+It runs below autograd, so composite operators arrive whole, and above fake tensors, which give the metadata of results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import ProgramError
+from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
+from runtime.ops import aten
+from runtime.tracer import scalars
+from runtime.tracer.calls import RestartWithSharedInputs, flatten_results, tensors_in, unflatten_results
+from runtime.tracer.session import Session, fill
+from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
+
+_METADATA = frozenset({
+    "aten.size", "aten.stride", "aten.storage_offset", "aten.sym_size", "aten.sym_stride", "aten.sym_numel",
+    "aten.sym_storage_offset", "aten.is_contiguous", "aten.is_strides_like_format", "aten.dim", "aten.numel",
+    "aten.is_non_overlapping_and_dense", "prim.device", "prim.layout", "aten.is_same_size", "aten.is_complex",
+    "aten.is_floating_point", "aten.is_signed", "aten.is_inference", "aten.is_conj", "aten.is_neg", "aten.layout",
+    "aten.result_type", "aten.can_cast", "aten.sym_is_contiguous", "aten._has_compatible_shallow_copy_type",
+    "prims.device_put", "aten._version", "aten.is_pinned", "aten.is_coalesced", "aten.dense_dim", "aten.sparse_dim",
+    "aten._is_zerotensor", "aten.is_leaf", "aten.output_nr", "aten._is_any_true", "aten.is_distributed",
+}) - {"prims.device_put", "aten._is_any_true"}
+
+_SCALAR_RESULTS = {
+    "aten.item.default": "item", "aten._local_scalar_dense.default": "item", "aten.is_nonzero.default": "bool",
+    "aten.equal.default": "bool", "aten.allclose.default": "bool",
+}
+
+
+class Recorder(torch_internals.TorchDispatchMode):
+    """Records into a session what runs under it."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        session = self.session
+        packet = f"{func.namespace}.{func._schema.name.split('::')[1]}"
+        if packet in _METADATA:
+            return self._fake_call(func, args, kwargs)
+        name = f"{packet}.{func._overloadname}"
+        if name == "aten.lift_fresh.default":
+            return self._literal(args[0])
+        if name in _SCALAR_RESULTS:
+            raise session.error(
+                "a Python value is taken from a tensor in code that is not converted (a condition, bool(), int() or .item())",
+                hint="Let the function be converted (it needs Python source and must not be ignored), or use tensor "
+                "operations such as torch.where.",
+                code="D2S212",
+            )
+        if name == "aten.detach_.default":
+            self.detach_in_place(args[0])
+            return args[0]
+        written = _written(func, args, kwargs)
+        if written:
+            return self._record_write(func, name, args, kwargs, written)
+        return self._record(func, name, args, kwargs)
+
+    # -- running on fakes ----------------------------------------------------------------------------------------
+
+    def _fake_call(self, func: Any, args: Any, kwargs: Any) -> Any:
+        session = self.session
+
+        def to_fake(value: Any) -> Any:
+            if isinstance(value, torch.Tensor):
+                return session.fake(value)
+            if type(value) in (list, tuple):
+                return type(value)(to_fake(item) for item in value)
+            return value
+
+        fake_args = [to_fake(arg) for arg in args]
+        fake_kwargs = {key: to_fake(value) for key, value in kwargs.items()}
+        try:
+            with torch._C.DisableTorchFunction(), session.fake_mode:
+                result = func(*fake_args, **fake_kwargs)
+        except torch_internals.SHAPE_ERRORS as error:
+            result = torch_internals.unknown_sizes(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
+            if result is None:
+                raise session.error(
+                    f"torch cannot tell the shape of {func._schema.name.split('::')[1]}'s result when sizes depend on data",
+                    hint="Make the size fixed (pad), or compute it from an input's shape.", code="D2S231",
+                ) from error
+        except torch_internals.UnsupportedOperatorException as error:
+            raise session.error(f"the operator {func} has no shape rule (no fake or meta kernel)", code="D2S232",
+                                hint="Register one with torch.library.register_fake.") from error
+        session.sizes.collect_asserts()
+        return result
+
+    def _literal(self, real: torch.Tensor) -> torch.Tensor:
+        """A tensor made from Python data: a fresh copy of the constant at each run."""
+        session = self.session
+        if torch_internals.is_fake(real):
+            return real
+        real = real.detach()
+        fake = torch_internals.fake_like(session.fake_mode, real, {})
+        kwargs: dict[str, Operand] = {"dtype": real.dtype}
+        type_ = TensorType(real.dtype, tuple(real.shape))
+        if real.dim() == 0 and not real.dtype.is_complex:
+            with torch_internals.no_modes():
+                value = real.item()
+            (var,) = session.emit("aten.full.default", [[], value], {**kwargs, "device": real.device}, [type_])
+        else:
+            constant = session.add_constant(real)
+            (var,) = session.emit("aten.lift_fresh_copy.default", [constant], {}, [type_])
+        return session.fresh(fake, var)
+
+    def detach_in_place(self, tensor: torch.Tensor) -> None:
+        """``detach_``: the tensor's value stays, its history ends."""
+        session = self.session
+        info = session.info(tensor)
+        if info.requires_grad:
+            raise session.error("detach_() of a tensor that needs a gradient", hint="Write x = x.detach() instead.", code="D2S221")
+
+    # -- operators that only read --------------------------------------------------------------------------------
+
+    def _record(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        session = self.session
+        reads = list(tensors_in(args, kwargs))
+        infos = [session.info(tensor) for tensor in reads]
+        result = self._fake_call(func, args, kwargs)
+        operands = [session.operand(arg) for arg in args]
+        keywords = {key: session.operand(value) for key, value in kwargs.items()}
+        flat = flatten_results(result)
+        requires_grad = self._requires_grad(func, infos)
+        layout_known = all(info.layout_known for info in infos)
+        divergent = self._divergent(func, infos)
+        sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
+        for tensor, info in zip(reads, infos):
+            sources.setdefault(storage_key(session.fake(tensor)), (tensor, info))
+        modes = session.modes()
+        same = {id(session.fake(tensor)): tensor for tensor in reads}
+        plan: list[tuple[Any, TensorInfo | None]] = []
+        for index, out in enumerate(flat):
+            if not isinstance(out, torch.Tensor):
+                plan.append((out, None))
+                continue
+            source = sources.get(storage_key(out))
+            needs = requires_grad and (out.is_floating_point() or out.is_complex())
+            if source is None:
+                plan.append((out, TensorInfo(None, (), needs, layout_known, divergent)))  # type: ignore[arg-type]
+                continue
+            if id(out) in same:
+                out = torch_internals.alias_of(session.fake_mode, out)
+            tensor, info = source
+            step = ViewStep(name, tuple(_hole(operand, arg, tensor) for operand, arg in zip(operands, args)),
+                            tuple((key, _hole(operand, kwargs[key], tensor)) for key, operand in keywords.items()),
+                            index, len(flat), modes)
+            plan.append((out, TensorInfo(info.storage, (*info.steps, step), needs, layout_known, divergent)))
+        for out, info_or_none in plan:
+            if info_or_none is not None:
+                session.register(out, info_or_none)
+        types: list[Type] = [session.type_of(out) if info is not None else _plain_type(out) for out, info in plan]
+        variables = session.emit(name, operands, keywords, types, modes=modes)
+        for (out, info_or_none), var in zip(plan, variables):
+            if info_or_none is None:
+                continue
+            if info_or_none.storage is None:
+                info_or_none.storage = session.storages.new(var)
+            info_or_none.cached, info_or_none.cached_for = var, info_or_none.storage.value
+            session.sizes.bind_sizes(out, var)
+            var.type = session.type_of(out)
+        if aten.may_alias(func, args, kwargs) and not aten.is_view(func):
+            self._note_may_alias(name, infos, [info for _, info in plan if info is not None])
+        return unflatten_results(result, [out for out, _ in plan])
+
+    def _note_may_alias(self, name: str, sources: list[TensorInfo], results: list[TensorInfo]) -> None:
+        """An operator that is a view for some layouts and a copy for others: uncertain when the layout is not known."""
+        for source in sources:
+            if source.layout_known:
+                continue
+            for result in results:
+                reason = f"{name.split('.')[1]} is a view or a copy, depending on a memory layout that differs between paths"
+                if result.storage is source.storage:
+                    result.storage = self.session.storages.new(result.cached)  # type: ignore[arg-type]
+                    result.steps = ()
+                    result.cached_for = result.storage.value
+                mark_uncertain(source.storage, result.storage, reason, self.session.location())
+
+    def _requires_grad(self, func: Any, infos: list[TensorInfo]) -> bool:
+        return torch.is_grad_enabled() and any(info.requires_grad for info in infos) and func._schema.name not in ("aten::detach", "aten::alias_copy")
+
+    def _divergent(self, func: Any, infos: list[TensorInfo]) -> str:
+        if func._overloadname == "dtype" or "dtype" in func._schema.name:
+            return " ".join(sorted({word for info in infos for word in info.divergent.split()} - {"dtype"}))
+        return " ".join(sorted({word for info in infos for word in info.divergent.split()}))
+
+    # -- operators that write ------------------------------------------------------------------------------------
+
+    def _record_write(self, func: Any, name: str, args: Any, kwargs: Any, written: list[torch.Tensor]) -> Any:
+        session = self.session
+        if torch.Tag.inplace_view in func.tags:
+            return self._record_metadata_change(func, name, args, kwargs)
+        infos = {id(tensor): session.info(tensor) for tensor in tensors_in(args, kwargs)}
+        bases: list[Storage] = []
+        for tensor in written:
+            storage = infos[id(tensor)].storage
+            self.require_certain(storage, tensor)
+            if storage not in bases:
+                bases.append(storage)
+        for tensor in written:
+            infos[id(tensor)].requires_grad |= torch.is_grad_enabled() and any(i.requires_grad for i in infos.values())
+        result = self._fake_call(func, args, kwargs)
+        before = [session.require_visible(storage.value) for storage in bases]
+        location = session.location()
+        modes = session.modes()
+        with session.open("update") as scope:
+            inner = [session.new_variable(base.type, base.hint) for base in before]
+            scope.block.args.extend(inner)
+            replayed: dict[int, Variable] = {}
+
+            def operand(value: Any) -> Operand:
+                if isinstance(value, torch.Tensor):
+                    info = infos[id(value)]
+                    if info.storage not in bases:
+                        return session.read(value)
+                    key = id(value)
+                    if key not in replayed:
+                        replayed[key] = self._replay(inner[bases.index(info.storage)], info, session.fake(value))
+                    return replayed[key]
+                if type(value) in (list, tuple):
+                    return type(value)(operand(item) for item in value)
+                return session.operand(value)
+
+            operands = [operand(arg) for arg in args]
+            keywords = {key: operand(value) for key, value in kwargs.items()}
+            flat = flatten_results(result)
+            by_fake = {id(session.fake(tensor)): tensor for tensor in written}
+            kept = [isinstance(out, torch.Tensor) and id(out) not in by_fake for out in flat]
+            types: list[Type] = [
+                session.type_of(out) if isinstance(out, torch.Tensor) else _plain_type(out) for out in flat
+            ]
+            outputs = session.emit(name, operands, keywords, types, modes=modes, location=location)
+            scope.block.yields.extend([*inner, *(var for var, keep in zip(outputs, kept) if keep)])
+        extra = [out for out, keep in zip(flat, kept) if keep]
+        results = session.emit("update", before, None, [*(var.type for var in before), *(session.type_of(out) for out in extra)],
+                               hints=[var.hint for var in before], blocks=[scope.block], modes=modes, location=location)
+        for storage, var in zip(bases, results):
+            storage.value = var
+        requires_grad = self._requires_grad(func, list(infos.values()))
+        layout_known = all(info.layout_known for info in infos.values())
+        for out, var in zip(extra, results[len(bases):]):
+            session.fresh(out, var, requires_grad=requires_grad and out.is_floating_point(), layout_known=layout_known)
+            session.info(out).cached, session.info(out).cached_for = var, var
+            session.sizes.bind_sizes(out, var)
+        return unflatten_results(result, [
+            by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat
+        ])
+
+    def _replay(self, base: Variable, info: TensorInfo, fake: torch.Tensor) -> Variable:
+        """Emit a tensor's view chain from ``base``; the Variable of the tensor itself."""
+        session = self.session
+        var = base
+        for position, step in enumerate(info.steps):
+            types: list[Type] = [TensorType(None, None)] * step.results
+            if position == len(info.steps) - 1:
+                types[step.index] = session.type_of(fake)
+            var = session.emit(step.name, fill(step.args, var), {k: fill(v, var) for k, v in step.kwargs}, types,
+                               modes=step.modes)[step.index]
+        return var
+
+    def require_certain(self, storage: Storage, tensor: torch.Tensor | None = None) -> None:
+        """Refuse a write to memory that may or may not be shared with another live tensor."""
+        for uncertainty in storage.uncertain:
+            other = uncertainty.other()
+            if other is None:
+                continue
+            if self.session.is_input(storage) and self.session.is_input(other):
+                raise RestartWithSharedInputs((storage.label, other.label))
+            where = f" (at {uncertainty.location})" if uncertainty.location else ""
+            raise self.session.error(
+                f"an in-place write to a tensor that may share its memory with another: {uncertainty.reason}{where}",
+                hint="Write out of place (x = x + y instead of x += y), or .clone() the tensor before it is shared.",
+                code="D2S222",
+            )
+
+    def _record_metadata_change(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """``t_()``, ``unsqueeze_()`` and the like: the tensor becomes another view of its storage."""
+        session = self.session
+        tensor = args[0]
+        info = session.info(tensor)
+        functional = _functional_view(name)
+        if functional is None or not torch_internals.is_fake(tensor):
+            raise session.error(f"{func._schema.name.split('::')[1]} changes a tensor's shape or memory in place",
+                                hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
+        if any(scope.kind != "main" for scope in session.scope.chain()):
+            raise session.error(f"{func._schema.name.split('::')[1]} changes a tensor's shape in place inside a branch or loop",
+                                hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
+        operands = [session.operand(arg) for arg in args]
+        self._fake_call(func, args, kwargs)
+        step = ViewStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
+        info.steps = (*info.steps, step)
+        info.cached = None
+        return tensor
+
+
+def _written(func: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """The tensors that this call writes."""
+    names = aten.writes(func, args, kwargs)
+    if not names:
+        return []
+    by_name = aten.arguments(func, args, kwargs)
+    return list(tensors_in([by_name[name] for name in names], {}))
+
+
+def _functional_view(name: str) -> str | None:
+    """The view operator that an in-place metadata change amounts to."""
+    namespace, packet, overload = name.split(".")
+    functional = f"{namespace}.{packet.removesuffix('_')}.{overload}"
+    if packet in ("resize_", "resize_as_", "set_", "set_data", "resize_as_sparse_", "rename_"):
+        return None
+    try:
+        aten.resolve(functional)
+    except ProgramError:
+        return None
+    return functional
+
+
+def _plain_type(value: Any) -> Type:
+    kind = scalars.kind_of(value)
+    return ScalarType(kind) if kind is not None else ObjectType()  # type: ignore[arg-type]
+
+
+def _hole(operand: Operand, value: Any, tensor: torch.Tensor) -> Any:
+    """The operand with ``HOLE`` where ``tensor`` stood."""
+    if value is tensor:
+        return HOLE
+    if type(value) in (list, tuple):
+        return type(value)(_hole(o, v, tensor) for o, v in zip(operand, value))
+    return operand
+
+
+def emit_scalar_result(session: Session, name: str, args: list[Any], kwargs: dict[str, Any], kind: str) -> Any:
+    """Record an operator whose result is a Python number (``torch.equal``)."""
+    (var,) = session.emit(name, [session.operand(arg) for arg in args],
+                          {key: session.operand(value) for key, value in kwargs.items()},
+                          [ScalarType(kind)])  # type: ignore[arg-type]
+    return scalars.wrap(var)
+
+
+__all__ = ["Recorder", "emit_scalar_result"]

@@ -1,0 +1,422 @@
+"""One trace: the Program being built, the fake tensors that stand for its values, and where they came from."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterator, Sequence
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import Dy2StaticError, TraceError
+from runtime.ir import (
+    Assume, Block, Dim, Input, Location, Operand, Operator, Parameter, Program, ScalarType, TensorType, Type, Variable,
+)
+from runtime.ops import scalar as scalar_ops
+from runtime.tracer import scalars
+from runtime.tracer.guards import GuardSet
+from runtime.tracer.journal import Journal
+from runtime.tracer.scalars import Staged
+from runtime.tracer.sizes import Sizes
+from runtime.tracer.storage_table import (
+    HOLE, Storage, StorageTable, TensorInfo, ViewStep, mark_uncertain, storage_key,
+)
+
+location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
+"""Says where in the user's source the trace stands; the converter installs one that maps generated code back."""
+
+
+@dataclass(eq=False)
+class Scope:
+    """A Block being filled, inside ``parent``. ``names`` are the Variables assigned in it."""
+
+    block: Block
+    parent: "Scope | None"
+    kind: str = "main"
+    names: set[Variable] = field(default_factory=set)
+    sizes: dict[Any, Variable] = field(default_factory=dict)
+
+    def chain(self) -> Iterator["Scope"]:
+        """This scope and those around it, inner first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+
+@dataclass(eq=False)
+class LiveParameter:
+    """A real tensor the Program reads: its Program parameter, how to find it at each call, and its stand-in."""
+
+    parameter: Parameter
+    real: torch.Tensor
+    owner: Any = None
+    """The object and attribute to read it from at each call; None: always this very tensor."""
+    attribute: str = ""
+    fake: torch.Tensor | None = None
+
+
+@dataclass(eq=False)
+class SharedBase:
+    """One input of the Program for arguments that share memory: ``length`` elements from ``offset`` of their storage."""
+
+    label: str
+    length: int
+    offset: int
+
+    def tensor(self, member: torch.Tensor) -> torch.Tensor:
+        """The base, from any of the tensors that share it."""
+        return member.detach().as_strided((self.length,), (1,), self.offset)
+
+
+class Session:
+    """The state of one trace. Not shared between threads; made by ``runtime.tracer.trace``."""
+
+    def __init__(self, name: str) -> None:
+        self.program = Program(name)
+        self.scope = Scope(self.program.block, None)
+        self.fake_mode, self.shape_env = torch_internals.make_fake_mode()
+        self.storages = StorageTable()
+        self.journal = Journal(self)
+        self.guards = GuardSet()
+        self.sizes = Sizes(self)
+        self.live: list[LiveParameter] = []
+        self._input_fakes: dict[Variable, torch.Tensor] = {}
+        self.ambient_grad = torch.is_grad_enabled()
+        self.ambient_autocast = torch_internals.autocast_state()
+        self._infos: weakref.WeakKeyDictionary[torch.Tensor, TensorInfo] = torch_internals.tensor_weak_dict()
+        self._lifted: dict[int, LiveParameter] = {}
+        self._real_storages: dict[int, list[tuple[torch.Tensor, Storage]]] = {}
+        self._names: dict[str, int] = {}
+        self._hints: dict[int, tuple[Any, str]] = {}
+        self.shared: tuple[str, ...] = ()
+        self.bases: list[SharedBase] = []
+        self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
+        """Python objects that existed before the trace, with their path among the arguments if they are there."""
+        self.raised_types: dict[str, type[BaseException]] = {}
+        """Exception classes that ``raise`` Operators name, other than builtins."""
+        self.unconverted: list[tuple[str, str]] = []
+        """Functions being run as they are, with the reason (innermost last), for error messages."""
+
+    # -- errors and places ---------------------------------------------------------------------------------------
+
+    def location(self) -> Location | None:
+        """Where in the user's source the trace stands now."""
+        return location_provider()
+
+    def error(self, summary: str, *, hint: str = "", code: str = "D2S200", location: Location | None = None) -> Dy2StaticError:
+        """A located error; inside code that is not converted it says which function and why."""
+        if self.unconverted:
+            name, reason = self.unconverted[-1]
+            summary += f" (inside {name}, which was not converted: {reason})"
+        return TraceError(summary, hint=hint, code=code, location=location or self.location())
+
+    # -- Variables -----------------------------------------------------------------------------------------------
+
+    def new_name(self, hint: str = "") -> str:
+        """A Variable name, unique in the Program, after the user's name where there is one."""
+        stem = "".join(c if c.isalnum() and c.isascii() else "_" for c in hint).strip("_")
+        count = self._names.get(stem, 0)
+        self._names[stem] = count + 1
+        if not stem:
+            return str(count)
+        if stem[0].isdigit():
+            stem = "v" + stem
+        return stem if count == 0 else f"{stem}.{count}"
+
+    def new_variable(self, type: Type, hint: str = "", scope: Scope | None = None) -> Variable:
+        """A fresh Variable assigned in ``scope`` (default: the current one)."""
+        var = Variable(self.new_name(hint), type, hint)
+        (scope or self.scope).names.add(var)
+        return var
+
+    def visible(self, var: Variable) -> bool:
+        """Whether the current Block may read ``var``."""
+        return any(var in scope.names for scope in self.scope.chain())
+
+    def require_visible(self, var: Variable, what: str = "a tensor") -> Variable:
+        """``var``, or a located error if it belongs to a branch or loop body that is already closed."""
+        if not self.visible(var):
+            name = f" '{var.hint}'" if var.hint else ""
+            raise self.error(
+                f"{what}{name} made inside a branch or loop body is used outside it",
+                hint="Pass it out through a variable assigned in the branch or loop, not through a cache, a global or "
+                "an attribute of an object that the converter cannot follow.",
+                code="D2S220",
+            )
+        return var
+
+    @contextlib.contextmanager
+    def open(self, kind: str, block: Block | None = None) -> Iterator[Scope]:
+        """Record into a new Block, or again into one that was closed."""
+        before = self.scope
+        self.scope = Scope(block if block is not None else Block(), before, kind)
+        try:
+            yield self.scope
+        finally:
+            self.scope = before
+
+    @contextlib.contextmanager
+    def reopen(self, scope: Scope) -> Iterator[None]:
+        """Record at the end of a Block that was already closed."""
+        before, self.scope = self.scope, scope
+        try:
+            yield
+        finally:
+            self.scope = before
+
+    # -- Operators -----------------------------------------------------------------------------------------------
+
+    def modes(self) -> tuple[Any, Any]:
+        """The grad mode and autocast state in force, relative to the caller's."""
+        grad = torch.is_grad_enabled()
+        autocast = torch_internals.autocast_state()
+        return (
+            "inherit" if grad == self.ambient_grad else "on" if grad else "off",
+            None if autocast == self.ambient_autocast else autocast,
+        )
+
+    def emit(
+        self, name: str, args: Sequence[Operand], kwargs: dict[str, Operand] | None = None,
+        types: Sequence[Type] = (), *, hints: Sequence[str] = (), blocks: Sequence[Block] = (),
+        attrs: dict[str, Any] | None = None, modes: tuple[Any, Any] | None = None, location: Location | None = None,
+    ) -> tuple[Variable, ...]:
+        """Append an Operator to the current Block; returns its output Variables."""
+        outputs = tuple(
+            self.new_variable(type, hints[index] if index < len(hints) else "") for index, type in enumerate(types)
+        )
+        grad, autocast = modes or self.modes()
+        self.scope.block.ops.append(Operator(
+            name, tuple(args), dict(kwargs or {}), outputs, tuple(blocks), dict(attrs or {}),
+            grad_mode=grad, autocast=autocast, location=location or self.location(),
+        ))
+        return outputs
+
+    def scalar(self, name: str, *args: Any) -> Any:
+        """Apply a scalar operator to staged and plain Python values; the staged result."""
+        kinds = []
+        operands = []
+        for arg in args:
+            kinds.append(scalars.kind_of(arg) or "none")
+            operands.append(self.operand(arg))
+        kind = scalar_ops.result_kind("scalar." + name, kinds, args)
+        (var,) = self.emit("scalar." + name, operands, types=[ScalarType(kind)])
+        if not scalar_ops.is_certain("scalar." + name, kinds, args):
+            (var,) = self.emit("scalar.expect", [var, kind], types=[ScalarType(kind)])
+        result = scalars.wrap(var)
+        self.sizes.define(result, name, args)
+        return result
+
+    def from_tensor(self, name: str, tensor: torch.Tensor, *args: Any, kind: str) -> Staged:
+        """A scalar read off a tensor: ``item``, ``truth``, ``size``..."""
+        (var,) = self.emit("scalar." + name, [self.read(tensor), *args], types=[ScalarType(kind)])  # type: ignore[arg-type]
+        return scalars.wrap(var)
+
+    def operand(self, value: Any) -> Operand:
+        """The operand for any value that may stand in an ATen call: tensors, staged and symbolic numbers, containers."""
+        if isinstance(value, torch.Tensor):
+            return self.read(value)
+        if isinstance(value, Staged):
+            return self.require_visible(value.var, f"a Python {value.kind}")
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return self.sizes.materialize(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.operand(item) for item in value) if type(value) in (list, tuple) else tuple(
+                self.operand(item) for item in value)
+        if isinstance(value, slice):
+            return slice(self.operand(value.start), self.operand(value.stop), self.operand(value.step))
+        if isinstance(value, dict):
+            return {key: self.operand(item) for key, item in value.items()}
+        return value
+
+    # -- tensors -------------------------------------------------------------------------------------------------
+
+    def info(self, tensor: torch.Tensor) -> TensorInfo:
+        """What is known of a traced tensor; a real tensor is lifted to a parameter of the Program first."""
+        info = self._infos.get(tensor)
+        if info is None:
+            info = self.info(self.lift(tensor))
+        return info
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor stands for a value of this trace."""
+        return tensor in self._infos
+
+    def register(self, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
+        """Let ``fake`` stand for a value."""
+        self._infos[fake] = info
+        return fake
+
+    def fake(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The fake tensor that stands for ``tensor`` (itself when it is one of this trace)."""
+        if torch_internals.is_fake(tensor):
+            if tensor not in self._infos:
+                raise self.error("a tensor of another, finished trace is used here", code="D2S211",
+                                 hint="Do not keep tensors of a converted function in globals or caches.")
+            return tensor
+        return self.lift(tensor)
+
+    def read(self, tensor: torch.Tensor) -> Variable:
+        """The Variable that holds the tensor's value now, replaying its views if its memory was written since."""
+        info = self.info(tensor)
+        base = self.require_visible(info.storage.value)
+        if info.cached is not None and info.cached_for is base and self.visible(info.cached):
+            return info.cached
+        var = base
+        fake = self.fake(tensor)
+        for position, step in enumerate(info.steps):
+            last = position == len(info.steps) - 1
+            types: list[Type] = [TensorType(None, None)] * step.results
+            if last:
+                types[step.index] = self.type_of(fake)
+            outputs = self.emit(step.name, fill(step.args, var), {k: fill(v, var) for k, v in step.kwargs}, types,
+                                modes=step.modes)
+            var = outputs[step.index]
+        info.cached, info.cached_for = var, base
+        return var
+
+    def type_of(self, fake: torch.Tensor) -> TensorType:
+        """The type of a traced tensor's Variable."""
+        info = self._infos.get(fake)
+        if info is not None and info.divergent:
+            return TensorType(None if "dtype" in info.divergent else fake.dtype,
+                              None if "rank" in info.divergent else self.dims(fake))
+        return TensorType(fake.dtype, self.dims(fake))
+
+    def dims(self, fake: torch.Tensor) -> tuple[Dim, ...]:
+        """The sizes of a fake tensor as the Program writes them."""
+        return tuple(size if type(size) is int else self.sizes.dim(size) for size in fake.shape)
+
+    def fresh(self, fake: torch.Tensor, var: Variable, *, requires_grad: bool = False, layout_known: bool = True,
+              divergent: str = "") -> torch.Tensor:
+        """Register ``fake`` as the base of a new storage whose value is ``var``."""
+        return self.register(fake, TensorInfo(self.storages.new(var), (), requires_grad, layout_known, divergent))
+
+    def clone_meta(self, fake: torch.Tensor, shape: Sequence[Any] | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """A new fake tensor with the sizes, strides, dtype and device of another."""
+        with torch_internals.fake_only(self.fake_mode):
+            if shape is None and fake.layout is torch.strided:
+                return torch.empty_strided(tuple(fake.shape), fake.stride(), dtype=dtype or fake.dtype, device=fake.device)
+            return torch.empty(tuple(fake.shape if shape is None else shape), dtype=dtype or fake.dtype, device=fake.device)
+
+    # -- the caller's tensors ------------------------------------------------------------------------------------
+
+    def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
+        """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""
+        fake = torch_internals.fake_like(self.fake_mode, real, {
+            dim: self.sizes.new_input_symbol(name, dim, real.shape[dim]) for dim in sorted(dynamic)
+        })
+        var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), name, self._root())
+        for dim in sorted(dynamic):
+            self.sizes.bind_size(fake.shape[dim], var, dim)
+        self.program.inputs.append(Input(var, name))
+        storage = self._storage_for(real, var, name)
+        self._input_fakes[var] = fake
+        self.register(fake, TensorInfo(storage, (), real.requires_grad))
+        info = self._infos[fake]
+        info.cached, info.cached_for = var, storage.value
+        return fake
+
+    def join_shared_inputs(self, reals: Sequence[torch.Tensor], labels: Sequence[str]) -> None:
+        """Make inputs that share memory, and are written, views of one base input."""
+        groups: dict[int, list[tuple[torch.Tensor, str]]] = {}
+        for real, label in zip(reals, labels):
+            if label in self.shared:
+                groups.setdefault(storage_key(real), []).append((real, label))
+        by_label = {program_input.name: program_input.var for program_input in self.program.inputs}
+        for members in groups.values():
+            names = " and ".join(f"'{label}'" for _, label in members)
+            if any(real.requires_grad for real, _ in members) or len({real.dtype for real, _ in members}) > 1:
+                raise self.error(f"the arguments {names} share memory and one is written in place", code="D2S225",
+                                 hint="Pass .clone() of one of them, or write out of place.")
+            first = members[0][0]
+            offset = min(real.storage_offset() for real, _ in members)
+            length = max(real.storage_offset() + 1 + sum((n - 1) * s for n, s in zip(real.shape, real.stride()))
+                         for real, _ in members) - offset
+            base = SharedBase(members[0][1], length, offset)
+            label = f"memory of {names}"
+            var = self.new_variable(TensorType(first.dtype, (length,)), label, self._root())
+            self.program.inputs.append(Input(var, label))
+            self.bases.append(base)
+            storage = self.storages.new(var, origin=var, label=label)
+            for real, name in members:
+                fake = self._input_fakes[by_label[name]]
+                step = ViewStep("aten.as_strided.default", (
+                    HOLE, list(real.shape), list(real.stride()), real.storage_offset() - offset), (), 0, 1, ("inherit", None))
+                self.register(fake, TensorInfo(storage, (step,)))
+
+    def _root(self) -> Scope:
+        return list(self.scope.chain())[-1]
+
+    def _storage_for(self, real: torch.Tensor, var: Variable, label: str) -> Storage:
+        storage = self.storages.new(var, origin=var, label=label)
+        key = storage_key(real)
+        for other, other_storage in self._real_storages.get(key, []):
+            if torch_internals.may_overlap(real, other):
+                mark_uncertain(storage, other_storage, f"'{label}' and '{other_storage.label}' share memory", None)
+        self._real_storages.setdefault(key, []).append((real, storage))
+        return storage
+
+    def hint_source(self, value: Any, owner: Any, attribute: str, label: str) -> None:
+        """Remember that ``value`` was read from ``owner.attribute``, so that a tensor is found there at each call."""
+        self._hints.setdefault(id(value), (value, owner, attribute, label))  # type: ignore[arg-type]
+
+    def lift(self, real: torch.Tensor) -> torch.Tensor:
+        """Make a real tensor that the trace met a parameter of the Program; the fake tensor that stands for it."""
+        if torch_internals.is_fake(real):
+            return self.fake(real)
+        found = self._lifted.get(id(real))
+        if found is not None:
+            assert found.fake is not None
+            return found.fake
+        hint = self._hints.get(id(real))
+        owner, attribute, label = hint[1:] if hint else (None, "", "")  # type: ignore[misc]
+        fake = torch_internals.fake_like(self.fake_mode, real, {})
+        kind = "constant"
+        if isinstance(owner, torch.nn.Module):
+            if attribute in owner._parameters:
+                kind = "parameter"
+            elif attribute in owner._buffers:
+                kind = "buffer"
+        label = label or f"constant_{len(self.live)}"
+        var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), label, self._root())
+        parameter = Parameter(var, label, kind, real.requires_grad)  # type: ignore[arg-type]
+        self.program.params.append(parameter)
+        live = LiveParameter(parameter, real, owner, attribute, fake)
+        self.live.append(live)
+        self._lifted[id(real)] = live
+        storage = self._storage_for(real, var, label)
+        info = TensorInfo(storage, (), real.requires_grad)
+        info.cached, info.cached_for = var, var
+        return self.register(fake, info)
+
+    def is_input(self, storage: Storage) -> bool:
+        """Whether a storage is the memory of an argument."""
+        return storage.origin in self._input_fakes
+
+    def add_constant(self, real: torch.Tensor) -> Variable:
+        """A parameter that holds a constant of the traced code."""
+        label = f"constant_{len(self.live)}"
+        var = self.new_variable(TensorType(real.dtype, tuple(real.shape)), label, self._root())
+        self.program.params.append(Parameter(var, label, "constant"))
+        self.live.append(LiveParameter(self.program.params[-1], real))
+        return var
+
+    def add_assume(self, assume: Assume) -> None:
+        """A fact about the inputs' sizes on which the Program rests."""
+        if all(other.expr != assume.expr for other in self.program.assumes):
+            self.program.assumes.append(assume)
+
+
+def fill(template: Any, var: Variable) -> Any:
+    """A view step's arguments with its source put in."""
+    if template is HOLE:
+        return var
+    if isinstance(template, (list, tuple)):
+        return type(template)(fill(item, var) for item in template)
+    return template
+
+
+__all__ = ["LiveParameter", "Scope", "Session", "ViewStep", "fill"]

@@ -1,0 +1,44 @@
+"""Which tracing session this thread is in."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+
+class _Local(threading.local):
+    session: "Session | None" = None
+
+
+_local = _Local()
+
+
+def active() -> "Session | None":
+    """The session this thread is tracing in, or None."""
+    return _local.session
+
+
+def current() -> "Session":
+    """The session this thread is tracing in.
+
+    Raises:
+        RuntimeError: A staged value outlived its trace and is used outside one.
+    """
+    if _local.session is None:
+        from runtime.errors import TraceError
+
+        raise TraceError(
+            "a value of a finished trace was used outside the converted function",
+            hint="Do not keep tensors or numbers of a converted function in globals, caches or default arguments.",
+            code="D2S211",
+        )
+    return _local.session
+
+
+def enter(session: "Session | None") -> "Session | None":
+    """Make ``session`` this thread's session; returns the one before."""
+    before, _local.session = _local.session, session
+    return before

@@ -1,0 +1,121 @@
+"""Which traced tensors share memory, and what each storage holds now.
+
+The table makes in-place code functional. Every traced tensor is a storage plus a chain of view operators from the
+storage's base; a write replaces the storage's value Variable, and a tensor read afterwards replays its chain.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from runtime.ir import Location, Variable
+
+
+@dataclass(eq=False)
+class Storage:
+    """One piece of memory. ``value`` is the Variable that holds the base's content now."""
+
+    value: Variable
+    origin: Variable | None = None
+    """The input's or parameter's Variable, for memory that belongs to the caller."""
+    label: str = ""
+    """How the user would call it (``x``, ``self.weight``), for error messages."""
+    uncertain: list["Uncertainty"] = field(default_factory=list)
+    """Storages that may or may not be this very memory when the Program runs."""
+
+
+@dataclass(eq=False)
+class Uncertainty:
+    """Two storages that may or may not be one at run time: a write to either has no static meaning."""
+
+    other: "weakref.ref[Storage]"
+    reason: str
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class ViewStep:
+    """One operator of a view chain: ``name(*args, **kwargs)`` with ``HOLE`` where its source stands; ``index`` into its
+    flattened results."""
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+    index: int
+    results: int
+    modes: Any
+
+
+class _Hole:
+    def __repr__(self) -> str:
+        return "HOLE"
+
+
+HOLE = _Hole()
+
+
+@dataclass(eq=False)
+class TensorInfo:
+    """What the tracer knows of one traced tensor object."""
+
+    storage: Storage
+    steps: tuple[ViewStep, ...] = ()
+    requires_grad: bool = False
+    layout_known: bool = True
+    divergent: str = ""
+    """Why dtype or rank is only known at run time; empty when both are known."""
+    cached: Variable | None = None
+    cached_for: Variable | None = None
+    """The tensor's own Variable as last read, and the storage value it was read from."""
+
+
+class StorageTable:
+    """All storages alive in one trace, in order of creation."""
+
+    def __init__(self) -> None:
+        self._storages: weakref.WeakKeyDictionary[Storage, int] = weakref.WeakKeyDictionary()
+        self._counter = 0
+        self._kept: list[Storage] = []
+
+    def new(self, value: Variable, origin: Variable | None = None, label: str = "") -> Storage:
+        """A storage whose base holds ``value``. Those of inputs and parameters live as long as the trace."""
+        storage = Storage(value, origin=origin, label=label)
+        self._storages[storage] = self._counter
+        self._counter += 1
+        if origin is not None:
+            self._kept.append(storage)
+        return storage
+
+    def snapshot(self) -> dict[Storage, Variable]:
+        """The value of every storage alive, oldest first."""
+        alive = sorted(self._storages.items(), key=lambda item: item[1])
+        return {storage: storage.value for storage, _ in alive}
+
+    def restore(self, snapshot: dict[Storage, Variable]) -> None:
+        """Set storages back to a snapshot; storages created since then are left alone."""
+        for storage, value in snapshot.items():
+            storage.value = value
+
+
+def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | None) -> None:
+    """Note that ``a`` and ``b`` may be the same memory when the Program runs."""
+    if a is b:
+        return
+    a.uncertain.append(Uncertainty(weakref.ref(b), reason, location))
+    b.uncertain.append(Uncertainty(weakref.ref(a), reason, location))
+
+
+def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors (fake or real) use the same storage object."""
+    return storage_key(a) == storage_key(b)
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """An identity for the tensor's storage object, valid while it is alive."""
+    if tensor.layout is not torch.strided:
+        return -id(tensor)
+    return int(tensor.untyped_storage()._cdata)

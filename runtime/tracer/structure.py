@@ -1,0 +1,424 @@
+"""The structure of Python values: what two paths have in common, and the Variables that carry the rest.
+
+``structure_of`` pictures a value; ``unify`` finds the structure that fits two; ``lower`` gives the operands that carry
+a value in that structure; ``lift`` rebuilds a value from Variables. ``cond``, ``while_loop`` and ``switch`` all join with these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Iterator, Union
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import UNDEF, ObjectType, Operand, ScalarType, TensorType, Type, Variable
+from runtime.tracer import scalars
+from runtime.tracer.guards import is_plain, same_plain
+from runtime.tracer.journal import MISSING
+from runtime.tracer.scalars import Staged, StagedInt
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+DYNAMIC = "dynamic"
+"""A size that differs between paths or iterations."""
+
+
+class Undefined:
+    """What a name holds before it is bound. Reading it raises UnboundLocalError with the user's name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<unbound {self.name}>"
+
+
+class Choice:
+    """A value whose structure is only known at run time: ``options[selector]``."""
+
+    __slots__ = ("selector", "options")
+
+    def __init__(self, selector: StagedInt, options: tuple[Any, ...]) -> None:
+        self.selector = selector
+        self.options = options
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A value that needs no Variable: a plain constant, or one and the same object."""
+
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A Python number or string carried by a scalar Variable."""
+
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor carried by a Variable. Sizes: ints, SymInts or DYNAMIC. ``strides`` None: contiguous."""
+
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...] | None
+    dtype: torch.dtype
+    device: torch.device
+    requires_grad: bool
+    layout_known: bool
+    divergent: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """A list or tuple, item by item."""
+
+    kind: type
+    items: tuple["Structure", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """A dict, namedtuple, dataclass or other mapping with fixed keys."""
+
+    cls: type
+    keys: tuple[Any, ...]
+    items: tuple["Structure", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """One of several structures, chosen at run time: carried by a selector and every option's Variables."""
+
+    options: tuple["Structure", ...]
+
+
+Structure = Union[Known, Number, Tensor, Sequence, Fields, Options]
+
+
+def is_namedtuple(value: object) -> bool:
+    """Whether a value is an instance of a namedtuple class."""
+    return isinstance(value, tuple) and hasattr(type(value), "_fields")
+
+
+def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """Keys and items of a dict, namedtuple or dataclass instance; None for anything else."""
+    if isinstance(value, dict):
+        if not all(is_plain(key) for key in value):
+            return None
+        return tuple(value.keys()), tuple(value.values())
+    if is_namedtuple(value):
+        return tuple(value._fields), tuple(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = tuple(field.name for field in dataclasses.fields(value) if hasattr(value, field.name))
+        return names, tuple(getattr(value, name) for name in names)
+    return None
+
+
+def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> Any:
+    """The inverse of ``field_items``."""
+    if issubclass(cls, tuple):
+        return cls(*items)
+    if issubclass(cls, dict):
+        if cls is dict:
+            return dict(zip(keys, items))
+        if dataclasses.is_dataclass(cls):
+            return cls(**dict(zip(keys, items)))
+        result = cls()
+        result.update(zip(keys, items))
+        return result
+    result = object.__new__(cls)
+    for key, item in zip(keys, items):
+        object.__setattr__(result, key, item)
+    return result
+
+
+def same_known(a: Any, b: Any) -> bool:
+    """Whether two values are one constant: the same object, or equal plain values of one type."""
+    if a is b:
+        return True
+    if isinstance(a, Undefined) and isinstance(b, Undefined):
+        return True
+    return is_plain(a) and is_plain(b) and same_plain(a, b)
+
+
+def has_traced(value: Any, depth: int = 0) -> bool:
+    """Whether a tensor or staged value is inside."""
+    if isinstance(value, (torch.Tensor, Staged, Choice)):
+        return True
+    if depth > 8:
+        return False
+    if type(value) in (list, tuple):
+        return any(has_traced(item, depth + 1) for item in value)
+    fields = field_items(value)
+    return fields is not None and any(has_traced(item, depth + 1) for item in fields[1])
+
+
+def structure_of(session: "Session", value: Any) -> Structure:
+    """The structure in which ``value`` is carried by Variables."""
+    if isinstance(value, Staged):
+        return Number(value.kind)
+    if isinstance(value, torch.Tensor):
+        return _tensor_structure(session, value)
+    if isinstance(value, Choice):
+        return Options(tuple(structure_of(session, option) for option in value.options))
+    if type(value) in (list, tuple):
+        return Sequence(type(value), tuple(structure_of(session, item) for item in value))
+    fields = field_items(value)
+    if fields is not None and (isinstance(value, (dict, tuple)) or has_traced(value)):
+        return Fields(type(value), fields[0], tuple(structure_of(session, item) for item in fields[1]))
+    return Known(value)
+
+
+def _tensor_structure(session: "Session", value: torch.Tensor) -> Tensor:
+    info = session.info(value)
+    fake = session.fake(value)
+    strides: tuple[Any, ...] | None
+    if fake.layout is not torch.strided:
+        raise session.error("a sparse tensor is assigned in a branch or loop whose condition is a tensor",
+                            hint="Make it dense before, or compute it outside.", code="D2S240")
+    contiguous, known = torch_internals.contiguity(fake)
+    strides = None if contiguous else tuple(fake.stride())
+    return Tensor(tuple(fake.shape), strides, fake.dtype, fake.device, info.requires_grad, info.layout_known and known,
+                  info.divergent)
+
+
+def _same_size(a: Any, b: Any) -> bool:
+    if a is DYNAMIC or b is DYNAMIC:
+        return a is b
+    if type(a) is int and type(b) is int:
+        return a == b
+    return torch_internals.size_expr(a) == torch_internals.size_expr(b)
+
+
+def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
+    if a.device != b.device:
+        return Options((a, b))
+    divergent = " ".join(sorted({*a.divergent.split(), *b.divergent.split()}
+                                | ({"dtype"} if a.dtype != b.dtype else set())
+                                | ({"rank"} if len(a.shape) != len(b.shape) else set())))
+    if len(a.shape) != len(b.shape):
+        longer = a if len(a.shape) > len(b.shape) else b
+        shape: tuple[Any, ...] = (DYNAMIC,) * len(longer.shape)
+    else:
+        shape = tuple(x if _same_size(x, y) else DYNAMIC for x, y in zip(a.shape, b.shape))
+    same_layout = len(a.shape) == len(b.shape) and (
+        (a.strides is None and b.strides is None)
+        or (a.strides is not None and b.strides is not None and all(map(_same_size, a.strides, b.strides)))
+    )
+    strides = a.strides if same_layout and DYNAMIC not in shape else None
+    known = a.layout_known and b.layout_known and same_layout and (DYNAMIC not in shape or a.strides is None)
+    dtype = a.dtype if a.dtype == b.dtype else torch.promote_types(a.dtype, b.dtype)
+    return Tensor(shape, strides, dtype, a.device, a.requires_grad or b.requires_grad, known, divergent)
+
+
+def unify(session: "Session", a: Structure, b: Structure) -> Structure:
+    """The structure that carries what either of two carries."""
+    if isinstance(a, Options) or isinstance(b, Options):
+        return _unify_options(session, a, b)
+    if isinstance(a, Known) and isinstance(b, Known) and same_known(a.value, b.value):
+        return a
+    if isinstance(a, Known) and isinstance(a.value, torch.Tensor):
+        a = structure_of(session, a.value)
+    if isinstance(b, Known) and isinstance(b.value, torch.Tensor):
+        b = structure_of(session, b.value)
+    kinds = [_number_kind(s) for s in (a, b)]
+    if kinds[0] is not None and kinds[0] == kinds[1]:
+        return Number(kinds[0])
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return _unify_tensors(a, b)
+    if isinstance(a, Known):
+        a = structure_of(session, a.value)
+    if isinstance(b, Known):
+        b = structure_of(session, b.value)
+    if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
+        return Sequence(a.kind, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
+    if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and a.keys == b.keys:
+        return Fields(a.cls, a.keys, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
+    return Options((a, b))
+
+
+def _number_kind(s: Structure) -> str | None:
+    if isinstance(s, Number):
+        return s.kind
+    kind = scalars.kind_of(s.value) if isinstance(s, Known) else None
+    return kind if kind in ("int", "float", "bool") else None
+
+
+def _unify_options(session: "Session", a: Structure, b: Structure) -> Structure:
+    options: list[Structure] = list(a.options) if isinstance(a, Options) else [a]
+    for other in b.options if isinstance(b, Options) else (b,):
+        for index, option in enumerate(options):
+            joined = unify(session, option, other)
+            if not isinstance(joined, Options):
+                options[index] = joined
+                break
+        else:
+            options.append(other)
+    return options[0] if len(options) == 1 else Options(tuple(options))
+
+
+def fits(session: "Session", inner: Structure, outer: Structure) -> bool:
+    """Whether ``outer`` already carries everything ``inner`` does (so that unifying changes nothing)."""
+    if isinstance(outer, Options):
+        options = inner.options if isinstance(inner, Options) else (inner,)
+        return all(any(fits(session, option, target) for target in outer.options) for option in options)
+    if isinstance(inner, Options):
+        return False
+    if isinstance(outer, Known):
+        return isinstance(inner, Known) and same_known(inner.value, outer.value)
+    if isinstance(outer, Number):
+        return _number_kind(inner) == outer.kind
+    if isinstance(inner, Known):
+        if not isinstance(inner.value, (torch.Tensor, list, tuple, dict)) and field_items(inner.value) is None:
+            return False
+        inner = structure_of(session, inner.value)
+    if isinstance(outer, Tensor) and isinstance(inner, Tensor):
+        if set(inner.divergent.split()) - set(outer.divergent.split()) or inner.device != outer.device:
+            return False
+        if inner.dtype != outer.dtype and "dtype" not in outer.divergent:
+            return False
+        if len(inner.shape) != len(outer.shape):
+            return "rank" in outer.divergent
+        if inner.requires_grad and not outer.requires_grad:
+            return False
+        if outer.layout_known and not (inner.layout_known and (inner.strides is None) == (outer.strides is None)):
+            return False
+        return all(y is DYNAMIC or _same_size(x, y) for x, y in zip(inner.shape, outer.shape))
+    if isinstance(outer, Sequence) and isinstance(inner, Sequence):
+        return inner.kind is outer.kind and len(inner.items) == len(outer.items) and all(
+            fits(session, x, y) for x, y in zip(inner.items, outer.items))
+    if isinstance(outer, Fields) and isinstance(inner, Fields):
+        return inner.cls is outer.cls and inner.keys == outer.keys and all(
+            fits(session, x, y) for x, y in zip(inner.items, outer.items))
+    return False
+
+
+def lower(session: "Session", value: Any, s: Structure) -> list[Operand]:
+    """The operands that carry ``value`` in structure ``s``, read in the current Block."""
+    if isinstance(s, Known):
+        return []
+    if isinstance(s, Number):
+        return [session.operand(value)]
+    if isinstance(s, Tensor):
+        return [session.read(value)]
+    if isinstance(s, Sequence):
+        return [operand for item, inner in zip(value, s.items) for operand in lower(session, item, inner)]
+    if isinstance(s, Fields):
+        fields = field_items(value)
+        assert fields is not None
+        return [operand for item, inner in zip(fields[1], s.items) for operand in lower(session, item, inner)]
+    return _lower_options(session, value, s)
+
+
+def _lower_options(session: "Session", value: Any, s: Options) -> list[Operand]:
+    def target(option: Any) -> int:
+        pictured = structure_of(session, option)
+        for index, candidate in enumerate(s.options):
+            if fits(session, pictured, candidate) or fits(session, Known(option), candidate):
+                return index
+        raise AssertionError("a value does not fit the structure it was unified into")
+
+    slots: list[list[Operand] | None] = [None] * len(s.options)
+    selector: Operand
+    if isinstance(value, Choice):
+        targets = [target(option) for option in value.options]
+        selector = session.operand(value.selector)
+        if targets != list(range(len(targets))):
+            chosen: Any = targets[-1]
+            for index in range(len(targets) - 2, -1, -1):
+                chosen = session.scalar("select", value.selector == index, targets[index], chosen)
+            selector = session.operand(chosen)
+        for option, index in zip(value.options, targets):
+            operands = lower(session, option, s.options[index])
+            before = slots[index]
+            if before is None:
+                slots[index] = operands
+            elif operands:
+                raise session.error("a value has more than one alternative of the same structure here", code="D2S241",
+                                    hint="Assign the variable on every path.")
+    else:
+        index = target(value)
+        selector = index
+        slots[index] = lower(session, value, s.options[index])
+    result: list[Operand] = [selector]
+    for operands_or_none, option in zip(slots, s.options):
+        result += operands_or_none if operands_or_none is not None else [UNDEF] * width(option)
+    return result
+
+
+def width(s: Structure) -> int:
+    """How many Variables carry a value of structure ``s``."""
+    if isinstance(s, Known):
+        return 0
+    if isinstance(s, (Number, Tensor)):
+        return 1
+    if isinstance(s, Options):
+        return 1 + sum(map(width, s.options))
+    return sum(map(width, s.items))
+
+
+def types(session: "Session", s: Structure) -> list[Type]:
+    """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
+    if isinstance(s, Known):
+        return []
+    if isinstance(s, Number):
+        return [ScalarType(s.kind)]  # type: ignore[arg-type]
+    if isinstance(s, Tensor):
+        return [TensorType(None if "dtype" in s.divergent else s.dtype, None)]
+    if isinstance(s, Options):
+        return [ScalarType("int"), *(t for option in s.options for t in types(session, option))]
+    return [t for item in s.items for t in types(session, item)]
+
+
+def lift(session: "Session", s: Structure, variables: Iterator[Variable]) -> Any:
+    """A value of structure ``s`` carried by the next Variables (which belong to the current Block)."""
+    if isinstance(s, Known):
+        return s.value
+    if isinstance(s, Number):
+        return scalars.wrap(next(variables))
+    if isinstance(s, Tensor):
+        return _lift_tensor(session, s, next(variables))
+    if isinstance(s, Sequence):
+        return s.kind(lift(session, item, variables) for item in s.items)
+    if isinstance(s, Fields):
+        return rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables) for item in s.items))
+    selector = StagedInt(next(variables))
+    return Choice(selector, tuple(lift(session, option, variables) for option in s.options))
+
+
+def _lift_tensor(session: "Session", s: Tensor, var: Variable) -> torch.Tensor:
+    shape: list[Any] = []
+    fresh_sizes = False
+    for size in s.shape:
+        if size is DYNAMIC or not session.sizes.visible(size):
+            size = session.sizes.fresh()
+            fresh_sizes = True
+        shape.append(size)
+    strides = s.strides if not fresh_sizes else None
+    with torch_internals.fake_only(session.fake_mode):
+        if strides is None:
+            fake = torch.empty(shape, dtype=s.dtype, device=s.device)
+        else:
+            fake = torch.empty_strided(shape, strides, dtype=s.dtype, device=s.device)
+    session.fresh(fake, var, requires_grad=s.requires_grad,
+                  layout_known=s.layout_known and (s.strides is None or not fresh_sizes), divergent=s.divergent)
+    if "rank" not in s.divergent:
+        session.sizes.bind_sizes(fake, var)
+    var.type = session.type_of(fake)
+    info = session.info(fake)
+    info.cached, info.cached_for = var, info.storage.value
+    return fake
+
+
+__all__ = [
+    "DYNAMIC", "MISSING", "Choice", "Fields", "Known", "Number", "ObjectType", "Options", "Sequence", "Structure",
+    "Tensor", "Undefined", "field_items", "fits", "has_traced", "is_namedtuple", "lift", "lower", "rebuild_fields",
+    "same_known", "structure_of", "types", "unify", "width",
+]

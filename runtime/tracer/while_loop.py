@@ -1,0 +1,237 @@
+"""Tracing ``while_loop``: the body is traced until what it carries round is stable.
+
+The condition is computed before the loop and at the end of each iteration, in eager's order, and carried as a flag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import torch
+
+from runtime.ir import UNDEF, Block, Operand, ScalarType, Type, Variable
+from runtime.tracer import structure
+from runtime.tracer.branches import Names, Path, trace_path
+from runtime.tracer.cond import _tensor_pairs, truth
+from runtime.tracer.journal import Place
+from runtime.tracer.scalars import Staged
+from runtime.tracer.session import Scope, Session
+from runtime.tracer.storage_table import Storage, mark_uncertain
+
+_TRIES = 12
+
+
+@dataclass(eq=False)
+class _Slot:
+    """One thing the loop may carry: a local name or a place in Python state."""
+
+    label: str
+    init: Any
+    carried: structure.Structure
+    place: Place | None = None
+
+
+def while_loop(session: Session, first: Staged, test: Callable[[], Any], body: Callable[[], None], names: Names,
+               options: dict[str, Any] | None = None) -> None:
+    """Stage a loop whose condition was ``first`` before the first iteration; leaves names and state as after it."""
+    location = session.location()
+    slots = [_Slot(name, value, structure.Known(value)) for name, value in zip(names.names, names.get())]
+    written: list[Storage] = []
+    for _ in range(_TRIES):
+        attempt = _Attempt(session, slots, written, test, body, names)
+        if attempt.stable():
+            break
+        slots, written = attempt.slots, attempt.written
+    else:
+        raise session.error(
+            "the variables of this loop never reach a fixed structure: " + ", ".join(sorted(
+                slot.label for slot in slots if not isinstance(slot.carried, structure.Known))),
+            hint="Give every variable of the loop its final type before the loop.", code="D2S250", location=location,
+        )
+    attempt.finish(first, location, options or {})
+
+
+class _Attempt:
+    """One trace of the body under a guess of what is carried."""
+
+    def __init__(self, session: Session, slots: list[_Slot], written: list[Storage], test: Callable[[], Any],
+                 body: Callable[[], None], names: Names) -> None:
+        self.session = session
+        self.slots = slots
+        self.written = list(written)
+        self.names = names
+        self.entry = session.storages.snapshot()
+        self.args: list[Variable] = []
+        self.inner: list[Any] = []
+        self.count = len(names.names)
+
+        def run() -> Any:
+            body()
+            flag = test()
+            return truth(session, flag) if isinstance(flag, (torch.Tensor, Staged)) else flag
+
+        self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
+
+    def _enter(self, scope: Scope) -> None:
+        """Give every carried thing a Block argument and its stand-in inside the body."""
+        session = self.session
+        for slot in self.slots:
+            mine = [session.new_variable(type_, slot.label) for type_ in structure.types(session, slot.carried)]
+            self.args += mine
+            self.inner.append(structure.lift(session, slot.carried, iter(mine)))
+        for storage in self.written:
+            var = session.new_variable(storage.value.type, storage.label)
+            self.args.append(var)
+            storage.value = var
+        scope.block.args.extend(self.args)
+        self.names.set(tuple(self.inner[: self.count]))
+        for slot, value in zip(self.slots[self.count:], self.inner[self.count:]):
+            assert slot.place is not None
+            session.journal.write(slot.place, value)
+        self._note_entry_aliases()
+
+    def _note_entry_aliases(self) -> None:
+        """A carried tensor may be, in the first iteration, the very tensor that stood there before the loop."""
+        session = self.session
+        owners: dict[Storage, list[Storage]] = {}
+        for slot, value in zip(self.slots, self.inner):
+            if isinstance(slot.carried, structure.Known):
+                continue
+            for outside, inside in _tensor_pairs(slot.init, value, slot.carried):
+                storage, carried = session.info(outside).storage, session.info(inside).storage
+                if storage.origin is not None or len([s for s in self.slots if _holds(session, s.init, storage)]) > 1:
+                    mark_uncertain(carried, storage, "in the first iteration it is the tensor from before the loop", session.location())
+                for other in owners.get(storage, []):
+                    mark_uncertain(carried, other, "before the loop both variables are one tensor", session.location())
+                owners.setdefault(storage, []).append(carried)
+
+    def stable(self) -> bool:
+        """Whether the guess holds; if not, widens ``slots`` and ``written`` for the next attempt."""
+        session, path = self.session, self.path
+        if path.ended:
+            return True
+        stable = True
+        outs = [*path.names, *(path.places.get(slot.place, value) for slot, value in  # type: ignore[arg-type]
+                               zip(self.slots[self.count:], self.inner[self.count:]))]
+        known_places = {slot.place for slot in self.slots if slot.place is not None}
+        next_slots: list[_Slot] = []
+        with path.inside(session):
+            for slot, inner, out in zip(self.slots, self.inner, outs):
+                carried = slot.carried
+                if isinstance(carried, structure.Known):
+                    if not structure.same_known(out, carried.value):
+                        start = structure.Known(slot.init)
+                        carried = structure.unify(session, start, structure.Known(out))
+                        if isinstance(carried, structure.Known):
+                            carried = structure.structure_of(session, out)
+                elif not (structure.fits(session, structure.structure_of(session, out), carried)
+                          or structure.fits(session, structure.Known(out), carried)):
+                    carried = structure.unify(session, carried, structure.Known(out))
+                if carried is not slot.carried:
+                    stable = False
+                next_slots.append(_Slot(slot.label, slot.init, carried, slot.place))
+            for place, out in path.places.items():
+                if place in known_places:
+                    continue
+                before = place.get()
+                if structure.same_known(out, before) or _same_items(out, before):
+                    continue
+                carried = structure.unify(session, structure.Known(before), structure.Known(out))
+                next_slots.append(_Slot(place.name, before, carried, place))
+                stable = False
+        for storage in self.entry:
+            if storage in self.written:
+                continue
+            if path.storages.get(storage, self.entry[storage]) is not self.entry[storage]:
+                self.written.append(storage)
+                stable = False
+        self.slots = next_slots
+        self.outs = outs
+        return stable
+
+    def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> None:
+        """Record the Operator and give names, places and memory their values after the loop."""
+        session, path = self.session, self.path
+        flag_type = ScalarType("bool")
+        inits: list[Operand] = [session.operand(first)]
+        types: list[Type] = []
+        hints: list[str] = []
+        for slot in self.slots:
+            inits += structure.lower(session, slot.init, slot.carried)
+            mine = structure.types(session, slot.carried)
+            types += mine
+            hints += [slot.label] * len(mine)
+        for storage in self.written:
+            inits.append(session.require_visible(self.entry[storage]))
+            types.append(storage.value.type)
+            hints.append(storage.label)
+        yields: list[Operand]
+        if path.ended:
+            yields = [UNDEF] * (1 + len(types))
+        else:
+            with path.inside(session):
+                yields = [session.operand(path.result if isinstance(path.result, (bool, Staged)) else bool(path.result))]
+                for slot, out in zip(self.slots, self.outs):
+                    yields += structure.lower(session, out, slot.carried)
+                yields += [path.storages.get(storage, self.entry[storage]) for storage in self.written]
+        body = path.scope.block
+        body.args.insert(0, session.new_variable(flag_type, "", path.scope))
+        body.yields.extend(yields)
+        test = Block([session.new_variable(flag_type, "", path.scope), *(
+            session.new_variable(arg.type, arg.hint, path.scope) for arg in self.args)])
+        test.yields.append(test.args[0])
+        attrs = {key: value for key, value in options.items() if value is not None}
+        outputs = session.emit("while_loop", inits, None, [flag_type, *types], hints=["", *hints], blocks=[test, body],
+                               attrs=attrs, location=location)
+        variables = iter(outputs[1:])
+        values = [structure.lift(session, slot.carried, variables) for slot in self.slots]
+        for storage, var in zip(self.written, variables):
+            storage.value = var
+        for slot, value, inner in zip(self.slots, values, self.inner):
+            for outside, result in _tensor_pairs(slot.init, value, slot.carried):
+                a, b = session.info(outside).storage, session.info(result).storage
+                mark_uncertain(b, a, "after no iteration it is the tensor from before the loop", location)
+        self._note_exit_aliases(values, location)
+        self.names.set(tuple(values[: self.count]))
+        for slot, value in zip(self.slots[self.count:], values[self.count:]):
+            assert slot.place is not None
+            session.journal.write(slot.place, value)
+
+    def _note_exit_aliases(self, values: list[Any], location: Any) -> None:
+        """Variables that are views of one tensor, or of a tensor from outside, at the end of an iteration."""
+        session = self.session
+        if self.path.ended:
+            return
+        owners: dict[Storage, list[Storage]] = {}
+        for slot, out, value in zip(self.slots, self.outs, values):
+            if isinstance(slot.carried, structure.Known):
+                continue
+            for inside, result in _tensor_pairs(out, value, slot.carried):
+                storage, joined = session.info(inside).storage, session.info(result).storage
+                if storage in self.entry:
+                    mark_uncertain(joined, storage, "an iteration makes it a view of a tensor from before the loop", location)
+                for other in owners.get(storage, []):
+                    mark_uncertain(joined, other, "an iteration makes two variables views of one tensor", location)
+                owners.setdefault(storage, []).append(joined)
+
+
+def _holds(session: Session, value: Any, storage: Storage) -> bool:
+    if isinstance(value, torch.Tensor):
+        return session.info(value).storage is storage
+    if isinstance(value, (list, tuple)):
+        return any(_holds(session, item, storage) for item in value)
+    fields = structure.field_items(value)
+    return fields is not None and any(_holds(session, item, storage) for item in fields[1])
+
+
+def _same_items(a: Any, b: Any) -> bool:
+    """Whether a container's content did not change."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(structure.same_known(x, y) for x, y in zip(a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return list(a) == list(b) and all(structure.same_known(a[key], b[key]) for key in a)
+    return a == b if isinstance(a, frozenset) else False
+
+
+__all__ = ["while_loop"]
