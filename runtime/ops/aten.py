@@ -119,7 +119,7 @@ def returns_alias(overload: Overload) -> tuple[str, ...]:
     returned: set[str] = set()
     for result in schema.returns:
         if result.alias_info is not None:
-            returned |= set(result.alias_info.before_set)
+            returned |= set(result.alias_info.before_set) or {"*"}  # "*": the items of a list
     found = []
     for arg in schema.arguments:
         if arg.alias_info is not None and returned & (set(arg.alias_info.before_set) | set(arg.alias_info.after_set)):
