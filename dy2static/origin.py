@@ -13,7 +13,7 @@ import linecache
 import sys
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -60,6 +60,8 @@ class Place:
 
     line: int
     column: int
+    end_line: int
+    end_column: int
     function: str
 
 
@@ -115,9 +117,9 @@ def build_map(
         elif isinstance(old, ast.Lambda) and (line, old.col_offset) in lambdas:
             owner = "<lambda>"
         if line is not None:
-            place = Place(line, old.col_offset or 0, owner)  # type: ignore[attr-defined] # has lineno, so has this
+            place = _place(old, owner)
         elif place is not None and place.function != owner:
-            place = Place(place.line, place.column, owner)
+            place = replace(place, function=owner)
         if place is not None and hasattr(new, "lineno"):
             first, last = new.lineno, new.end_lineno
             result.spans[first, new.col_offset, last, new.end_col_offset] = place  # type: ignore[attr-defined]
@@ -129,6 +131,13 @@ def build_map(
 
     walk(tree, generated, None, function)
     return result
+
+
+def _place(node: Any, owner: str) -> Place:
+    line, column = node.lineno, node.col_offset or 0
+    end_line = getattr(node, "end_lineno", None) or line
+    end_column = getattr(node, "end_col_offset", None)
+    return Place(line, column, end_line, column if end_column is None else end_column, owner)
 
 
 def children(node: ast.AST) -> Iterator[ast.AST]:
@@ -148,6 +157,11 @@ def register(path: str, origins: OriginMap) -> None:
 
 def is_generated_file(path: str) -> bool:
     return path in _maps
+
+
+def map_of(path: str) -> OriginMap | None:
+    """The map of a generated file."""
+    return _maps.get(path)
 
 
 def location_of_frame(frame: FrameType) -> Location | None:

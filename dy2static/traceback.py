@@ -1,0 +1,173 @@
+"""Tracebacks through generated code show the user's lines instead, as if the function had run unconverted.
+
+    user.py:30, in main            ->  user.py:30, in main
+    dy2static/static_function.py       user.py:12, in forward
+    /tmp/.../forward_ab12.py
+    dy2static/operators/if_stmt.py
+    /tmp/.../forward_ab12.py
+
+Set the environment variable ``DY2STATIC_FULL_TRACEBACK=1`` to see every frame.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, TracebackType
+from typing import Any
+
+import runtime
+from dy2static.names import PREFIX, is_generated
+from dy2static.origin import Place, is_generated_file, is_user_file, map_of, span_of
+from runtime.errors import Dy2StaticError
+
+FULL = "DY2STATIC_FULL_TRACEBACK"
+_OWN = tuple(str(Path(str(path)).parent) + os.sep for path in (__file__, runtime.__file__))
+_OPERATORS = str(Path(__file__).parent / "operators") + os.sep
+_FREE_VARIABLE = re.compile(
+    r"(?:cannot access free variable '(\w+)' where it is not associated with a value in enclosing scope"
+    r"|free variable '(\w+)' referenced before assignment in enclosing scope)"
+)
+
+
+@dataclass
+class _Entry:
+    """One line of the new traceback: a frame kept as it is, or a place of the user's with its locals."""
+
+    traceback: TracebackType
+    place: Place | None = None
+    file: str = ""
+    names: dict[str, Any] = field(default_factory=dict)
+    owner: CodeType | None = None
+
+
+def rewrite(error: BaseException) -> BaseException:
+    """``error`` with tracebacks (its causes' and contexts' too) in terms of the user's code.
+
+    Returns the error to raise: ``error`` itself, except that Python's complaint about a free variable which is a
+    local of the user's function becomes the UnboundLocalError that the function raises unconverted.
+    """
+    if os.environ.get(FULL, "") not in ("", "0"):
+        return error
+    result = _renamed(error)
+    seen: set[int] = set()
+    todo: list[BaseException | None] = [result]
+    while todo:
+        current = todo.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        _rewrite_one(current)
+        todo += [current.__cause__, current.__context__]
+    return result
+
+
+def _rewrite_one(error: BaseException) -> None:
+    frames = list(_frames(error.__traceback__))
+    if not any(is_generated_file(frame.tb_frame.f_code.co_filename) for frame in frames):
+        return
+    entries, rest = _visible(frames)
+    entries += [_Entry(frame) for frame in _tail(rest, error)]
+    result: TracebackType | None = None
+    for entry in reversed(entries):
+        shown = entry.traceback if entry.place is None else _stand_in(entry, entry.place)
+        result = TracebackType(result, shown.tb_frame, shown.tb_lasti, shown.tb_lineno)
+    error.__traceback__ = result
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _visible(frames: list[TracebackType]) -> tuple[list[_Entry], list[TracebackType]]:
+    """The entries up to the innermost frame of the user's, and the frames below it."""
+    entries: list[_Entry] = []
+    between: list[TracebackType] = []
+    for frame in frames:
+        code = frame.tb_frame.f_code
+        origins = map_of(code.co_filename)
+        place = origins.place(frame.tb_lineno, span_of(code, frame.tb_lasti)) if origins is not None else None
+        if origins is not None and place is not None:
+            names = {name: value for name, value in frame.tb_frame.f_locals.items() if not is_generated(name)}
+            last = entries[-1] if entries else None
+            if _is_synthetic(code, place) and last is not None and last.file == origins.file and last.place:
+                last.place = place if place.function == last.place.function else last.place
+                last.names.update(names)
+            else:
+                entries.append(_Entry(frame, place, origins.file, names, code))
+            between = []
+        elif is_user_file(code.co_filename):
+            entries.append(_Entry(frame))
+            between = []
+        else:
+            between.append(frame)
+    return entries, between
+
+
+def _is_synthetic(code: CodeType, place: Place) -> bool:
+    """A branch or loop body: part of the user's function around it, not a function of the user's."""
+    return is_generated(code.co_name) or (code.co_name == "<lambda>" and place.function != "<lambda>")
+
+
+def _tail(frames: list[TracebackType], error: BaseException) -> list[TracebackType]:
+    """Of the frames below the user's innermost: those of the library it called, without our own around them."""
+    if isinstance(error, Dy2StaticError):
+        return []
+    files = [frame.tb_frame.f_code.co_filename for frame in frames]
+    if files and files[-1].startswith(_OWN) and not files[-1].startswith(_OPERATORS):
+        return frames  # a fault of ours: hide nothing
+    start = next((index for index, file in enumerate(files) if not file.startswith(_OWN)), len(files))
+    stop = next((index for index in range(start, len(files)) if files[index].startswith(_OWN)), len(files))
+    return frames[start:stop]
+
+
+def _stand_in(entry: _Entry, place: Place) -> TracebackType:
+    """A traceback whose one frame is at the user's place, with the user's locals: a debugger can work in it."""
+    module = ast.Module([ast.Raise(ast.Name(PREFIX + "error", ast.Load()), None)], [])
+    for node in ast.walk(module):
+        if isinstance(node, (ast.stmt, ast.expr)):
+            node.lineno, node.col_offset = place.line, place.column
+            node.end_lineno, node.end_col_offset = place.end_line, place.end_column
+    code = compile(module, entry.file, "exec").replace(co_name=place.function)
+    if sys.version_info >= (3, 11):
+        code = code.replace(co_qualname=place.function)
+    names = {**entry.names, PREFIX + "error": RuntimeError()}
+    try:
+        exec(code, entry.traceback.tb_frame.f_globals, names)
+    except RuntimeError as error:
+        stand_in = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    del names[PREFIX + "error"]
+    assert stand_in is not None
+    return stand_in
+
+
+def _renamed(error: BaseException) -> BaseException:
+    """Bodies are inner functions, so Python calls a local of the user's function a free variable: undo that."""
+    match = _FREE_VARIABLE.fullmatch(str(error)) if type(error) is NameError else None
+    frames = list(_frames(error.__traceback__))
+    if match is None or not frames or not is_generated_file(frames[-1].tb_frame.f_code.co_filename):
+        return error
+    name = match[1] or match[2]
+    entries, _ = _visible(frames)
+    owner = entries[-1].owner
+    if owner is None or name not in (*owner.co_cellvars, *owner.co_varnames):
+        return error
+    if sys.version_info >= (3, 11):
+        text = f"cannot access local variable '{name}' where it is not associated with a value"
+    else:
+        text = f"local variable '{name}' referenced before assignment"
+    result = UnboundLocalError(text)
+    result.__traceback__ = error.__traceback__
+    result.__cause__, result.__context__ = error.__cause__, error.__context__
+    result.__suppress_context__ = error.__suppress_context__
+    return result
+
+
+__all__ = ["FULL", "rewrite"]
