@@ -263,14 +263,17 @@ class _Outputs:
             leaf = self.leaf(session.read(value))
             info = session.info(value)
             origin = info.storage.origin
-            if origin is not None and info.storage.value is not origin:
+            own = session.own_variable(value)
+            if own is not None:
+                self.views[leaf.index] = ViewOutput(own, ())
+            elif origin is not None and info.storage.value is not origin:
                 if any(True for step in info.steps for _ in _variables(step)):
                     raise session.error("a view, at a position that is only known while the Program runs, of an argument "
                                         "that is written in place is returned", hint="Return a .clone() of it.", code="D2S224")
                 self.views[leaf.index] = ViewOutput(origin, info.steps)
             self._seen[id(value)] = leaf
             return leaf
-        if isinstance(value, Staged):
+        if isinstance(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.leaf(session.operand(value))
         if isinstance(value, structure.Choice):
             fields = [("selector", self.leaf(session.operand(value.selector)))]

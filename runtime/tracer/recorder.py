@@ -60,6 +60,10 @@ class Recorder(torch_internals.TorchDispatchMode):
         if name == "aten.detach_.default":
             self.detach_in_place(args[0])
             return args[0]
+        if name == "aten.detach.default" and session.info(args[0]).factory:
+            info = session.info(args[0])
+            fake = torch_internals.alias_of(session.fake_mode, session.fake(args[0]))
+            return session.register(fake, TensorInfo(info.storage, info.steps, factory=True))
         written = _written(func, args, kwargs)
         if written:
             return self._record_write(func, name, args, kwargs, written)
@@ -146,7 +150,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             source = sources.get(storage_key(out))
             needs = requires_grad and (out.is_floating_point() or out.is_complex())
             if source is None:
-                plan.append((out, TensorInfo(None, (), needs, layout_known, divergent)))  # type: ignore[arg-type]
+                fresh = TensorInfo(None, (), needs, layout_known, divergent, factory=not reads)  # type: ignore[arg-type]
+                plan.append((out, fresh))
                 continue
             if id(out) in same:
                 out = torch_internals.alias_of(session.fake_mode, out)

@@ -392,6 +392,14 @@ class Session:
         info.cached, info.cached_for = var, var
         return self.register(fake, info)
 
+    def own_variable(self, tensor: torch.Tensor) -> Variable | None:
+        """The input or parameter that this tensor object is, if it is one."""
+        for var, fake in self._input_fakes.items():
+            if fake is tensor:
+                return var
+        live = self._lifted.get(id(tensor))
+        return live.parameter.var if live is not None else None
+
     def is_input(self, storage: Storage) -> bool:
         """Whether a storage is the memory of an argument."""
         return storage.origin in self._input_fakes

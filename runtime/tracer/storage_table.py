@@ -68,6 +68,8 @@ class TensorInfo:
     layout_known: bool = True
     divergent: str = ""
     """Why dtype or rank is only known at run time; empty when both are known."""
+    factory: bool = False
+    """Made from no tensor, so that no gradient can ever flow through it."""
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""
