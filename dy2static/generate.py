@@ -91,7 +91,7 @@ class _Canonical(ast.NodeTransformer):
                 node.body = [_at(ast.Pass(), node)]  # type: ignore[attr-defined] # it has a body
         return node
 
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+    def visit_Constant(self, node: ast.Constant) -> Any:
         value: Any = node.value
         if isinstance(value, (tuple, frozenset)):
             parts = [self.visit(_at(ast.Constant(part), node)) for part in value]
@@ -128,7 +128,8 @@ class _Canonical(ast.NodeTransformer):
         for value in node.values:
             if isinstance(value, ast.Constant):
                 if values and isinstance(values[-1], ast.Constant):
-                    values[-1] = _at(ast.Constant(values[-1].value + value.value), values[-1])
+                    merged = str(values[-1].value) + str(value.value)
+                    values[-1] = _at(ast.Constant(merged), values[-1])
                     continue
                 if not value.value:
                     continue

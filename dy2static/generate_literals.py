@@ -99,7 +99,7 @@ def _parts(
 ) -> Iterable[str]:
     for value in node.values:
         if isinstance(value, ast.Constant):
-            yield _literal(value.value, quote, nested).replace("{", "{{").replace("}", "}}")
+            yield _literal(str(value.value), quote, nested).replace("{", "{{").replace("}", "}}")
         elif isinstance(value, ast.FormattedValue):
             text = expression(value.value, inner)
             if not NESTS_FREELY and not fits(text, inner):

@@ -121,8 +121,8 @@ def build_map(
         elif place is not None and place.function != owner:
             place = replace(place, function=owner)
         if place is not None and hasattr(new, "lineno"):
-            first, last = new.lineno, new.end_lineno
-            result.spans[first, new.col_offset, last, new.end_col_offset] = place  # type: ignore[attr-defined]
+            first, column, last, end_column = (getattr(new, name) for name in _PLACE)
+            result.spans[first, column, last, end_column] = place
             if isinstance(new, (ast.stmt, ast.ExceptHandler)):
                 for number in range(first, last + 1):
                     result.lines[number] = place

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import copy
 import textwrap
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -40,7 +39,7 @@ import gast
 from dy2static.names import OPERATORS
 from dy2static.origin import copy_origin, strip_origin
 
-Hole = str | gast.AST | Sequence[gast.AST | str]
+Hole = Any  # a str, a gast node, or a list of both (gast is untyped)
 
 
 @lru_cache(maxsize=512)
@@ -178,7 +177,7 @@ class _Filler(gast.NodeTransformer):
         for keyword in node.keywords:
             value = keyword.value
             if keyword.arg is None and isinstance(value, gast.Name) and isinstance(self.holes.get(value.id), list):
-                keywords.extend(self._once(part) for part in self._take(value.id))  # type: ignore[arg-type] # checked
+                keywords.extend(self._once(part) for part in self._take(value.id))
             else:
                 keywords.append(self.visit(keyword))
         node.keywords = keywords

@@ -23,7 +23,7 @@ from typing import Any
 
 import runtime
 from dy2static.names import PREFIX, is_generated
-from dy2static.origin import Place, is_generated_file, is_user_file, map_of, span_of
+from dy2static.origin import Place, is_generated_file, is_user_file, map_of, source_line, span_of
 from runtime.errors import Dy2StaticError
 
 FULL = "DY2STATIC_FULL_TRACEBACK"
@@ -44,6 +44,7 @@ class _Entry:
     file: str = ""
     names: dict[str, Any] = field(default_factory=dict)
     owner: CodeType | None = None
+    source_lines: list[str] = field(default_factory=list)
 
 
 def rewrite(error: BaseException) -> BaseException:
@@ -101,7 +102,7 @@ def _visible(frames: list[TracebackType]) -> tuple[list[_Entry], list[TracebackT
                 last.place = place if place.function == last.place.function else last.place
                 last.names.update(names)
             else:
-                entries.append(_Entry(frame, place, origins.file, names, code))
+                entries.append(_Entry(frame, place, origins.file, names, code, origins.source_lines))
             between = []
         elif is_user_file(code.co_filename):
             entries.append(_Entry(frame))
@@ -130,11 +131,15 @@ def _tail(frames: list[TracebackType], error: BaseException) -> list[TracebackTy
 
 def _stand_in(entry: _Entry, place: Place) -> TracebackType:
     """A traceback whose one frame is at the user's place, with the user's locals: a debugger can work in it."""
+    end_line, end_column = place.end_line, place.end_column
+    header = source_line(entry.source_lines, place.line).rstrip()
+    if end_line > place.line and header.endswith(":"):  # a whole compound statement: show its first line only
+        end_line, end_column = place.line, len(header.encode())
     module = ast.Module([ast.Raise(ast.Name(PREFIX + "error", ast.Load()), None)], [])
     for node in ast.walk(module):
         if isinstance(node, (ast.stmt, ast.expr)):
             node.lineno, node.col_offset = place.line, place.column
-            node.end_lineno, node.end_col_offset = place.end_line, place.end_column
+            node.end_lineno, node.end_col_offset = end_line, end_column
     code = compile(module, entry.file, "exec").replace(co_name=place.function)
     if sys.version_info >= (3, 11):
         code = code.replace(co_qualname=place.function)
