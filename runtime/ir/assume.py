@@ -75,11 +75,13 @@ def check(assume: Assume, sizes: Sizes) -> bool:
     evaluate, names = _compile(assume.expr)
     missing = sorted(names - sizes.keys())
     if missing:
-        raise ProgramError(f"the assumption {assume.expr!r} needs a size for {', '.join(missing)}", location=assume.location)
+        problem = f"the assumption {assume.expr!r} needs a size for {', '.join(missing)}"
+        raise ProgramError(problem, location=assume.location)
     try:
         return bool(evaluate(sizes))
     except (ArithmeticError, TypeError) as error:
-        raise ProgramError(f"the assumption {assume.expr!r} cannot be computed: {error}", location=assume.location) from None
+        problem = f"the assumption {assume.expr!r} cannot be computed: {error}"
+        raise ProgramError(problem, location=assume.location) from None
 
 
 def symbols_of(expr: str) -> frozenset[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Iterator
 
 from runtime.ir.operator import Operator, leaves
 from runtime.ir.variable import Operand, Variable

@@ -11,7 +11,7 @@ import re
 import torch
 
 KEYWORDS = frozenset(
-    {"program", "input", "param", "assume", "where", "return", "as", "write", "yield", "op", "attrs", "grad", "autocast", "in"}
+    "program input param assume where return as write yield op attrs grad autocast in".split()
 )
 """Words that begin or continue a statement; an Operator of such a name is spelled ``op "name"(...)``."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Iterator, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from runtime.ir.location import Location
 from runtime.ir.variable import Operand, Variable
@@ -41,7 +42,7 @@ class Operator:
     args: tuple[Operand, ...] = ()
     kwargs: dict[str, Operand] = field(default_factory=dict)
     outputs: tuple[Variable, ...] = ()
-    blocks: tuple["Block", ...] = ()
+    blocks: tuple[Block, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
     grad_mode: GradMode = "inherit"
     autocast: tuple[tuple[str, bool, str], ...] | None = None

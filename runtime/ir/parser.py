@@ -6,7 +6,8 @@ Errors raised: ProgramError with the line and column of the text. What parses ne
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 
@@ -220,7 +221,7 @@ class _Parser:
             op.grad_mode = mode
         if self.accept("autocast"):
             self.expect("[")
-            op.autocast = tuple(self.separated("]", self.operand))
+            op.autocast = tuple(self.separated("]", self.operand_alone))
         op.location = self.location()
         return op
 
@@ -316,6 +317,9 @@ class _Parser:
     def tree(self) -> Any:
         return self.operand(leaves=True)
 
+    def operand_alone(self) -> Any:
+        return self.operand()
+
     def operand(self, leaves: bool = False) -> Operand:
         token = self.token
         if token.kind == "variable" and not leaves:
@@ -332,14 +336,14 @@ class _Parser:
         if token.text == "[":
             return self.separated("]", lambda: self.operand(leaves))
         if token.text == "(":
-            return self.tuple(leaves)
+            return self.round_brackets(leaves)
         if token.text == "{":
             return dict(self.separated("}", lambda: self.pair(leaves)))
         if token.text == "!":
             self.lexer.fail(token, "an object that the text form cannot hold")
         self.lexer.fail(token, f"expected an operand, found {token.text!r}")
 
-    def tuple(self, leaves: bool) -> tuple[Any, ...]:
+    def round_brackets(self, leaves: bool) -> tuple[Any, ...]:
         items = tuple(self.separated(")", lambda: self.operand(leaves)))
         if len(items) == 1 and self.lexer.tokens[self.at - 2].text != ",":
             self.lexer.fail(self.lexer.tokens[self.at - 1], "a tuple of one needs a comma: (x,)")
@@ -377,8 +381,10 @@ class _Parser:
     def built(self, token: Token, parts: list[Operand]) -> Operand:
         if token.text == "slice" and len(parts) == 3:
             return slice(*parts)
-        if token.text == "complex" and len(parts) == 2 and all(type(part) is float for part in parts):
-            return complex(*parts)
+        if token.text == "complex" and len(parts) == 2:
+            real, imag = parts
+            if isinstance(real, float) and isinstance(imag, float):
+                return complex(real, imag)
         if token.text == "device" and len(parts) == 1 and isinstance(parts[0], str):
             try:
                 return torch.device(parts[0])

@@ -35,7 +35,7 @@ _LOCATION_COLUMN = 64
 
 
 def print_program(program: Program, locations: bool = True) -> str:
-    """The Program as text, ending in a newline; ``locations=False`` leaves out places in the source and users' names."""
+    """The Program as text, ending in a newline; ``locations=False`` leaves out places in the source and hints."""
     return _Printer(locations).program(program)
 
 
@@ -78,7 +78,7 @@ def print_operand(operand: Operand) -> str:
 
 
 def print_type(type_: Type) -> str:
-    """A Variable's type: ``f32[3, s0]``, ``?[*]`` (divergent dtype, unknown rank), ``int``, ``list<i64[]>``, ``object``."""
+    """A Variable's type: ``f32[3, s0]``, ``?[*]`` (dtype and rank not known), ``int``, ``list<i64[]>``, ``object``."""
     if isinstance(type_, TensorType):
         dtype = "?" if type_.dtype is None else DTYPE_NAMES.get(type_.dtype) or str(type_.dtype).removeprefix("torch.")
         shape = "*" if type_.shape is None else ", ".join(_dim(dim) for dim in type_.shape)

@@ -6,11 +6,11 @@ Types describe, they do not convert: the executor never casts a value to make it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import Literal
 
 import torch
 
-Dim = Union[int, str]
+Dim = int | str
 """A size: a fixed int, or a symbol such as ``"s0"``; equal symbols in one Program are equal sizes."""
 
 ScalarKind = Literal["int", "float", "bool", "complex", "str"]
@@ -35,7 +35,7 @@ class ScalarType:
 class ArrayType:
     """A Python list that grows while the Program runs; all its elements have the type ``element``."""
 
-    element: "Type"
+    element: Type
 
 
 @dataclass(frozen=True)
@@ -43,4 +43,4 @@ class ObjectType:
     """Any other Python object (a residual record, a value of unknown kind). Never enters a compiled block."""
 
 
-Type = Union[TensorType, ScalarType, ArrayType, ObjectType]
+Type = TensorType | ScalarType | ArrayType | ObjectType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Union
+from typing import Any
 
 from runtime.ir.types import Type
 
@@ -25,9 +25,9 @@ class Variable:
 class Undef:
     """The operand of a yield on a path where the value does not exist. A single instance, ``UNDEF``."""
 
-    _instance: "Undef | None" = None
+    _instance: Undef | None = None
 
-    def __new__(cls) -> "Undef":
+    def __new__(cls) -> Undef:
         if cls._instance is None:
             cls._instance = super().__new__(cls)
         return cls._instance
@@ -41,6 +41,6 @@ class Undef:
 
 UNDEF = Undef()
 
-Operand = Union[Variable, Any]
+Operand = Variable | Any
 """A Variable, a constant (None, bool, int, float, complex, str, torch dtype, device, layout, memory format, slice),
 ``UNDEF`` (in yields only), or a list, tuple or dict of operands."""

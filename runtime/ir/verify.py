@@ -1,7 +1,7 @@
 """The verifier: is a Program well formed?
 
-``verify(program)`` returns nothing or raises ProgramError with the rule's name, what is wrong, and the Operator with its
-neighbours. What an Operator alone must satisfy hangs on its definition (``runtime.ops``); here are the rules about
+``verify(program)`` returns nothing or raises ProgramError with the rule's name, what is wrong, and the Operator with
+its neighbours. What an Operator alone must satisfy hangs on its definition (``runtime.ops``); here are the rules about
 Variables, Blocks and the Program as a whole.
 """
 
@@ -49,7 +49,7 @@ class _Verifier:
     def run(self) -> None:
         program = self.program
         args = [item.var for item in program.inputs] + [param.var for param in program.params]
-        if len(args) != len(program.block.args) or any(a is not b for a, b in zip(args, program.block.args, strict=True)):
+        if [id(arg) for arg in args] != [id(arg) for arg in program.block.args]:
             self.fail("program-args", "the main block's arguments must be the inputs, then the parameters")
         self.check_names()
         self.check_assumes()

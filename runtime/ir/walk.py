@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from runtime.ir.block import Block
-from runtime.ir.operator import Operator, leaves
+from runtime.ir.operator import leaves
 from runtime.ir.program import Input, Program, Write
 from runtime.ir.variable import Operand, Variable
 

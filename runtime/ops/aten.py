@@ -23,7 +23,7 @@ from runtime.ops import corrections
 Overload = torch._ops.OpOverload
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def resolve(name: str) -> Overload:
     """The overload called ``namespace.name.overload``, looked up in ``torch.ops`` and nowhere else.
 
@@ -97,18 +97,18 @@ def writes(
     return declared + tuple(name for name in found if not call or call.get(name) is not None)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _declared_writes(overload: Overload) -> tuple[str, ...]:
     schema_arguments = overload._schema.arguments
     return tuple(arg.name for arg in schema_arguments if arg.alias_info is not None and arg.alias_info.is_write)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _argument_names(overload: Overload) -> tuple[str, ...]:
     return tuple(arg.name for arg in overload._schema.arguments)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def returns_alias(overload: Overload) -> tuple[str, ...]:
     """Names of the arguments that some result is declared to share memory with (views, in-place and out= results).
 
@@ -127,7 +127,7 @@ def returns_alias(overload: Overload) -> tuple[str, ...]:
     return tuple(found)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def is_view(overload: Overload) -> bool:
     """Whether the results are always views of an argument, and nothing is written: ``transpose``, not ``reshape``."""
     return bool(returns_alias(overload)) and not writes(overload) and _packet(overload) not in corrections.MAYBE_VIEWS
@@ -164,7 +164,7 @@ def is_random(
     return torch.Tag.nondeterministic_seeded in overload.tags
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _packet(overload: Overload) -> str:
     return name_of(overload).rpartition(".")[0]
 
@@ -224,7 +224,7 @@ def _verify_outputs(op: Operator, schema: Any, fail: Fail) -> None:
         fail("arity", f"{op.name} has {len(returns)} outputs, not {len(op.outputs)}")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def define(name: str) -> OpDefinition:
     """The definition of an ATen or custom operator, made from its schema and the corrections."""
     overload = resolve(name)

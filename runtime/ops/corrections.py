@@ -32,9 +32,14 @@ def _drops(call: Call) -> bool:
     return unless("train", False)(call) and unless("p", 0)(call)
 
 
+def _known(call: Call, name: str) -> bool:
+    return type(call.get(name)) in (bool, int, float)
+
+
 def _keeps(call: Call) -> bool:
-    # A dropout returns its input itself if it is not training, if p is 0, or if the input is empty.
-    return True
+    """A dropout returns its input itself if it does not train or p is 0 (or it is empty: no memory to share)."""
+    trains = _known(call, "train") and call["train"] is True
+    return not (trains and _known(call, "p") and call["p"] != 0)
 
 
 def _recurrent_drops(call: Call) -> bool:
@@ -68,7 +73,6 @@ WRITES: dict[str, Hidden] = {
 }
 """Arguments written although the schema announces no write."""
 
-_INPUT = Hidden(("input", "self"))
 _SELF = Hidden(("self",))
 _LIST = Hidden(("tensors",))
 

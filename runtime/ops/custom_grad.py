@@ -39,4 +39,6 @@ def _verify(op: Operator, fail: Fail) -> None:
         fail("undef", "the blocks of custom_grad must yield values")
 
 
-DEFINITION = OpDefinition("custom_grad", "Compute the forward block; its gradient is the backward block.", verify=_verify)
+DEFINITION = OpDefinition(
+    "custom_grad", "Compute the forward block; its gradient is the backward block.", verify=_verify
+)

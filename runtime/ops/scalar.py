@@ -27,7 +27,7 @@ MATH = (
 )  # fmt: skip
 """The functions of ``math`` over numbers that give one number; each is ``scalar.math.<name>``."""
 
-_PYTHON_TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
+_PYTHON_TYPES: dict[ScalarKind, type] = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
 
 
 def select(flag: Any, a: Any, b: Any) -> Any:
@@ -35,7 +35,7 @@ def select(flag: Any, a: Any, b: Any) -> Any:
     return a if flag else b
 
 
-def expect(value: Any, kind: str) -> Any:
+def expect(value: Any, kind: ScalarKind) -> Any:
     """The value itself, if its type is the one the Program was built for.
 
     Errors raised: TypeError if it is another, as in ``(-8.0) ** 0.5``, which is complex where other floats give floats.
@@ -73,7 +73,7 @@ def _size(tensor: torch.Tensor, dim: int) -> int:
 
 
 def _bit_length(value: int) -> int:
-    return value.bit_length()
+    return int.bit_length(value)
 
 
 def _is_integer(value: float) -> bool:
@@ -147,7 +147,9 @@ def result_kind(name: str, kinds: Sequence[str], values: Sequence[Any] = ()) -> 
             return "float"
     samples = [_SAMPLES[kind] for kind in kinds]
     if short == "invert" and kinds[0] == "bool":
-        samples = [1]
+        samples[0] = 1
+    if short == "int" and list(kinds[1:]) in (["int"], ["bool"]):
+        samples[1] = 10
     try:
         result = FUNCTIONS[name](*samples)
     except (ValueError, ArithmeticError):  # the types are right, the sample's value is not: acos(1.5), int("1", 1)
@@ -186,8 +188,9 @@ def _common(short: str, kinds: Sequence[str]) -> ScalarKind:
 
 
 def _kind_named(name: str) -> ScalarKind:
-    if name in ("int", "float", "bool", "complex", "str"):
-        return name
+    for kind in _PYTHON_TYPES:
+        if kind == name:
+            return kind
     raise TraceError(f"a value of type {name} cannot be computed while the Program runs")
 
 

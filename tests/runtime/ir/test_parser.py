@@ -178,7 +178,7 @@ def test_white_space_and_comments_do_not_matter():
         ('program "f" { return $0 }', 1, 22, "expected an operand, found '$0'"),
         ('program "f" { return 1 write %x = 1.5 }', 1, 35, "expected a whole number, found '1.5'"),
         ('program "f" { return ' + "9" * 5000 + " }", 1, 22, "too many decimal digits"),
-        ('program "f" {\n %a : int = x()\n %a : bool = x()\n return }', 3, 2, "%a is assigned twice, with different types"),
+        ('program "f" {\n %a : int = x()\n %a : bool = x() return }', 3, 2, "%a is assigned twice, with different"),
     ],
 )  # fmt: skip
 def test_errors_name_line_and_column(source, line, column, message):
