@@ -1,0 +1,45 @@
+"""``assert`` and ``raise``: the exception eager Python would raise, when its condition comes true."""
+
+from __future__ import annotations
+
+import builtins
+
+from runtime.executor.emitter import Emitter
+from runtime.ir import Operator
+
+
+def exception(emitter: Emitter, name: str) -> str:
+    """The exception class of this name as a global: a builtin, or one that the caller knows; else a RuntimeError."""
+    found = emitter.exceptions.get(name) or getattr(builtins, name, None)
+    if isinstance(found, type) and issubclass(found, BaseException):
+        return emitter.bind(found, "e")
+
+    def unknown(*args: object) -> RuntimeError:
+        return RuntimeError(f"{name}: {', '.join(map(str, args))}" if args else name)
+
+    emitter.namespace[global_name := emitter.fresh("e")] = unknown
+    return global_name
+
+
+def message(*parts: object) -> str:
+    """The parts of a message, joined."""
+    return "".join(map(str, parts))
+
+
+def emit_assert(emitter: Emitter, op: Operator) -> None:
+    """``if not flag: raise AssertionError(message)``. One part stays what it is, several are joined to a string."""
+    flag, *parts = op.args
+    text = op.attrs.get("message")
+    if text is not None:
+        parts = [text, *parts]
+    args = [emitter.operand(part) for part in parts]
+    if len(args) > 1:
+        args = [f"{emitter.bind(message, 'f')}({', '.join(args)})"]
+    with emitter.indented(f"if not {emitter.operand(flag)}:"):
+        emitter.line(f"raise {exception(emitter, op.attrs['exception'])}({', '.join(args)})")
+
+
+def emit_raise(emitter: Emitter, op: Operator) -> None:
+    """``raise ValueError(a, b)``."""
+    args = ", ".join(emitter.operand(arg) for arg in op.args)
+    emitter.line(f"raise {exception(emitter, op.attrs['exception'])}({args})")

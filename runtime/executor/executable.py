@@ -1,0 +1,122 @@
+"""A Program made runnable: the reference executor, one ATen call after another.
+
+It runs under whatever autograd mode its caller has, so gradients are PyTorch's own. Every other executor is held
+against this one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import torch
+
+from runtime.executor import coverage as coverage_of_blocks
+from runtime.executor import liveness, ownership, traceback
+from runtime.executor.emitter import Emitter
+from runtime.executor.modes import Modes
+from runtime.ir import Operator, Program
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """The generated code for one grad mode of the caller."""
+
+    function: Callable[..., list[Any]]
+    source: str
+    filename: str
+    operators: list[Operator | None]
+
+
+class Executable:
+    """A compiled Program; made by ``compile_program``. ``run`` may be called from any number of threads at once."""
+
+    def __init__(
+        self, program: Program, functions: Mapping[str, Callable[..., Any]],
+        exceptions: Mapping[str, type[BaseException]], coverage: bool,
+    ) -> None:
+        self.program = program
+        self._functions = functions
+        self._exceptions = exceptions
+        self._live = liveness.analyse(program)
+        self._blocks = coverage_of_blocks.numbered(program) if coverage else []
+        self._hits = [0] * len(self._blocks)
+        self._counted = {id(block): index for index, (block, _, _) in enumerate(self._blocks)} if coverage else None
+        self._variants: dict[bool, _Variant] = {}
+        self._lock = threading.Lock()
+        self._variant(torch.is_grad_enabled())
+
+    def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
+        """The flat results of the Program, in the order of its main Block's yields; values that do not exist are None.
+
+        Errors raised: whatever the operators raise, as in eager PyTorch, with the user's line in the traceback.
+        """
+        grad = torch.is_grad_enabled()
+        variant = self._variants.get(grad) or self._variant(grad)
+        try:
+            return variant.function(*inputs, *params)
+        except BaseException as error:
+            raise traceback.locate(error, variant.filename, variant.operators)  # noqa: B904  # the same exception
+
+    def source(self, *, grad: bool = True) -> str:
+        """The generated Python, for reading; ``grad``: the variant for callers with gradients enabled."""
+        return self._variant(grad).source
+
+    def coverage_report(self) -> coverage_of_blocks.Coverage:
+        """Which Blocks have run so far, and how often. Errors raised: ValueError if they are not counted."""
+        if self._counted is None:
+            raise ValueError("blocks are counted only in a Program that was compiled with coverage=True")
+        return coverage_of_blocks.Coverage(tuple(
+            coverage_of_blocks.BlockRuns(what, location, runs)
+            for (_, what, location), runs in zip(self._blocks, self._hits)
+        ))
+
+    def _variant(self, grad: bool) -> _Variant:
+        with self._lock:
+            if grad not in self._variants:
+                self._variants[grad] = self._generate(grad)
+            return self._variants[grad]
+
+    def _generate(self, grad: bool) -> _Variant:
+        filename = f"<program {next(_numbers)}>"
+        owners = ownership.analyse(self.program, self._live, grad=grad)
+        emitter = Emitter(
+            self.program, self._live, owners, self._functions, self._exceptions, Modes("on" if grad else "off"),
+            self._counted,
+        )
+        source, operators, main = emitter.write()
+        namespace = emitter.namespace
+        namespace["hits"] = self._hits
+        namespace["locate"] = lambda error: traceback.locate(error, filename, operators)
+        code: CodeType = compile(source, filename, "exec")
+        exec(code, namespace)  # our own generated text: names and numbers only, see Emitter
+        return _Variant(namespace[main], source, filename, operators)
+
+
+def compile_program(
+    program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
+    exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False,
+) -> Executable:
+    """Make a Program runnable.
+
+    ``functions`` are those that ``py_func`` operators name; ``exceptions`` are classes, beside the builtins, that
+    ``raise`` and ``assert`` name; with ``coverage`` the runs of every Block are counted.
+
+    Errors raised: ProgramError for an unknown operator, or a ``py_func`` whose function was not given.
+
+    >>> from runtime.ir.parser import parse_program
+    >>> program = parse_program('''program "f" {
+    ...   input %x : f32[2] = "x"
+    ...   %y : f32[2] = aten.add.Tensor(%x, %x)
+    ...   return %y as $0
+    ... }''')
+    >>> compile_program(program).run([torch.ones(2)], [])
+    [tensor([2., 2.])]
+    """
+    return Executable(program, dict(functions or {}), dict(exceptions or {}), coverage)

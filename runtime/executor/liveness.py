@@ -1,0 +1,93 @@
+"""Where each value of a Program is used for the last time.
+
+The executor drops a value right after its last use, on every path, so that a Program holds no more memory than the
+plain Python it came from. The Program's own arguments are the caller's to drop, and are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from runtime.ir import Block, Operator, Program, Variable, leaves
+
+Live = frozenset[Variable]
+
+
+@dataclass
+class Liveness:
+    """The facts, keyed by the identity of Operators and Blocks.
+
+    ``outside``: what is still needed once an Operator with Blocks, or one that may overwrite its operand, is done
+    (its own outputs left out). ``dying``: Variables an Operator, or a Block inside it, reads for the last time.
+    ``unread``: outputs of an Operator that nothing reads. ``at_entry``: Variables that are dead when a Block starts,
+    though they live on a sibling path. ``at_exit``: Variables that die when a Block's yields have been read.
+    """
+
+    pinned: Live
+    outside: dict[int, Live] = field(default_factory=dict)
+    dying: dict[int, list[Variable]] = field(default_factory=dict)
+    unread: dict[int, list[Variable]] = field(default_factory=dict)
+    at_entry: dict[int, list[Variable]] = field(default_factory=dict)
+    at_exit: dict[int, list[Variable]] = field(default_factory=dict)
+    captures: dict[int, list[Variable]] = field(default_factory=dict)
+
+    def captured(self, block: Block) -> list[Variable]:
+        """Variables of outer Blocks that ``block`` reads."""
+        found = self.captures.get(id(block))
+        if found is None:
+            found = self.captures[id(block)] = block.captures()
+        return found
+
+    def uses(self, op: Operator) -> list[Variable]:
+        """Everything an Operator reads, what its Blocks capture included, each once."""
+        found = dict.fromkeys(op.inputs)
+        for block in op.blocks:
+            found.update(dict.fromkeys(self.captured(block)))
+        return list(found)
+
+
+def analyse(program: Program) -> Liveness:
+    """The liveness facts of a Program."""
+    facts = Liveness(frozenset(program.block.args))
+    block_liveness(program.block, frozenset(), facts)
+    return facts
+
+
+def block_liveness(block: Block, live_out: Live, facts: Liveness) -> set[Variable]:
+    """Fill in the facts of one Block; what is live where it starts."""
+    yielded = [var for var in dict.fromkeys(leaves(block.yields)) if var not in facts.pinned]
+    facts.at_exit[id(block)] = [var for var in yielded if var not in live_out]
+    live = set(live_out).union(yielded)
+    for op in reversed(block.ops):
+        uses = [var for var in facts.uses(op) if var not in facts.pinned]
+        facts.unread[id(op)] = [var for var in op.outputs if var not in live]
+        facts.dying[id(op)] = dying = [var for var in uses if var not in live]
+        live.difference_update(op.outputs)
+        if op.blocks or op.name.startswith("array."):
+            facts.outside[id(op)] = frozenset(live)
+            _blocks_of(op, facts.outside[id(op)], dying, facts)
+        live.update(uses)
+    return live
+
+
+def _blocks_of(op: Operator, outside: Live, dying: list[Variable], facts: Liveness) -> None:
+    if op.name == "while_loop":
+        test, body = op.blocks
+        kept = [var for block in op.blocks for var in facts.captured(block) if var not in facts.pinned]
+        through = outside.union(kept)
+        block_liveness(test, through.union(test.args), facts)
+        live = block_liveness(body, through, facts)
+        facts.at_entry[id(body)] = [arg for arg in body.args if arg not in live]
+    elif op.name in ("cond", "switch"):
+        for block in op.blocks:
+            captured = set(facts.captured(block))
+            block_liveness(block, outside, facts)
+            facts.at_entry[id(block)] = [var for var in dying if var not in captured]
+    elif op.name == "update":
+        (block,) = op.blocks
+        block_liveness(block, outside.union(block.args), facts)
+    else:
+        # Blocks that become functions of their own: what they capture is their caller's to drop.
+        for block in op.blocks:
+            live = block_liveness(block, frozenset(facts.captured(block)), facts)
+            facts.at_entry[id(block)] = [arg for arg in block.args if arg not in live]

@@ -1,0 +1,95 @@
+"""Grad mode and autocast: which Operators run under which switch.
+
+"inherit" and None mean the modes of the Program's caller, however deep in branches and loops the Operator stands. So
+control flow runs in the caller's modes, and only the Operators inside are put under a switch; a branch or loop whose
+Operators all want the same switch is put under it as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from runtime.ir import Operator
+from runtime.ir.operator import GradMode
+
+Autocast = tuple[tuple[str, bool, str], ...]
+Switch = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Grad mode and autocast state; "inherit" and None: whatever they are when the generated function is called."""
+
+    grad: GradMode = "inherit"
+    autocast: Autocast | None = None
+
+    def switch(self, root: "Modes") -> Switch:
+        """What to enter to get from the caller's modes to these."""
+        parts: list[Switch] = [partial(_autocast, *one) for one in self.autocast or ()]
+        if self.grad != root.grad:
+            parts.append(torch.no_grad if self.grad == "off" else torch.enable_grad)
+        return parts[0] if len(parts) == 1 else partial(_enter_all, tuple(parts))
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """The dtype called ``torch.float16`` or ``float16``."""
+    found = getattr(torch, name.removeprefix("torch."), None)
+    if not isinstance(found, torch.dtype):
+        raise ValueError(f"{name!r} is no dtype")
+    return found
+
+
+def _autocast(device: str, enabled: bool, dtype: str) -> AbstractContextManager[Any]:
+    return torch.autocast(device, dtype=dtype_of(dtype), enabled=enabled)
+
+
+def _enter_all(parts: tuple[Switch, ...]) -> AbstractContextManager[Any]:
+    stack = ExitStack()
+    try:
+        for part in parts:
+            stack.enter_context(part())
+    except BaseException:
+        stack.close()
+        raise
+    return stack
+
+
+class ModeMap:
+    """The modes that each Operator of a Program wants. ``root`` are those of the caller, as far as they are known."""
+
+    def __init__(self, root: Modes) -> None:
+        self.root = root
+        self.known: dict[int, Modes | None] = {}
+
+    def wanted(self, op: Operator) -> Modes | None:
+        """The modes an Operator must run in; None if it computes the same in all."""
+        if id(op) not in self.known:
+            self.known[id(op)] = self._find(op)
+        return self.known[id(op)]
+
+    def _find(self, op: Operator) -> Modes | None:
+        if op.name.startswith(("scalar.", "array.")) or op.name in ("assert", "raise", "print"):
+            return None
+        if op.name in ("cond", "switch", "while_loop", "update"):
+            inside = {self.wanted(inner) for block in op.blocks for inner in block.ops} - {None}
+            return None if not inside else inside.pop() if len(inside) == 1 else self.root
+        return Modes(self.root.grad if op.grad_mode == "inherit" else op.grad_mode, op.autocast)
+
+    def regions(self, ops: Iterable[Operator], current: Modes) -> Iterator[tuple[Modes, list[Operator]]]:
+        """Consecutive Operators under one switch. ``current`` are the modes that hold already."""
+        modes, region = current, list[Operator]()
+        for op in ops:
+            wanted = self.wanted(op) or modes
+            if wanted != modes and region:
+                yield modes, region
+                region = []
+            modes = wanted
+            region.append(op)
+        if region:
+            yield modes, region

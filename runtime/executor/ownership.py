@@ -1,0 +1,292 @@
+"""Who owns a value: which ``update`` may write its base in place instead of a copy (donation).
+
+A tensor is *owned* when nothing else can see its memory: no other live value, no caller, no backward formula. An update
+whose base is owned and dies there writes in place. Where a value is owned on one path only, the answer is DYNAMIC: the
+executor keeps a flag beside the value, so that a loop over the caller's tensor copies it once, at its first write.
+
+Under autograd (``grad=True``) any operator may keep its operands and its result for backward, so there only fresh
+memory (``zeros``), results of updates, and values that just flow through branches and loops stay owned.
+
+Lists are owned in the same way: ``array.append`` extends the list itself where nobody else can see it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from runtime import torch_internals
+from runtime.executor.liveness import Liveness
+from runtime.ir import ArrayType, Block, ObjectType, Operand, Operator, Program, TensorType, Variable, leaves
+from runtime.ops import aten
+
+
+class Owner(enum.Enum):
+    """Whether a value is owned: never, always, or known by a flag at run time."""
+
+    NO = "no"
+    YES = "yes"
+    DYNAMIC = "dynamic"
+
+
+_FRESH = frozenset(
+    f"aten.{name}"
+    for name in (
+        "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "new_zeros",
+        "new_ones", "new_empty", "new_full", "empty_strided", "new_empty_strided", "arange", "linspace", "logspace",
+        "eye", "clone", "lift_fresh_copy", "scalar_tensor", "rand", "randn", "randint", "rand_like", "randn_like",
+        "randint_like", "tril_indices", "triu_indices",
+    )
+)  # fmt: skip
+"""Operators that give new memory and keep nothing of it for backward."""
+
+_WHOLE = frozenset(
+    f"aten.{name}"
+    for name in (
+        "linear", "matmul", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+        "layer_norm", "batch_norm", "group_norm", "instance_norm", "softmax", "log_softmax", "rand", "randn", "randint",
+        "scaled_dot_product_attention", "cross_entropy_loss", "embedding_bag", "outer", "inner", "where",
+    )
+)  # fmt: skip
+"""Composite operators whose results are known to be new memory; of any other it is not known."""
+
+_LIST_WRITERS = frozenset({"array.append", "array.extend", "array.set", "array.pop"})
+"""List operators that can work in place on their first argument."""
+
+
+@dataclass
+class Ownership:
+    """The decisions: ``donated[(id(op), position)]`` for each base, ``flow`` for each value that flows into another.
+
+    ``flow`` keys are (id of the Block that yields, or of the ``while_loop`` for its first values; position).
+    ``flags`` are the Variables that need an owner flag at run time.
+    """
+
+    donated: dict[tuple[int, int], Owner] = field(default_factory=dict)
+    flow: dict[tuple[int, int], Owner] = field(default_factory=dict)
+    flags: set[Variable] = field(default_factory=set)
+
+
+def analyse(program: Program, live: Liveness, *, grad: bool) -> Ownership:
+    """The decisions for a Program that runs with gradients (``grad``) or without."""
+    analysis = _Analysis(live)
+    analysis.block(program.block, grad)
+    analysis.result.flags = analysis.needed_flags()
+    return analysis.result
+
+
+def _join(a: Owner, b: Owner) -> Owner:
+    return a if a is b else Owner.DYNAMIC
+
+
+class _Analysis:
+    """One walk in program order; loop bodies are walked until the owners of what they carry are stable."""
+
+    def __init__(self, live: Liveness) -> None:
+        self.live = live
+        self.result = Ownership()
+        self.owner: dict[Variable, Owner] = {}
+        self.memory: dict[Variable, set[Variable]] = {}
+        """Value -> values that may share its memory (or, for a list, hold or come from its items)."""
+        self.objects: dict[Variable, set[Variable]] = {}
+        """List -> lists that may be the same Python object."""
+        self.sources: dict[Variable, set[Variable]] = {}
+        """Result of a branch or loop -> what may flow into it: a flag needs the flags of these."""
+        self.bases: dict[tuple[int, int], Variable] = {}
+
+    # -- facts ---------------------------------------------------------------------------------------------------
+
+    def share(self, source: Variable, target: Variable, *, same: bool = False) -> None:
+        self.memory.setdefault(source, set()).add(target)
+        if same:
+            self.objects.setdefault(source, set()).add(target)
+
+    def lose(self, variables: Iterable[Variable]) -> None:
+        for var in variables:
+            self.owner[var] = Owner.NO
+
+    def sharers(self, var: Variable) -> set[Variable]:
+        """Every value that may be seen through ``var``'s memory, itself left out."""
+        edges = self.objects if isinstance(var.type, ArrayType) else self.memory
+        found: set[Variable] = set()
+        todo = [var]
+        while todo:
+            for target in edges.get(todo.pop(), ()):
+                if target not in found:
+                    found.add(target)
+                    todo.append(target)
+        found.discard(var)
+        return found
+
+    def alone(self, var: Variable, others: Iterable[Variable]) -> bool:
+        """Whether neither ``var`` nor anything that shares its memory is among ``others``."""
+        others = set(others)
+        return var not in others and (not others or self.sharers(var).isdisjoint(others))
+
+    # -- the walk ------------------------------------------------------------------------------------------------
+
+    def block(self, block: Block, grad: bool) -> None:
+        for op in block.ops:
+            self.operator(op, grad)
+
+    def operator(self, op: Operator, grad: bool) -> None:
+        if op.name.startswith("scalar.") or op.name in ("assert", "raise", "print"):
+            return
+        if op.name.startswith("array."):
+            self.array(op)
+        elif op.name == "update":
+            self.update(op, grad)
+        elif op.name in ("cond", "switch"):
+            self.branches(op, grad)
+        elif op.name == "while_loop":
+            self.loop(op, grad)
+        elif op.name.startswith("aten."):
+            self.aten(op, grad if op.grad_mode == "inherit" else op.grad_mode == "on")
+        else:
+            self.unknown(op)
+
+    def aten(self, op: Operator, grad: bool) -> None:
+        overload = aten.resolve(op.name)
+        call = aten.arguments(overload, op.args, op.kwargs)
+        packet = op.name.rpartition(".")[0]
+        shared = [var for name in aten.may_alias(overload, op.args, op.kwargs) for var in leaves(call.get(name))]
+        if packet.startswith("aten.set_") or (packet not in _WHOLE and torch_internals.is_composite(overload)):
+            shared = op.inputs
+        if packet.startswith("aten.set_"):
+            for var in shared:
+                for other in shared:
+                    self.share(var, other)
+        fresh = not shared and len(op.outputs) == 1 and (not grad or packet in _FRESH)
+        for out in op.outputs:
+            self.owner[out] = Owner.YES if fresh and isinstance(out.type, TensorType) else Owner.NO
+            for var in shared:
+                self.share(var, out)
+        if grad:
+            self.lose(var for var in op.inputs if not isinstance(var.type, ArrayType))
+
+    def array(self, op: Operator) -> None:
+        if op.name in _LIST_WRITERS and isinstance(op.args[0], Variable):
+            self.donation(op, 0, op.args[0], [*leaves(op.args[1:]), *self.live.outside[id(op)]])
+        for out in op.outputs:
+            fresh = isinstance(out.type, ArrayType) and op.name != "array.get" and out is op.outputs[0]
+            self.owner[out] = Owner.YES if fresh else Owner.NO
+            for var in op.inputs:
+                self.share(var, out, same=not fresh)
+
+    def unknown(self, op: Operator) -> None:
+        """An operator that may keep what it is given and may return it."""
+        inputs = self.live.uses(op)
+        self.lose([*inputs, *op.outputs])
+        for out in op.outputs:
+            for var in inputs:
+                self.share(var, out, same=True)
+        for block in op.blocks:
+            self.lose(block.args)
+            self.block(block, True)
+
+    def donation(self, op: Operator, position: int, base: Variable, others: Iterable[Variable]) -> None:
+        owner = self.owner.get(base, Owner.NO)
+        if owner is not Owner.NO and not self.alone(base, others):
+            owner = Owner.NO
+        self.result.donated[id(op), position] = owner
+        self.bases[id(op), position] = base
+
+    def update(self, op: Operator, grad: bool) -> None:
+        (block,) = op.blocks
+        bases = [base for base in op.args if isinstance(base, Variable)]
+        seen = [*self.live.outside[id(op)], *self.live.captured(block)]
+        for position, base in enumerate(bases):
+            rest = [other for index, other in enumerate(bases) if index != position]
+            self.donation(op, position, base, [*seen, *rest])
+        for arg in block.args:
+            self.owner[arg] = Owner.NO
+        self.block(block, grad)
+        count = len(block.args)
+        extras = list(zip(op.outputs[count:], block.yields[count:]))
+        for out, arg in zip(op.outputs, block.args):
+            shared = self.sharers(arg)
+            visible = any(value is arg or value in shared for _, value in extras if isinstance(value, Variable))
+            entangled = any(arg in self.sharers(var) for var in [*self.live.captured(block), *block.args])
+            self.owner[out] = Owner.NO if (visible and grad) or entangled else Owner.YES
+            for extra, value in extras:
+                if isinstance(value, Variable) and (value is arg or value in shared):
+                    self.share(out, extra)
+            if entangled:
+                for var in [*self.live.captured(block), *block.args]:
+                    self.share(var, out)
+        for extra, value in extras:
+            self.owner[extra] = Owner.NO
+            if isinstance(value, Variable):
+                self.share(value, extra)
+
+    def flow_into(self, key: tuple[int, int], value: Operand, target: Variable, seen: Iterable[Variable]) -> Owner:
+        """``value`` becomes ``target``: its owner, kept only if nothing in ``seen`` still shares the memory."""
+        owner = Owner.YES
+        if isinstance(value, Variable):
+            owner = self.owner.get(value, Owner.NO)
+            if owner is not Owner.NO and not self.alone(value, seen):
+                self.lose([value])
+                owner = Owner.NO
+            self.share(value, target, same=True)
+            self.sources.setdefault(target, set()).add(value)
+        self.result.flow[key] = owner
+        return owner
+
+    def yields(self, block: Block, targets: Iterable[Variable], outside: Iterable[Variable]) -> Iterator[Owner]:
+        outside = list(outside)
+        for position, (value, target) in enumerate(zip(block.yields, targets)):
+            rest = leaves([other for index, other in enumerate(block.yields) if index != position])
+            yield self.flow_into((id(block), position), value, target, [*outside, *rest])
+
+    def branches(self, op: Operator, grad: bool) -> None:
+        before = dict(self.owner)
+        after: dict[Variable, Owner] = {}
+        joined: list[Owner] = []
+        for block in op.blocks:
+            self.owner = dict(before)
+            self.block(block, grad)
+            owners = list(self.yields(block, op.outputs, self.live.outside[id(op)]))
+            joined = [_join(a, b) for a, b in zip(joined, owners)] if block is not op.blocks[0] else owners
+            for var, owner in self.owner.items():
+                kept = after.get(var, owner)
+                after[var] = owner if kept is owner else Owner.NO
+        self.owner = after
+        for out, owner in zip(op.outputs, joined):
+            self.owner[out] = owner if isinstance(out.type, (TensorType, ArrayType)) else Owner.NO
+
+    def loop(self, op: Operator, grad: bool) -> None:
+        test, body = op.blocks
+        through = set(self.live.outside[id(op)]).union(*(self.live.captured(block) for block in op.blocks))
+        carried: list[Owner] = []
+        for position, (value, arg) in enumerate(zip(op.args, test.args)):
+            rest = leaves([other for index, other in enumerate(op.args) if index != position])
+            owner = self.flow_into((id(op), position), value, arg, [*through, *rest])
+            carried.append(owner if not isinstance(arg.type, ObjectType) else Owner.NO)
+        for arg, inner, out in zip(test.args, body.args, op.outputs):
+            for target in (inner, out):
+                self.share(arg, target, same=True)
+                self.sources.setdefault(target, set()).add(arg)
+        while True:
+            self.owner.update(zip(test.args, carried))
+            self.block(test, grad)
+            self.owner.update((inner, self.owner[arg]) for arg, inner in zip(test.args, body.args))
+            self.owner.update((out, self.owner[arg]) for arg, out in zip(test.args, op.outputs))
+            self.block(body, grad)
+            owners = [_join(a, b) for a, b in zip(carried, self.yields(body, test.args, through))]
+            if owners == carried:
+                return
+            carried = owners
+
+    # -- flags ---------------------------------------------------------------------------------------------------
+
+    def needed_flags(self) -> set[Variable]:
+        """The Variables whose owner a DYNAMIC donation asks for, and those that flow into them."""
+        todo = [self.bases[key] for key, owner in self.result.donated.items() if owner is Owner.DYNAMIC]
+        found: set[Variable] = set()
+        while todo:
+            var = todo.pop()
+            if var not in found:
+                found.add(var)
+                todo.extend(self.sources.get(var, ()))
+        return found

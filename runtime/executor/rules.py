@@ -1,0 +1,34 @@
+"""The index: which file writes which operator."""
+
+from __future__ import annotations
+
+from runtime.executor import (
+    array,
+    assertion,
+    aten,
+    cond,
+    custom_grad,
+    printing,
+    py_func,
+    scalar,
+    switch,
+    update,
+    while_loop,
+)
+from runtime.executor.emitter import Rule
+
+RULES: dict[str, Rule] = {
+    "cond": cond.emit,
+    "switch": switch.emit,
+    "while_loop": while_loop.emit,
+    "update": update.emit,
+    "custom_grad": custom_grad.emit,
+    "py_func": py_func.emit,
+    "print": printing.emit,
+    "assert": assertion.emit_assert,
+    "raise": assertion.emit_raise,
+}
+"""Structural operators, by name."""
+
+FAMILIES: dict[str, Rule] = {"scalar": scalar.emit, "array": array.emit, "": aten.emit}
+"""Operators by the first part of their name; everything else is an overload in ``torch.ops``."""

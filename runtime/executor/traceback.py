@@ -1,0 +1,66 @@
+"""Errors of a running Program, shown where they belong: at the user's line.
+
+An exception passes through generated code; its frames are taken out of the traceback, and a frame with the user's file,
+line and function is put in, as template engines do. Type and message stay what they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from runtime.ir import Location, Operator
+
+E = TypeVar("E", bound=BaseException)
+
+
+def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
+    """The exception itself, its traceback rewritten: frames of ``filename`` become frames of the user's source.
+
+    ``operators`` are those behind the lines of the generated file. Frames before the generated ones are kept.
+    """
+    entries: list[TracebackType] = []
+    entry = error.__traceback__
+    while entry is not None:
+        if entry.tb_frame.f_code.co_filename != filename:
+            entries.append(entry)
+        else:
+            operator = operators[entry.tb_lineno - 1]
+            if operator is not None and operator.location is not None:
+                entries.append(_frame_at(operator.location))
+        entry = entry.tb_next
+    rebuilt: TracebackType | None = None
+    for one in reversed(entries):
+        rebuilt = TracebackType(rebuilt, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return error.with_traceback(rebuilt)
+
+
+class _Marker(Exception):
+    """Raised at the user's place, for the sake of its frame."""
+
+
+def _frame_at(location: Location) -> TracebackType:
+    """A traceback entry that stands at ``location``."""
+    line = max(location.line, 1)
+    text = location.text
+    start = len(text[: len(text) - len(text.lstrip())].encode())
+    place: dict[str, Any] = {
+        "lineno": line, "end_lineno": line, "col_offset": start, "end_col_offset": max(len(text.rstrip().encode()), start),
+    }  # fmt: skip
+    statement = ast.Raise(exc=ast.Name(id="__marker__", ctx=ast.Load(), **place), cause=None, **place)
+    code = compile(ast.Module(body=[statement], type_ignores=[]), location.file, "exec")
+    code = code.replace(co_name=location.function or "<module>", co_firstlineno=line)
+    if sys.version_info >= (3, 11):
+        code = code.replace(co_qualname=location.function or "<module>")
+    namespace: dict[str, Any] = {"__name__": "__user__", "__marker__": _Marker}
+    try:
+        exec(code, namespace)  # runs one statement of ours: raise __marker__
+    except _Marker as marker:
+        assert marker.__traceback__ is not None and marker.__traceback__.tb_next is not None
+        found = marker.__traceback__.tb_next
+        marker.__traceback__ = None
+    namespace.clear()
+    return found

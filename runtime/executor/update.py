@@ -1,0 +1,49 @@
+"""``update``: writes, on the base itself where it is owned and dies here, on a copy of it everywhere else."""
+
+from __future__ import annotations
+
+import torch
+
+from runtime.executor.emitter import Emitter
+from runtime.executor.ownership import Owner
+from runtime.ir import Operator, Variable
+
+
+def copy_of(base: torch.Tensor) -> torch.Tensor:
+    """A copy with memory of its own for every element; strides are kept where the base has that too.
+
+    It keeps the base's gradient history even where gradients are off, as writing the base itself would.
+    """
+    if base.requires_grad and not torch.is_grad_enabled():
+        with torch.enable_grad():
+            return base.clone()
+    return base.clone()
+
+
+def emit(emitter: Emitter, op: Operator) -> None:
+    """``b = base`` (or a copy); the Block's writes; ``new = b``."""
+    (block,) = op.blocks
+    live = emitter.live
+    for position, (base, arg, out) in enumerate(zip(op.args, block.args, op.outputs)):
+        assert isinstance(base, Variable)
+        source = emitter.name(base)
+        owner = emitter.own.donated.get((id(op), position), Owner.NO)
+        copy = f"{emitter.bind(copy_of, 'f')}({source})"
+        if owner is Owner.YES:
+            copy = source
+        elif owner is Owner.DYNAMIC:
+            copy = f"{source} if {emitter.flag(base)} else {copy}"
+        emitter.line(f"{emitter.name(arg)} = {copy}")
+        emitter.names[out] = emitter.name(arg)
+    captured = set(live.captured(block))
+    dying = live.dying[id(op)]
+    emitter.drop(var for var in dying if var not in captured)
+    emitter.enter(block)
+    emitter.operators(block)
+    count = len(block.args)
+    unread = live.unread[id(op)]
+    for value, out in zip(block.yields[count:], op.outputs[count:]):
+        if out not in unread:
+            emitter.line(f"{emitter.name(out)} = {emitter.operand(value)}")
+    emitter.drop(live.at_exit[id(block)])
+    emitter.drop(out for out in op.outputs[:count] if out in unread)
