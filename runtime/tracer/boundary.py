@@ -266,11 +266,11 @@ class _Outputs:
             own = session.own_variable(value)
             if own is not None:
                 self.views[leaf.index] = ViewOutput(own, ())
-            elif origin is not None and info.storage.value is not origin:
-                if any(True for step in info.steps for _ in _variables(step)):
-                    raise session.error("a view, at a position that is only known while the Program runs, of an argument "
-                                        "that is written in place is returned", hint="Return a .clone() of it.", code="D2S224")
+            elif origin is not None and not any(True for step in info.steps for _ in _variables(step)):
                 self.views[leaf.index] = ViewOutput(origin, info.steps)
+            elif origin is not None and info.storage.value is not origin:
+                raise session.error("a view, at a position that is only known while the Program runs, of an argument "
+                                    "that is written in place is returned", hint="Return a .clone() of it.", code="D2S224")
             self._seen[id(value)] = leaf
             return leaf
         if isinstance(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):

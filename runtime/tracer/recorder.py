@@ -5,6 +5,7 @@ It runs below autograd, so composite operators arrive whole, and above fake tens
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -60,10 +61,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         if name == "aten.detach_.default":
             self.detach_in_place(args[0])
             return args[0]
-        if name == "aten.detach.default" and session.info(args[0]).factory:
-            info = session.info(args[0])
-            fake = torch_internals.alias_of(session.fake_mode, session.fake(args[0]))
-            return session.register(fake, TensorInfo(info.storage, info.steps, factory=True))
+        if name == "aten.detach.default" and (session.replaying is not None or session.info(args[0]).factory):
+            return self.alias(args[0])
         written = _written(func, args, kwargs)
         if written:
             return self._record_write(func, name, args, kwargs, written)
@@ -116,6 +115,13 @@ class Recorder(torch_internals.TorchDispatchMode):
             constant = session.add_constant(real)
             (var,) = session.emit("aten.lift_fresh_copy.default", [constant], {}, [type_])
         return session.fresh(fake, var)
+
+    def alias(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Another tensor object for the same value, without an Operator."""
+        session = self.session
+        info = session.info(tensor)
+        fake = torch_internals.alias_of(session.fake_mode, session.fake(tensor))
+        return session.register(fake, replace(info))
 
     def detach_in_place(self, tensor: torch.Tensor) -> None:
         """``detach_``: the tensor's value stays, its history ends."""

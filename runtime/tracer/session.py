@@ -36,6 +36,8 @@ class Scope:
     parent: "Scope | None"
     kind: str = "main"
     names: set[Variable] = field(default_factory=set)
+    twin: "Scope | None" = None
+    """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
 
     def chain(self) -> Iterator["Scope"]:
@@ -43,6 +45,8 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             yield scope
+            if scope.twin is not None:
+                yield scope.twin
             scope = scope.parent
 
 
@@ -56,6 +60,13 @@ class LiveParameter:
     """The object and attribute to read it from at each call; None: always this very tensor."""
     attribute: str = ""
     fake: torch.Tensor | None = None
+
+
+@dataclass
+class Replaying:
+    """The state of a replay: where the Operator at hand came from."""
+
+    location: Location | None = None
 
 
 @dataclass(eq=False)
@@ -95,6 +106,8 @@ class Session:
         self.bases: list[SharedBase] = []
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
+        self.replaying: Replaying | None = None
+        """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
         self.raised_types: dict[str, type[BaseException]] = {}
         """Exception classes that ``raise`` Operators name, other than builtins."""
         self.unconverted: list[tuple[str, str]] = []
@@ -104,7 +117,7 @@ class Session:
 
     def location(self) -> Location | None:
         """Where in the user's source the trace stands now."""
-        return location_provider()
+        return location_provider() if self.replaying is None else self.replaying.location
 
     def error(self, summary: str, *, hint: str = "", code: str = "D2S200", location: Location | None = None) -> Dy2StaticError:
         """A located error; inside code that is not converted it says which function and why."""
@@ -171,6 +184,8 @@ class Session:
 
     def modes(self) -> tuple[Any, Any]:
         """The grad mode and autocast state in force, relative to the caller's."""
+        if self.replaying is not None:
+            return "inherit", None
         grad = torch.is_grad_enabled()
         autocast = torch_internals.autocast_state()
         return (
