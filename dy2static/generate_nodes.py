@@ -19,7 +19,7 @@ with warnings.catch_warnings():
     from astor.op_util import Precedence
 
 
-class SourceGenerator(AstorGenerator):  # type: ignore[misc] # astor is untyped
+class SourceGenerator(AstorGenerator):
     """Prints canonical plain ast (see `dy2static.generate.canonical`)."""
 
     def __init__(self, indent_with: str, forbidden: tuple[str, ...] = ()) -> None:

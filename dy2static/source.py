@@ -9,6 +9,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import dataclasses
 import functools
 import inspect
 import linecache
@@ -26,7 +27,7 @@ from dy2static.errors import SourceUnavailable
 from dy2static.names import PREFIX
 from runtime.ir.location import Location
 
-_FUTURES = functools.reduce(
+FUTURE_FLAGS = functools.reduce(
     int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
 LAMBDA_NAME = PREFIX + "lambda"
@@ -82,20 +83,28 @@ def get_source(function: object, unwrap: bool = False) -> FunctionSource:
         function = function.__func__
     if not isinstance(function, types.FunctionType):
         raise SourceUnavailable(f"{function!r} is not a Python function", hint="Only functions and methods convert.")
-    code = function.__code__
     lines = file_lines(function)
     candidate = _find(function, lines)
+    file, module = function.__code__.co_filename, function.__module__ or ""
+    source = describe(candidate, file, lines, module, function.__name__, function.__qualname__)
+    return dataclasses.replace(source, freevars=function.__code__.co_freevars)
+
+
+def describe(
+    candidate: Candidate, file: str, lines: list[str], module: str, name: str, qualname: str
+) -> FunctionSource:
+    """The source of a function that was found in ``lines``, the text of ``file`` (see `candidates`)."""
     node = candidate.node
     end = node.end_lineno or node.lineno
     return FunctionSource(
-        file=code.co_filename,
-        name=function.__name__,
-        qualname=function.__qualname__,
-        module=function.__module__ or "",
+        file=file,
+        name=name,
+        qualname=qualname,
+        module=module,
         first_line=candidate.first_line,
         text=textwrap.dedent("".join(lines[candidate.first_line - 1 : end])),
         tree=function_tree(node),
-        freevars=code.co_freevars,
+        freevars=candidate.code.co_freevars if candidate.code is not None else (),
         class_name=candidate.class_name,
         is_lambda=isinstance(node, ast.Lambda),
         lines=lines,
@@ -130,7 +139,7 @@ def function_tree(node: Function) -> gast.FunctionDef:
 
 def _find(function: types.FunctionType, lines: list[str]) -> Candidate:
     code = function.__code__
-    flags = code.co_flags & _FUTURES
+    flags = code.co_flags & FUTURE_FLAGS
     try:
         found = candidates("".join(lines), code.co_filename, flags)
     except (SyntaxError, ValueError) as error:

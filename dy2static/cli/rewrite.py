@@ -1,0 +1,150 @@
+"""A file -> the same file with its functions converted: every statement that stays is kept to the byte.
+
+Each converted function's body is spliced (see `dy2static.cli.splice`); then the whole result is parsed and compared,
+tree by tree, with what the pipeline made: a difference is an error, never wrong output.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import gast
+
+from dy2static import pipeline
+from dy2static.cli.splice import splice_function
+from dy2static.cli.text_file import TextFile, UsageError, split_lines
+from dy2static.errors import ConversionError, converting
+from dy2static.generate import canonical, first_difference
+from dy2static.names import OPERATORS
+from dy2static.source import Candidate, Function, FunctionSource, candidates, describe
+
+IMPORT = f"from dy2static import operators as {OPERATORS}"
+
+
+def rewrite_file(file: TextFile, name: str | None = None, full: bool = False) -> str | None:
+    """The text of ``file`` with all its functions converted, or only those called ``name``; None if none changes.
+
+    ``full`` converts calls, attributes and subscripts as well as control flow.
+    Raises UsageError for an unknown ``name``, ConversionError for source that has no static form.
+    """
+    edits: list[tuple[Candidate, ast.AST]] = []
+    for candidate, source in functions(file, name):
+        old = canonical(candidate.node)
+        new = convert(source, full)
+        new.decorator_list = old.decorator_list
+        if first_difference(old, new):
+            edits.append((candidate, new))
+    if not edits:
+        return None
+    lines = list(file.lines)
+    for candidate, new in sorted(edits, key=lambda edit: edit[0].node.lineno, reverse=True):
+        node = candidate.node
+        lines[node.lineno - 1 : node.end_lineno] = splice_function(file, node, new)
+    add_import(lines, file)
+    result = "".join(lines)
+    _verify(file, result, dict(edits))
+    return result
+
+
+def functions(file: TextFile, name: str | None) -> list[tuple[Candidate, FunctionSource]]:
+    """The outermost functions of a file, or all that are called ``name`` (``forward``, ``Net.forward``)."""
+    found = {(c.node.lineno, c.node.col_offset): c for c in candidates(file.text, file.path, 0)}
+    result = []
+    for node, qualname in _definitions(file.tree, ""):
+        nested = "<locals>" in qualname
+        if nested if name is None else name not in (node.name, qualname, qualname.replace("<locals>.", "")):
+            continue
+        if not any(_contains(outer.node, node) for outer, _ in result):
+            candidate = found[node.lineno, node.col_offset]
+            result.append((candidate, describe(candidate, file.path, file.lines, "", node.name, qualname)))
+    if name is not None and not result:
+        raise UsageError(f"{file.path} has no function {name}")
+    return result
+
+
+def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield child, prefix + child.name
+            yield from _definitions(child, f"{prefix}{child.name}.<locals>.")
+        else:
+            yield from _definitions(child, f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix)
+
+
+def _contains(outer: Function, inner: Function) -> bool:
+    return outer.lineno <= inner.lineno and (outer.end_lineno or 0) >= (inner.end_lineno or 0)
+
+
+def convert(source: FunctionSource, full: bool) -> ast.FunctionDef:
+    """The tree that the pipeline makes of one function, as plain ast with the places of the original."""
+    with converting(source):
+        tree: gast.FunctionDef = pipeline.convert_tree(source.tree, source, level="full" if full else "control_flow")
+    result: ast.FunctionDef = canonical(tree)
+    return result
+
+
+def add_import(lines: list[str], file: TextFile) -> None:
+    """Insert the import of the operators behind the docstring and ``from __future__`` imports."""
+    body = file.tree.body
+    if any(ast.unparse(statement) == IMPORT for statement in body):
+        return
+    docstring = isinstance(body[0], ast.Expr) and isinstance(getattr(body[0].value, "value", None), str)
+    count = int(docstring)
+    while count < len(body) and isinstance(body[count], ast.ImportFrom) and body[count].module == "__future__":  # type: ignore[attr-defined] # an ImportFrom
+        count += 1
+    if count:
+        index = body[count - 1].end_lineno or 0
+        new = ["", IMPORT] if docstring and count == 1 else [IMPORT]
+    else:
+        index = _below_header(file)
+        follower = file.lines[index]
+        blank = (
+            0 if follower.startswith(("import ", "from ")) else 2 if follower.startswith(("def ", "class ", "@")) else 1
+        )
+        new = [IMPORT] + [""] * blank
+    lines[index:index] = [line + file.line_end for line in new]
+
+
+def _below_header(file: TextFile) -> int:
+    """The index of the line for the import, in a file that starts with neither docstring nor ``__future__``:
+    below the shebang, the coding line and comments that a blank line sets apart from the first statement."""
+    first = file.tree.body[0]
+    index = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", []))]) - 1
+    magic = 0
+    for line in file.lines[:2]:
+        if not line.startswith("#!") and not re.match(r"[ \t\f]*#.*?coding[:=]", line):
+            break
+        magic += 1
+    while index > magic and file.lines[index - 1].lstrip().startswith("#"):
+        index -= 1
+    return index
+
+
+def _verify(file: TextFile, result: str, edits: dict[Candidate, ast.AST]) -> None:
+    """Raise ConversionError unless ``result`` is ``file`` with exactly the functions in ``edits`` exchanged."""
+    expected = {(c.node.lineno, c.node.col_offset): new for c, new in edits.items()}
+
+    class Exchange(ast.NodeTransformer):
+        def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+            return expected.get((node.lineno, node.col_offset)) or self.generic_visit(node)
+
+        visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment] # the same fields
+
+    wanted = Exchange().visit(ast.parse(file.text))
+    try:
+        actual = ast.parse(result)
+    except SyntaxError as error:
+        raise _fault(f"{error} in\n{split_lines(result)[(error.lineno or 1) - 1]}") from error
+    if not any(ast.unparse(statement) == IMPORT for statement in file.tree.body):
+        actual.body = [s for s in actual.body if not (isinstance(s, ast.ImportFrom) and ast.unparse(s) == IMPORT)]
+    difference = first_difference(canonical(wanted), canonical(actual))
+    if difference:
+        raise _fault(difference)
+
+
+def _fault(detail: str) -> ConversionError:
+    return ConversionError(
+        f"the spliced file does not stand for its conversion: {detail}", hint="This is a fault of the command."
+    )
