@@ -127,9 +127,24 @@ def returns_alias(overload: Overload) -> tuple[str, ...]:
     return tuple(found)
 
 
+def is_view(
+    overload: Overload, args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None
+) -> bool:
+    """Whether the results surely are views of an argument (or it itself), and nothing is written.
+
+    >>> [is_view(resolve(f"aten.{name}")) for name in ("transpose.int", "reshape.default", "dropout.default")]
+    [True, False, False]
+    >>> is_view(resolve("aten.dropout.default"), ("x", 0.5, False))
+    True
+    """
+    surely = corrections.SURE_VIEWS.get(_packet(overload))
+    if surely is not None:
+        return surely(_call(overload, args, kwargs))
+    return _is_declared_view(overload)
+
+
 @functools.cache
-def is_view(overload: Overload) -> bool:
-    """Whether the results are always views of an argument, and nothing is written: ``transpose``, not ``reshape``."""
+def _is_declared_view(overload: Overload) -> bool:
     return bool(returns_alias(overload)) and not writes(overload) and _packet(overload) not in corrections.MAYBE_VIEWS
 
 
@@ -184,9 +199,9 @@ def _written(op: Operator) -> tuple[Variable, ...]:
 
 def _viewed(op: Operator) -> tuple[Variable, ...]:
     overload = resolve(op.name)
-    if not is_view(overload) and not _declared_writes(overload):
+    if not is_view(overload, op.args, op.kwargs) and not _declared_writes(overload):
         return ()
-    return tuple(_named(op, returns_alias(overload)))
+    return tuple(_named(op, may_alias(overload, op.args, op.kwargs)))
 
 
 def _verify(op: Operator, fail: Fail) -> None:

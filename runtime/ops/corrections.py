@@ -38,8 +38,11 @@ def _known(call: Call, name: str) -> bool:
 
 def _keeps(call: Call) -> bool:
     """A dropout returns its input itself if it does not train or p is 0 (or it is empty: no memory to share)."""
-    trains = _known(call, "train") and call["train"] is True
-    return not (trains and _known(call, "p") and call["p"] != 0)
+    return not (call.get("train") is True and _known(call, "p") and call["p"] != 0)
+
+
+def _surely_keeps(call: Call) -> bool:
+    return call.get("train") is False or (_known(call, "p") and call["p"] == 0)
 
 
 def _recurrent_drops(call: Call) -> bool:
@@ -96,12 +99,12 @@ ALIASES: dict[str, Hidden] = {
     "aten.atleast_3d": Hidden(("self", "tensors")),
     "aten.broadcast_tensors": _LIST,
     "aten.meshgrid": _LIST,
-    "aten.align_tensors": _LIST,
     "aten.cartesian_prod": _LIST,
-    "aten.chain_matmul": Hidden(("matrices",)),
     "aten.flatten_dense_tensors": _LIST,
     "aten.unflatten_dense_tensors": Hidden(("flat",)),
     "aten.einsum": _LIST,
+    "aten._to_cpu": _LIST,
+    "aten._saturate_weight_to_fp16": Hidden(("weight",)),
     **{f"aten._cast_{kind}": _SELF for kind in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")},
 }
 """Arguments a result may share memory with although the schema announces no alias."""
@@ -109,12 +112,19 @@ ALIASES: dict[str, Hidden] = {
 MAYBE_VIEWS: frozenset[str] = frozenset(
     f"aten.{name}"
     for name in (
-        "reshape", "reshape_as", "flatten", "ravel", "contiguous", "to", "expand_as_maybe", "resolve_conj",
+        "reshape", "reshape_as", "flatten", "ravel", "contiguous", "to", "resolve_conj",
         "resolve_neg", "pin_memory", "_autocast_to_reduced_precision", "_autocast_to_full_precision", "lift_fresh",
-        "rnn_flatten",
     )
 )  # fmt: skip
 """Operators that announce a view but may return a copy."""
+
+SURE_VIEWS: dict[str, When] = {
+    "aten.dropout": _surely_keeps,
+    "aten.feature_dropout": _surely_keeps,
+    "aten.alpha_dropout": _surely_keeps,
+    "aten.feature_alpha_dropout": _surely_keeps,
+}
+"""Operators that announce no view, and the calls that surely give one. An argument not known counts as no."""
 
 RANDOM: dict[str, When] = {
     "aten.dropout": _drops,
