@@ -1,0 +1,30 @@
+"""What rewritten code calls. The value decides: a tensor or a staged number stages, anything else is plain Python.
+
+Outside a trace every operator behaves exactly as the Python it stands for.
+"""
+
+from __future__ import annotations
+
+from dy2static.operators.assert_stmt import assert_stmt
+from dy2static.operators.attribute import attr, del_attr, set_attr
+from dy2static.operators.aug_assign import aug
+from dy2static.operators.bool_ops import and_, not_, or_
+from dy2static.operators.call import call
+from dy2static.operators.compare import compare
+from dy2static.operators.f_string import format_value, fstring
+from dy2static.operators.for_stmt import for_stmt
+from dy2static.operators.global_stmt import set_global
+from dy2static.operators.handler import handler
+from dy2static.operators.if_expr import if_expr
+from dy2static.operators.if_stmt import if_stmt
+from dy2static.operators.load import load
+from dy2static.operators.raise_stmt import raise_stmt
+from dy2static.operators.subscript import del_item, item, set_item
+from dy2static.operators.while_stmt import while_stmt
+from runtime.tracer.structure import Undefined
+
+__all__ = [
+    "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "compare", "del_attr", "del_item", "for_stmt",
+    "format_value", "fstring", "handler", "if_expr", "if_stmt", "item", "load", "not_", "or_", "raise_stmt", "set_attr",
+    "set_global", "set_item", "while_stmt",
+]  # fmt: skip

@@ -1,0 +1,41 @@
+"""Attributes: plain outside a trace; in one, reads are guarded and stores journaled.
+
+    y = a.b; a.b = y; del a.b   ->   y = attr(a, "b"); set_attr(a, "b", y); del_attr(a, "b")
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2static.operators.staging import active
+
+
+def attr(obj: Any, name: str) -> Any:
+    """``obj.name``."""
+    session = active()
+    if session is None:
+        return getattr(obj, name)
+    from dy2static.operators.traced_attribute import read
+
+    return read(session, obj, name)
+
+
+def set_attr(obj: Any, name: str, value: Any) -> None:
+    """``obj.name = value``."""
+    session = active()
+    if session is None:
+        setattr(obj, name, value)
+        return
+    from dy2static.operators.traced_attribute import write
+
+    write(session, obj, name, value)
+
+
+def del_attr(obj: Any, name: str) -> None:
+    """``del obj.name``."""
+    session = active()
+    if session is not None:
+        from dy2static.operators.traced_attribute import note_write
+
+        note_write(session, obj, name)
+    delattr(obj, name)

@@ -1,0 +1,33 @@
+"""``in``, ``not in``, ``is``, ``is not``; other comparisons stay native.
+
+    a not in b   ->   compare(a, "not in", b)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators.staging import active
+
+_PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "is": operator.is_, "is not": operator.is_not,
+}  # fmt: skip
+
+
+def compare(a: Any, op: str, b: Any) -> Any:
+    """``a <op> b``.
+
+    >>> compare(1, "in", [1, 2]), compare(None, "is not", None)
+    (True, False)
+    """
+    session = active()
+    if session is None:
+        return _PLAIN[op](a, b)
+    from dy2static.operators.traced_compare import contains, identical
+
+    result = contains(session, b, a) if op.endswith("in") else identical(session, a, b)
+    if not op.startswith("not") and op != "is not":
+        return result
+    return not result if isinstance(result, bool) else session.scalar("not_", result)

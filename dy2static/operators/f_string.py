@@ -1,0 +1,65 @@
+"""f-strings: formatted at once, or when the Program runs.
+
+    f"n={n:>3}"   ->   fstring("n=", format_value(n, -1, ">3"))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators.staging import Choice, Session, Staged, active, any_staged, distribute
+
+_CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s", "r": "r", "a": "a"}
+_FUNCTIONS = {"s": str, "r": repr, "a": ascii}
+
+
+def fstring(*parts: Any) -> Any:
+    """The parts, already text, in one string."""
+    if active() is not None and any(not isinstance(part, str) for part in parts):
+        result: Any = parts[0]
+        for part in parts[1:]:
+            result = result + part
+        return result
+    return "".join(parts)
+
+
+def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
+    """One replacement field: ``conversion`` is that of ``ast.FormattedValue`` (-1, ``ord("r")``...) or its letter.
+
+    >>> format_value("a", "r", ">5")
+    "  'a'"
+    """
+    session = active()
+    if session is not None and (isinstance(value, (Staged, torch.Tensor, Choice)) or any_staged([spec])):
+        return _staged(session, value, _CONVERSIONS[conversion], spec)
+    if session is not None and any_staged([value]):
+        return _staged_container(session, value, _CONVERSIONS[conversion], spec)
+    letter = _CONVERSIONS[conversion]
+    return format(_FUNCTIONS[letter](value) if letter else value, spec)
+
+
+def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: format_value(option, letter, spec))
+    if isinstance(value, torch.Tensor):
+        if not letter and session.fake(value).dim() == 0 and not isinstance(value, torch.nn.Parameter):
+            value = value.item()
+        elif letter == "r":
+            value, letter = session.from_tensor("repr", value, kind="str"), ""
+        else:
+            value, letter = session.from_tensor("str", value, kind="str"), ""
+    if letter:
+        value = session.scalar("str" if letter == "s" else "repr", value) if isinstance(value, Staged) else (
+            _FUNCTIONS[letter](value))
+    elif isinstance(value, Staged) and value.kind == "str" and isinstance(spec, str) and not spec:
+        return value
+    return session.scalar("format", value, spec)
+
+
+def _staged_container(session: Session, value: Any, letter: str, spec: Any) -> Any:
+    raise session.error(
+        f"a {type(value).__name__} that holds numbers only known while the Program runs is formatted",
+        hint="Format its items one by one.", code="D2S260",
+    )

@@ -1,0 +1,18 @@
+"""The first line of an ``except`` that could swallow our own errors.
+
+    except Exception:      ->   except Exception as error:
+        ...                         handler(error)
+"""
+
+from __future__ import annotations
+
+from dy2static.operators.staging import active
+from runtime.errors import Dy2StaticError
+from runtime.tracer.branches import PathEnds
+from runtime.tracer.calls import RestartWithSharedInputs
+
+
+def handler(error: BaseException) -> None:
+    """Raise ``error`` again if it is the tracer's, not the program's."""
+    if active() is not None and isinstance(error, (Dy2StaticError, PathEnds, RestartWithSharedInputs)):
+        raise error

@@ -1,0 +1,26 @@
+"""``a if c else b``: evaluates one side, or stages both.
+
+    y = a if c else b   ->   y = if_expr(c, lambda: a, lambda: b)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators.staging import NO_NAMES, Staged, active, truth_of
+from runtime.tracer import cond as tracer_cond
+
+
+def if_expr(cond: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """The value of ``body()`` if ``cond`` is true, else of ``orelse()``.
+
+    >>> if_expr(0, lambda: 1 / 0, lambda: "else")
+    'else'
+    """
+    session = active()
+    if session is not None:
+        cond = truth_of(session, cond)
+        if isinstance(cond, Staged):
+            return tracer_cond.cond(session, cond, body, orelse, NO_NAMES)
+    return body() if cond else orelse()

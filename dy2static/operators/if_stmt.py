@@ -1,0 +1,40 @@
+"""``if``: runs one branch, or stages both when the condition is a tensor or a staged number.
+
+    if x > 0:          ->   if_stmt(x > 0, body, orelse, get_state, set_state, ("y",))
+        y = 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators.staging import LocalNames, Staged, active, truth_of
+from runtime.tracer import cond as tracer_cond
+
+
+def _nothing() -> None:
+    return None
+
+
+def if_stmt(
+    cond: Any,
+    body: Callable[[], None],
+    orelse: Callable[[], None] | None,
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+    names: tuple[str, ...],
+) -> None:
+    """Run ``body`` if ``cond`` is true, else ``orelse``; both are staged, and ``names`` joined, if it is staged."""
+    session = active()
+    if session is not None:
+        cond = truth_of(session, cond)
+        if isinstance(cond, Staged):
+            tracer_cond.cond(session, cond, body, orelse or _nothing, LocalNames(names, get_state, set_state))
+            return
+    if cond:
+        body()
+    elif orelse is not None:
+        orelse()
+
+

@@ -1,0 +1,115 @@
+"""What the operators share: does a value stage, its truth, and values that are only known by a choice at run time."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from runtime.tracer import state, structure
+from runtime.tracer import cond as tracer_cond
+from runtime.tracer.cond import NoNames
+from runtime.tracer.journal import MISSING
+from runtime.tracer.scalars import Staged
+from runtime.tracer.session import Session
+from runtime.tracer.structure import Choice, Undefined
+
+active = state.active
+
+NO_NAMES = NoNames()
+
+
+@dataclass(eq=False)
+class LocalNames:
+    """The user's local variables that a construct may change, seen as the tracer wants them."""
+
+    names: tuple[str, ...]
+    get: Callable[[], tuple[Any, ...]]
+    set: Callable[[tuple[Any, ...]], None]
+
+
+def stages(value: object) -> bool:
+    """Whether a condition on this value is decided only when the Program runs."""
+    return isinstance(value, (torch.Tensor, Staged, Choice))
+
+
+def any_staged(values: Any, depth: int = 0) -> bool:
+    """Whether a staged number or a choice is among the values, or inside lists, tuples, dicts and slices of them."""
+    return any(_is_or_holds_staged(value, depth) for value in values)
+
+
+def _is_or_holds_staged(value: Any, depth: int) -> bool:
+    if isinstance(value, (Staged, Choice)):
+        return True
+    if depth > 8:
+        return False
+    if isinstance(value, (list, tuple)):
+        return any_staged(value, depth + 1)
+    if type(value) is dict:
+        return any_staged(value.values(), depth + 1)
+    if type(value) is slice:
+        return any_staged((value.start, value.stop, value.step), depth + 1)
+    return False
+
+
+def unbound_message(name: str) -> str:
+    """What this version of Python says when an unbound local is read."""
+    import sys
+
+    if sys.version_info >= (3, 11):
+        return f"cannot access local variable '{name}' where it is not associated with a value"
+    return f"local variable '{name}' referenced before assignment"
+
+
+def distribute(session: Session, choice: Choice, function: Callable[[Any], Any]) -> Any:
+    """``function(value)`` where the value is one of several at run time: staged for each of them."""
+
+    def path(option: Any) -> Callable[[], Any]:
+        def run() -> Any:
+            if isinstance(option, Undefined):
+                raise UnboundLocalError(unbound_message(option.name))
+            if option is MISSING:
+                raise AttributeError("this attribute is not set on the path that was taken")
+            return function(option)
+
+        return run
+
+    return tracer_cond.switch(session, choice.selector, [path(option) for option in choice.options], NO_NAMES)
+
+
+def truth_of(session: Session, value: Any) -> Any:
+    """``bool(value)``: a staged bool where it is only known at run time, else a plain one."""
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: truth_of(session, option))
+    if isinstance(value, (torch.Tensor, Staged)):
+        return tracer_cond.truth(session, value)
+    if isinstance(value, Undefined):
+        raise UnboundLocalError(unbound_message(value.name))
+    method = python_method(value, "__bool__") or python_method(value, "__len__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        result = call(method, value)
+        if isinstance(result, Staged):
+            return tracer_cond.truth(session, result)
+    return bool(value)
+
+
+def python_method(value: object, name: str) -> types.FunctionType | None:
+    """The special method of the value's class, if it is written in Python by a user."""
+    for cls in type(value).__mro__:
+        if name in cls.__dict__:
+            method = cls.__dict__[name]
+            if isinstance(method, types.FunctionType) and not cls.__module__.startswith(("torch.", "collections")):
+                return method
+            return None
+    return None
+
+
+__all__ = [
+    "MISSING", "NO_NAMES", "Choice", "LocalNames", "Session", "Staged", "Undefined", "active", "any_staged", "distribute",
+    "python_method", "stages", "structure", "truth_of", "unbound_message",
+]

@@ -1,0 +1,42 @@
+"""``while``: a Python loop up to the moment its condition is staged, a staged loop from there.
+
+    while x < 3:       ->   while_stmt(lambda: x < 3, body, get_state, set_state, ("x",))
+        x = f(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators.staging import LocalNames, Staged, active, truth_of
+from runtime.tracer.while_loop import while_loop
+
+
+def while_stmt(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+    names: tuple[str, ...],
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Run ``body`` while ``test()`` is true. Iterations before the condition becomes staged stay unrolled."""
+    session = active()
+    if session is None:
+        while test():
+            body()
+        return
+    trace = session
+
+    def condition() -> Any:
+        return truth_of(trace, test())
+
+    while True:
+        flag = condition()
+        if isinstance(flag, Staged):
+            while_loop(session, flag, condition, body, LocalNames(names, get_state, set_state), options)
+            return
+        if not flag:
+            return
+        body()
