@@ -1,0 +1,60 @@
+"""Process-wide switches: whether converted functions run as Programs at all, and which executor is the default."""
+
+from __future__ import annotations
+
+import difflib
+import os
+
+BACKEND_VARIABLE = "DY2STATIC_BACKEND"
+DEFAULT_BACKEND = "interpreter"
+AVAILABLE = ("interpreter",)
+PLANNED = ("inductor", "auto")
+
+_enabled = True
+
+
+def enable_to_static(flag: bool) -> None:
+    """Switch conversion on or off, at call time: with False every converted function runs its original, eagerly.
+
+    >>> enable_to_static(False); is_enabled()
+    False
+    >>> enable_to_static(True); is_enabled()
+    True
+
+    Errors raised: TypeError if ``flag`` is no bool.
+    """
+    global _enabled
+    if not isinstance(flag, bool):
+        raise TypeError(f"enable_to_static() takes True or False, not {flag!r}")
+    _enabled = flag
+
+
+def is_enabled() -> bool:
+    """Whether converted functions run as Programs."""
+    return _enabled
+
+
+def choose_backend(name: str | None) -> str:
+    """The backend to use: ``name``, else the environment variable ``DY2STATIC_BACKEND``, else the interpreter.
+
+    >>> choose_backend("interpreter")
+    'interpreter'
+
+    Errors raised: TypeError if ``name`` is no string, ValueError for a backend that does not exist (yet).
+    """
+    source = "backend"
+    if name is None:
+        name = os.environ.get(BACKEND_VARIABLE) or DEFAULT_BACKEND
+        source = f"the environment variable {BACKEND_VARIABLE}"
+    if not isinstance(name, str):
+        raise TypeError(f"backend must be a string or None, not {name!r}")
+    if name in AVAILABLE:
+        return name
+    if name in PLANNED:
+        raise ValueError(f"{source} is {name!r}, which is not available yet; use 'interpreter'")
+    near = difflib.get_close_matches(name, AVAILABLE, n=1)
+    advice = f"did you mean {near[0]!r}?" if near else f"available: {', '.join(map(repr, AVAILABLE))}"
+    raise ValueError(f"{source} is {name!r}, which is no backend; {advice}")
+
+
+__all__ = ["choose_backend", "enable_to_static", "is_enabled"]
