@@ -30,6 +30,7 @@ TORCH_CONSTANTS: dict[str, object] = {
 }
 """``"torch.float32" -> torch.float32``: every dtype, layout and memory format of this torch."""
 
+_HINTED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\.[0-9]+)?\Z")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*\Z")
 _VARIABLE = re.compile(r"[A-Za-z0-9_.]+\Z")
@@ -101,6 +102,16 @@ def spell_operator(name: str) -> str:
 def spell_variable(name: str) -> str:
     """``%name``, or ``%"any name"``."""
     return f"%{name}" if _VARIABLE.match(name) else f"%{quote(name)}"
+
+
+def implied_hint(name: str) -> str:
+    """The user's name that a Variable's own name tells: a hint that is just this is not written.
+
+    >>> implied_hint("h"), implied_hint("h.2"), implied_hint("7")
+    ('h', 'h', '')
+    """
+    match = _HINTED.match(name)
+    return match.group(1) if match else ""
 
 
 def spell_constant(value: object) -> str | None:

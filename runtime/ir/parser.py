@@ -13,7 +13,7 @@ import torch
 
 from runtime.errors import ProgramError
 from runtime.ir.block import Block
-from runtime.ir.constants import SHORT_DTYPES, TORCH_CONSTANTS, unquote
+from runtime.ir.constants import SHORT_DTYPES, TORCH_CONSTANTS, implied_hint, unquote
 from runtime.ir.lexer import Lexer, Token
 from runtime.ir.location import Location
 from runtime.ir.operator import Operator
@@ -274,8 +274,7 @@ class _Parser:
             self.lexer.fail(token, f"%{var.name} is assigned twice, with different types")
         var.type = type_
         self.assigned.add(var.name)
-        if self.token.kind == "string":
-            var.hint = self.string()
+        var.hint = self.string() if self.token.kind == "string" else implied_hint(var.name)
         return var
 
     def check_assigned(self) -> None:

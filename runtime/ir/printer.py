@@ -18,6 +18,7 @@ from typing import Any
 from runtime.ir.block import Block
 from runtime.ir.constants import (
     DTYPE_NAMES,
+    implied_hint,
     quote,
     spell_constant,
     spell_identifier,
@@ -170,7 +171,7 @@ class _Printer:
         self.depth -= 2 if block.args else 1
 
     def define(self, var: Variable) -> str:
-        hint = f" {quote(var.hint)}" if var.hint and self.locations else ""
+        hint = f" {quote(var.hint)}" if self.locations and var.hint != implied_hint(var.name) else ""
         return f"{spell_variable(var.name)} : {print_type(var.type)}{hint}"
 
     def placed(self, line: str, location: Location | None) -> str:

@@ -59,7 +59,7 @@ class Names:
     >>> from runtime.ir import Program
     >>> names = Names(Program("f"))
     >>> names.new("h"), names.new("h"), names.new("")
-    ('h', 'h_1', '0')
+    ('h', 'h.1', '0')
     """
 
     def __init__(self, program: Program) -> None:
@@ -72,7 +72,7 @@ class Names:
             self.taken.add(stem)
             return stem
         number = self.next.get(stem, 1 if stem else 0)
-        while (name := f"{stem}_{number}" if stem else str(number)) in self.taken:
+        while (name := f"{stem}.{number}" if stem else str(number)) in self.taken:
             number += 1
         self.next[stem] = number + 1
         self.taken.add(name)

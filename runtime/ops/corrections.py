@@ -104,6 +104,8 @@ ALIASES: dict[str, Hidden] = {
     "aten.unflatten_dense_tensors": Hidden(("flat",)),
     "aten.einsum": _LIST,
     "aten._to_cpu": _LIST,
+    "aten._remove_batch_dim": _SELF,
+    "aten.set": Hidden(("source",)),
     "aten._saturate_weight_to_fp16": Hidden(("weight",)),
     **{f"aten._cast_{kind}": _SELF for kind in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")},
 }

@@ -15,6 +15,7 @@ from runtime.ops import (
     aten,
     cond,
     custom_grad,
+    grad,
     printing,
     py_func,
     scalar,
@@ -35,6 +36,7 @@ STRUCTURAL: dict[str, OpDefinition] = {
         printing.DEFINITION,
         *assertion.DEFINITIONS,
         *array.DEFINITIONS,
+        *grad.DEFINITIONS,
         *scalar.DEFINITIONS,
     )
 }
@@ -50,7 +52,7 @@ def definition(name: str) -> OpDefinition:
     found = STRUCTURAL.get(name)
     if found is not None:
         return found
-    if "." not in name or name.startswith(("scalar.", "array.")):
+    if "." not in name or name.startswith(("scalar.", "array.", "grad.")):
         raise ProgramError(f"unknown operator {name!r}", hint=f"Known: {_similar(name)}.")
     return aten.define(name)
 

@@ -98,7 +98,7 @@ def programs(draw) -> Program:
         while name in names:
             name += "_"
         names.add(name)
-        return Variable(name, draw(types), draw(st.sampled_from(["", "h", "x y"])))
+        return Variable(name, draw(types), draw(st.sampled_from(["", "h", "x", "x y"])))
 
     def variables(count: int) -> list[Variable]:
         return [variable() for _ in range(draw(st.integers(0, count)))]

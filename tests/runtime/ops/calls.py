@@ -105,7 +105,8 @@ CALLS: list[tuple[Any, ...]] = [
     ("lift_fresh_copy.default", (X,)),
     ("flatten_dense_tensors.default", ([V],)), ("flatten_dense_tensors.default", ([V, V],)),
     ("unflatten_dense_tensors.default", (f(6), [V, V])), ("cartesian_prod.default", ([V],)),
-    ("combinations.default", (V,)), ("_to_cpu.default", ([V],)),
+    ("combinations.default", (V,)), ("_to_cpu.default", ([V],)), ("_remove_batch_dim.default", (X, 0, 2, 0)),
+    ("set.source_Tensor", (X, V)),
     ("_saturate_weight_to_fp16.default", (X,)),
     ("chain_matmul.default", ([S],)), ("chain_matmul.default", ([S, S],)), ("diag_embed.default", (V,)),
     ("pixel_shuffle.default", (f(1, 4, 2, 2), 1)), ("channel_shuffle.default", (f(1, 4, 2, 2), 1)),
@@ -172,8 +173,8 @@ CALLS: list[tuple[Any, ...]] = [
     *((f"{kind}dropout_.default", (f(2, 3, 4), 0.5, train))
       for kind in ("", "feature_", "alpha_", "feature_alpha_") for train in (True, False)),
     *(("native_dropout.default", (X, p, train)) for p in (0.0, 0.5) for train in (True, False)),
-    *((f"lstm.input", (*LSTM, p, train, False, False)) for p in (0.0, 0.5) for train in (True, False)),
-    *((f"gru.input", (*GRU, p, train, False, False)) for p in (0.0, 0.5) for train in (True, False)),
+    *(("lstm.input", (*LSTM, p, train, False, False)) for p in (0.0, 0.5) for train in (True, False)),
+    *(("gru.input", (*GRU, p, train, False, False)) for p in (0.0, 0.5) for train in (True, False)),
     *((f"rnn_{kind}.input", (*RNN, p, train, False, False)) for kind in ("tanh", "relu") for p in (0.0, 0.5)
       for train in (True, False)),
     *(("rrelu.default", (X - 0.5, 0.1, 0.3, train)) for train in (True, False)),

@@ -107,7 +107,8 @@ def test_every_hidden_write_is_shown():
 
 
 def test_every_hidden_alias_is_shown():
-    assert _shown(corrections.ALIASES, "aliased", returns_alias) == set(corrections.ALIASES) 
+    assert _shown(corrections.ALIASES, "aliased", returns_alias) == set(corrections.ALIASES)
+
 
 def test_names_of_the_tables_exist():
     for table in (corrections.WRITES, corrections.ALIASES, corrections.RANDOM, corrections.MAYBE_VIEWS):
@@ -145,7 +146,8 @@ def test_names_resolve_and_come_back(name):
 
 @pytest.mark.parametrize(
     "name", ["aten.add", "aten.add.Tensors", "aten.no_such.default", "no_such.add.Tensor", "add.Tensor", "", "..",
-             "aten.add.Tensor.x", "aten.add.__class__", "load_library.a.b", "aten.__dict__.x", "aten.add.overloads"])  # fmt: skip
+             "aten.add.Tensor.x",
+             "aten.add.__class__", "load_library.a.b", "aten.__dict__.x", "aten.add.overloads"])  # fmt: skip
 def test_other_names_do_not_resolve(name):
     with pytest.raises(ProgramError, match="unknown operator"):
         resolve(name)
