@@ -1,0 +1,57 @@
+"""Facts: what the analyses know about a node, kept on the node under a closed list of keys.
+
+Analyses write facts, transforms only read them. A fact survives copying the node.
+
+>>> import gast
+>>> node = gast.parse("x = 1").body[0]
+>>> put(node, Fact.LIVE_OUT, frozenset({"x"}))
+>>> get(node, Fact.LIVE_OUT), get(node, Fact.LIVE_IN)
+(frozenset({'x'}), None)
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import gast
+
+_ATTRIBUTE = "_dy2static_facts"
+
+
+class Fact(Enum):
+    """Every key there is. In brackets: the nodes that carry it."""
+
+    LOCALS = "names that are local to the function, found before any transform [function]"
+    SCOPE = "its Scope [function]"
+    LIVE_IN = "names whose value is read at or after the start of the statement [statement]"
+    LIVE_OUT = "names whose value is read after the statement [statement]"
+    LIVE_BODY = "names live at the start of the body [If, While, For]"
+    LIVE_ORELSE = "names live at the start of the else block [If]"
+    BOUND = "names certainly bound before the statement [statement]"
+    UNBOUND = "this read may find the name unbound [Name]"
+    STATE = "names that the construct hands over to what comes after it, in order [If, While, For]"
+    UNDEFINED = "names that need a placeholder at the start of the function [function] or body [If, While, For]"
+    UNDEFINED_ORELSE = "the same for the else block [If]"
+    TRACKED = "names that may hold a placeholder at some time [function]"
+    CONVERTIBLE = "bodies of this construct can become functions [If, While, For]"
+    BREAK_FLAG = "the name of the flag that is set whenever this is reached [Break]"
+    LOOP_TEST = "this last statement of a loop body leaves the loop; it stands for a test before each item [If]"
+    IMMEDIATE = "only called in the next statement, where it stands for a comprehension [FunctionDef]"
+    PLAIN = "made by a transform: later transforms leave it as it is [any]"
+    ORIGINAL = "a copy of the statement as the user wrote it [statement]"
+
+
+def put(node: gast.AST, fact: Fact, value: Any = True) -> None:
+    """Set a fact."""
+    node.__dict__.setdefault(_ATTRIBUTE, {})[fact] = value
+
+
+def get(node: gast.AST, fact: Fact, default: Any = None) -> Any:
+    """The value of a fact, or ``default``."""
+    return node.__dict__.get(_ATTRIBUTE, {}).get(fact, default)
+
+
+def drop(node: gast.AST, fact: Fact) -> None:
+    """Remove a fact, if it is there."""
+    node.__dict__.get(_ATTRIBUTE, {}).pop(fact, None)

@@ -1,0 +1,115 @@
+"""Where control goes: whether a block always leaves, and whether a construct can be taken apart at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import gast
+
+from dy2static.analysis.scope import FUNCTIONS, function_nodes, own_nodes, scope_of
+
+LOOPS = (gast.While, gast.For, gast.AsyncFor)
+CONSTRUCTS = (gast.If, gast.While, gast.For)
+_FRAME_READERS = {"locals": 0, "vars": 0, "dir": 0, "eval": 99, "exec": 99}
+"""Builtins that look at the caller's frame, when called with at most so many arguments."""
+
+
+def leaves(block: list[gast.AST]) -> bool:
+    """Whether the end of ``block`` is never reached: it returns, raises, breaks or continues on every path.
+
+    >>> [leaves(gast.parse(f"def f():\\n for i in x:\\n  {text}").body[0].body[0].body) for text in (
+    ...     "return 1", "a = 1", "raise E; b", "break", "if c: return\\n  else: raise E", "if c: return",
+    ...     "while True: pass", "while True: break", "with a: return", "try: return\\n  finally: pass")]
+    [True, False, True, True, True, False, True, False, False, True]
+    """
+    return any(_leaves(statement) for statement in block)
+
+
+def _leaves(statement: gast.AST) -> bool:
+    if isinstance(statement, (gast.Return, gast.Raise, gast.Break, gast.Continue)):
+        return True
+    if isinstance(statement, gast.If):
+        return leaves(statement.body) and leaves(statement.orelse)
+    if isinstance(statement, gast.While):
+        always = isinstance(statement.test, gast.Constant) and bool(statement.test.value)
+        return always and not any(isinstance(node, gast.Break) for node in loop_level(statement.body))
+    if isinstance(statement, (gast.Try, gast.TryStar)):
+        if leaves(statement.finalbody):
+            return True
+        normal = leaves(statement.body) or leaves(statement.orelse)
+        return normal and all(leaves(handler.body) for handler in statement.handlers)
+    if isinstance(statement, gast.Match):
+        last = statement.cases[-1]
+        return _irrefutable(last) and all(leaves(case.body) for case in statement.cases)
+    return False
+
+
+def _irrefutable(case: gast.AST) -> bool:
+    patterns = case.pattern.patterns if isinstance(case.pattern, gast.MatchOr) else [case.pattern]
+    last = patterns[-1]
+    while isinstance(last, gast.MatchAs) and last.pattern is not None:
+        last = last.pattern
+    return case.guard is None and isinstance(last, gast.MatchAs)
+
+
+def loop_level(block: Iterable[gast.AST]) -> Iterator[gast.AST]:
+    """The nodes of a loop's body where ``break`` and ``continue`` belong to this loop."""
+    todo = list(block)
+    while todo:
+        node = todo.pop()
+        yield node
+        if isinstance(node, LOOPS):
+            todo.extend(node.orelse)
+        elif not isinstance(node, (*FUNCTIONS, gast.ClassDef, gast.expr)):
+            todo.extend(gast.iter_child_nodes(node))
+
+
+def convertible(construct: gast.AST) -> bool:
+    """Whether the blocks of an If, While or For can become functions: nothing in them leaves the construct."""
+    if any(isinstance(node, gast.Return) for node in own_nodes(construct)):
+        return False
+    if isinstance(construct, gast.If):
+        inside = loop_level([*construct.body, *construct.orelse])
+        return not any(isinstance(node, (gast.Break, gast.Continue)) for node in inside)
+    if construct.orelse:
+        return False
+    return not any(isinstance(node, (gast.Break, gast.Continue)) for node in loop_level(without_loop_test(construct)))
+
+
+def without_loop_test(loop: gast.AST) -> list[gast.AST]:
+    """The body of a loop but for the statement that only leaves it (see Fact.LOOP_TEST)."""
+    from dy2static.analysis import facts
+
+    body: list[gast.AST] = loop.body
+    return body[:-1] if body and facts.get(body[-1], facts.Fact.LOOP_TEST) else body
+
+
+def left_alone(function: gast.AST) -> str:
+    """Why the control flow of ``function`` is not converted; the empty string if it is.
+
+    >>> left_alone(gast.parse("def f(): yield 1").body[0])
+    'it is a generator'
+    >>> left_alone(gast.parse("def f(): return locals()").body[0])
+    'it calls locals(), which looks at its variables'
+    """
+    if isinstance(function, gast.AsyncFunctionDef):
+        return "it is a coroutine"
+    own = scope_of(function).locals
+    for node in function_nodes(function):
+        if isinstance(node, (gast.Yield, gast.YieldFrom)):
+            return "it is a generator"
+        if isinstance(node, (gast.Await, gast.AsyncFor, gast.AsyncWith)):
+            return "it is a coroutine"
+        if isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id not in own:
+            limit = _FRAME_READERS.get(node.func.id)
+            if limit is not None and len(node.args) + len(node.keywords) <= limit:
+                return f"it calls {node.func.id}(), which looks at its variables"
+        if isinstance(node, (gast.Try, gast.TryStar)) and _leaves_finally(node.finalbody):
+            return "a finally block leaves by break, continue or return"
+    return ""
+
+
+def _leaves_finally(block: list[gast.AST]) -> bool:
+    if any(isinstance(node, gast.Return) for node in own_nodes(block)):
+        return True
+    return any(isinstance(node, (gast.Break, gast.Continue)) for node in loop_level(block))
