@@ -26,8 +26,8 @@ from runtime.ir.location import Location
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
     "GuardOnDataDependentSymNode", "ShapeEnv", "TorchDispatchMode", "TorchFunctionMode",
-    "UnsupportedOperatorException", "autocast_state", "below_autograd", "contiguity", "fake_like", "fake_only", "is_fake",
-    "make_fake_mode", "may_overlap", "new_symbol", "plain_user_location", "quiet_shapes", "size_expr", "tensor_weak_dict",
+    "UnsupportedOperatorException", "autocast_state", "below_autograd", "contiguity", "fake_like", "fake_only", "is_fake", "layout_of",
+    "layout_of", "make_fake_mode", "may_overlap", "new_symbol", "plain_user_location", "quiet_shapes", "size_expr", "tensor_weak_dict",
 ]
 
 
@@ -101,12 +101,31 @@ def _symbolic_strides(real: torch.Tensor, sizes: list[Any]) -> list[Any]:
     strides: list[Any] = list(real.stride())
     expected = 1
     running: Any = 1
-    for dim in sorted(range(real.dim()), key=lambda d: (real.stride(d), -d)):
-        if real.shape[dim] == 1 or real.stride(dim) == expected:
+    for dim, dense in layout_of(real):
+        if dense:
             strides[dim] = running
-        expected = max(expected, real.stride(dim) * real.shape[dim])
-        running = running * sizes[dim]
+        extent = real.stride(dim) * max(real.shape[dim], 1)
+        if dense or extent >= expected:
+            expected = max(expected, extent)
+            running = strides[dim] * sizes[dim]
     return strides
+
+
+def layout_of(real: torch.Tensor) -> tuple[tuple[int, bool], ...]:
+    """The dimensions from the innermost out, each with whether it follows the one before without a gap.
+
+    Two tensors of equal layout have the same strides as functions of their sizes, gaps aside.
+
+    >>> layout_of(torch.zeros(3, 4)), layout_of(torch.zeros(3, 4).t()), layout_of(torch.zeros(3, 4)[:, ::2])
+    (((1, True), (0, True)), ((0, True), (1, True)), ((1, False), (0, True)))
+    """
+    result = []
+    expected = 1
+    for dim in sorted(range(real.dim()), key=lambda d: (real.stride(d), -d)):
+        dense = real.shape[dim] == 1 or real.stride(dim) == expected
+        result.append((dim, dense))
+        expected = max(expected, (expected if dense else real.stride(dim)) * max(real.shape[dim], 1))
+    return tuple(result)
 
 
 def contiguity(fake: torch.Tensor) -> tuple[bool, bool]:
@@ -250,3 +269,58 @@ def without_autocast_cache() -> Iterator[None]:
     finally:
         torch.set_autocast_cache_enabled(before)
 
+
+
+def is_composite(overload: Any) -> bool:
+    """Whether an operator is written in terms of others, so that its schema need not tell what its result shares."""
+    return bool(overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
+
+
+def raw_call(overload: Any) -> Any:
+    """The function behind an overload: the same call, without the Python frame of ``OpOverload.__call__``."""
+    return overload._op
+
+
+@contextlib.contextmanager
+def autocast_as(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
+    """Run under a saved autocast state."""
+    with contextlib.ExitStack() as stack:
+        for device, enabled, dtype in saved:
+            if enabled or torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled))
+        yield
+
+
+@contextlib.contextmanager
+def autocast_off(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
+    """Run without autocast where a saved state has it on, or where it is on now."""
+    with contextlib.ExitStack() as stack:
+        for device, enabled, _ in saved:
+            if enabled or torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+def rng_state() -> list[torch.Tensor]:
+    """The states of the default random generators: the CPU's, then every CUDA device's."""
+    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [])]
+
+
+@contextlib.contextmanager
+def rng_restored(saved: list[torch.Tensor] | None) -> Iterator[None]:
+    """Run with an earlier random state; afterwards the present one is back."""
+    if saved is None:
+        yield
+        return
+    before = rng_state()
+
+    def put(states: list[torch.Tensor]) -> None:
+        torch.set_rng_state(states[0])
+        if len(states) > 1:
+            torch.cuda.set_rng_state_all(states[1:])
+
+    put(saved)
+    try:
+        yield
+    finally:
+        put(before)

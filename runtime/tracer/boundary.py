@@ -16,6 +16,7 @@ from runtime.errors import TraceError
 from runtime.ir import Operator, Program, Variable, Write
 from runtime.ir.tree import Leaf, Record
 from runtime.tracer import state, structure
+from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.guards import Guard
@@ -38,75 +39,6 @@ class Executable(Protocol):
 
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
         """The flat yields of the main Block."""
-
-
-@dataclass
-class Slot:
-    """Where a tensor stood among the arguments."""
-
-    index: int
-
-
-@dataclass
-class Arguments:
-    """A call's arguments taken apart: its tensors, and everything else as a template with ``Slot``s."""
-
-    tensors: list[torch.Tensor]
-    labels: list[str]
-    template: dict[str, Any]
-
-    def rebuild(self, tensors: Sequence[Any]) -> tuple[dict[str, Any], dict[int, tuple[Any, ...]]]:
-        """The arguments with other tensors in place, and the path of every container built anew."""
-        containers: dict[int, tuple[Any, ...]] = {}
-
-        def build(value: Any, path: tuple[Any, ...]) -> Any:
-            if isinstance(value, Slot):
-                return tensors[value.index]
-            if type(value) in (list, tuple):
-                result = type(value)(build(item, (*path, index)) for index, item in enumerate(value))
-            else:
-                fields = structure.field_items(value) if _has_slot(value) or type(value) is dict else None
-                if fields is None:
-                    return value
-                result = structure.rebuild_fields(type(value), fields[0], tuple(
-                    build(item, (*path, key)) for key, item in zip(*fields)))
-            containers[id(result)] = path
-            return result
-
-        return {name: build(value, (name,)) for name, value in self.template.items()}, containers
-
-
-def flatten(bound: dict[str, Any]) -> Arguments:
-    """Take a call's arguments apart. Labels are what the user would write: ``x``, ``batch['ids'][0]``."""
-    tensors: list[torch.Tensor] = []
-    labels: list[str] = []
-
-    def take(value: Any, label: str) -> Any:
-        if isinstance(value, torch.Tensor):
-            for index, other in enumerate(tensors):
-                if other is value:
-                    return Slot(index)
-            tensors.append(value)
-            labels.append(label)
-            return Slot(len(tensors) - 1)
-        if type(value) in (list, tuple):
-            return type(value)(take(item, f"{label}[{index}]") for index, item in enumerate(value))
-        if type(value) is dict or structure.has_traced(value):
-            fields = structure.field_items(value)
-            if fields is not None:
-                spell = (lambda key: f"{label}[{key!r}]") if isinstance(value, dict) else (lambda key: f"{label}.{key}")
-                return structure.rebuild_fields(type(value), fields[0], tuple(
-                    take(item, spell(key)) for key, item in zip(*fields)))
-        return value
-
-    template = {name: take(value, name) for name, value in bound.items()}
-    return Arguments(tensors, labels, template)
-
-
-def _has_slot(value: Any) -> bool:
-    fields = structure.field_items(value)
-    return fields is not None and any(isinstance(item, Slot) or _has_slot(item) or (
-        type(item) in (list, tuple) and any(isinstance(x, Slot) or _has_slot(x) for x in item)) for item in fields[1])
 
 
 @dataclass
@@ -141,6 +73,8 @@ class Traced:
     """By yield position: results that alias the caller's memory."""
     bases: list[tuple[int, SharedBase]] = field(default_factory=list)
     """Inputs after the arguments' tensors: the memory that several arguments share, and one of them by position."""
+    same: dict[int, Path] = field(default_factory=dict)
+    """By identity of a list or dict in an output tree: the path of the caller's container that it is."""
     executable: Executable | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -163,12 +97,17 @@ class Traced:
             write_back(targets[write.target], values[write.index])
         for position, view in self.views.items():
             values[position] = replay(targets[view.source], view.steps)
+        built = {key: follow(arguments, path) for key, path in self.same.items()}
+        stores = []
         for effect in self.effects:
             place = effect.place
             if effect.path is not None:
                 place = Place(place.kind, follow(arguments, effect.path), place.name)
-            place.set(build_tree(effect.tree, values, self.classes))
-        return build_tree(self.program.output, values, self.classes)
+            stores.append((place, build_tree(effect.tree, values, self.classes, built)))
+        result = build_tree(self.program.output, values, self.classes, built)
+        for place, value in stores:
+            place.set(value)
+        return result
 
 
 def live_tensor(live: LiveParameter) -> torch.Tensor:
@@ -206,36 +145,35 @@ def replay(tensor: torch.Tensor, steps: tuple[ViewStep, ...]) -> torch.Tensor:
     return tensor
 
 
-def follow(arguments: Arguments, path: tuple[Any, ...]) -> Any:
-    """The caller's container at a path among the arguments."""
-    value: Any = arguments.template if arguments.template.get("__originals__") is None else arguments.template["__originals__"]
-    for key in path:
-        fields = structure.field_items(value) if not isinstance(value, (list, dict)) else None
-        value = value[key] if fields is None or not isinstance(key, str) else dict(zip(*fields))[key]
-    return value
+def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, type], built: dict[int, Any] | None = None) -> Any:
+    """The caller's result from an output tree and the flat yields.
 
-
-def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, type]) -> Any:
-    """The caller's result from an output tree and the flat yields."""
+    ``built`` holds the lists and dicts that exist already, by identity of their subtree: one subtree is one object.
+    """
+    built = {} if built is None else built
     if isinstance(tree, Leaf):
         return values[tree.index]
     if isinstance(tree, Record):
         fields = dict(tree.fields)
         if tree.kind == "choice":
-            return build_tree(fields[f"option{values[fields['selector'].index]}"], values, classes)
+            return build_tree(fields[f"option{values[fields['selector'].index]}"], values, classes, built)
         if tree.kind == "missing":
             return MISSING
         if tree.kind == "object":
             return classes[tree.type_name]
         if tree.kind == "frozenset":
-            return frozenset(build_tree(item, values, classes) for _, item in tree.fields)
+            return frozenset(build_tree(item, values, classes, built) for _, item in tree.fields)
         keys = fields.pop("keys", tuple(fields))
-        items = tuple(build_tree(item, values, classes) for name, item in tree.fields if name != "keys")
+        items = tuple(build_tree(item, values, classes, built) for name, item in tree.fields if name != "keys")
         return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
-    if type(tree) in (list, tuple):
-        return type(tree)(build_tree(item, values, classes) for item in tree)
-    if type(tree) is dict:
-        return {key: build_tree(item, values, classes) for key, item in tree.items()}
+    if type(tree) is tuple:
+        return tuple(build_tree(item, values, classes, built) for item in tree)
+    if type(tree) in (list, dict):
+        if id(tree) not in built:
+            built[id(tree)] = (
+                [build_tree(item, values, classes, built) for item in tree] if type(tree) is list
+                else {key: build_tree(item, values, classes, built) for key, item in tree.items()})
+        return built[id(tree)]
     return tree
 
 
@@ -247,7 +185,10 @@ class _Outputs:
         self.values: list[Any] = []
         self.classes: dict[str, type] = {}
         self.views: dict[int, ViewOutput] = {}
+        self.same: dict[int, Path] = {}
+        """By identity of a subtree: the caller's container that it stands for."""
         self._seen: dict[int, Leaf] = {}
+        self._containers: dict[int, tuple[Any, Any]] = {}
 
     def leaf(self, operand: Any) -> Leaf:
         """A yield."""
@@ -281,15 +222,15 @@ class _Outputs:
             return Record("choice", "", tuple(fields))
         if value is MISSING:
             return Record("missing", "", ())
-        if type(value) in (list, tuple):
-            return type(value)(self.tree(item) for item in value)
+        if type(value) in (list, dict):
+            return self._container(value)
+        if type(value) is tuple:
+            return tuple(self.tree(item) for item in value)
         if isinstance(value, frozenset) and structure.has_traced(list(value)):
             return Record("frozenset", "", tuple((f"item{index}", self.tree(item)) for index, item in enumerate(value)))
         fields_of = structure.field_items(value)
-        if fields_of is not None and (type(value) is dict or isinstance(value, tuple) or structure.has_traced(value)):
+        if fields_of is not None and (isinstance(value, tuple) or structure.has_traced(value)):
             keys, items = fields_of
-            if type(value) is dict:
-                return {key: self.tree(item) for key, item in zip(keys, items)}
             name = f"{type(value).__module__}.{type(value).__qualname__}"
             self.classes[name] = type(value)
             kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
@@ -301,6 +242,19 @@ class _Outputs:
         name = f"object {len(self.classes)} {type(value).__module__}.{type(value).__qualname__}"
         self.classes[name] = value
         return Record("object", name, ())
+
+    def _container(self, value: Any) -> Any:
+        """The tree of a list or dict: one tree for one object, however often it is met."""
+        known = self._containers.get(id(value))
+        if known is not None:
+            return known[1]
+        tree = ([self.tree(item) for item in value] if isinstance(value, list)
+                else {key: self.tree(item) for key, item in value.items()})
+        self._containers[id(value)] = (value, tree)
+        external = self.session.externals.get(id(value))
+        if external is not None and external[1] is not None:
+            self.same[id(tree)] = external[1]
+        return tree
 
 
 def _variables(step: ViewStep) -> Iterator[Variable]:
@@ -346,8 +300,10 @@ def _trace_once(function: Callable[..., Any], arguments: Arguments, name: str, d
                  for real, label in zip(arguments.tensors, arguments.labels)]
     session.join_shared_inputs(arguments.tensors, arguments.labels)
     bound, containers = arguments.rebuild(fakes)
-    for container in _containers(bound, containers):
-        session.externals[id(container)] = (container, containers[id(container)])
+    for container, path in containers:
+        session.externals[id(container)] = (container, path)
+        if isinstance(container, (list, dict)):
+            session.journal.note_content(container)
     before = state.enter(session)
     result: Any = None
     raised = False
@@ -383,18 +339,8 @@ def _trace_once(function: Callable[..., Any], arguments: Arguments, name: str, d
     program.output = tree
     program.writes = writes
     return Traced(program, session.live, session.guards.freeze(), effects, outputs.classes, session.raised_types,
-                  outputs.views, [(arguments.labels.index(base.label), base) for base in session.bases])
-
-
-def _containers(value: Any, known: dict[int, tuple[Any, ...]]) -> Iterator[Any]:
-    if id(value) in known:
-        yield value
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _containers(item, known)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _containers(item, known)
+                  outputs.views, [(arguments.labels.index(base.label), base) for base in session.bases],
+                  outputs.same)
 
 
 def _effects(session: Session, outputs: _Outputs) -> list[Effect]:
@@ -408,6 +354,8 @@ def _effects(session: Session, outputs: _Outputs) -> list[Effect]:
         if new is old or structure.same_known(new, old) or (place.kind == "content" and _same_content(new, old)):
             continue
         path = external[1] if external is not None else None
+        if place.kind == "content" and path is None:
+            session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
         effects.append(Effect(place, outputs.tree(new), path))
     return effects
 
