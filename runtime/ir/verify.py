@@ -59,14 +59,16 @@ class _Verifier:
     # --- the Program
 
     def check_names(self) -> None:
-        names = [item.name for item in self.program.inputs]
-        for name in names:
-            if names.count(name) > 1:
-                self.fail("input-name", f"two inputs are called {name!r}")
-        params = [param.name for param in self.program.params]
+        names: set[str] = set()
+        for item in self.program.inputs:
+            if item.name in names:
+                self.fail("input-name", f"two inputs are called {item.name!r}")
+            names.add(item.name)
+        names = set()
         for param in self.program.params:
-            if params.count(param.name) > 1:
+            if param.name in names:
                 self.fail("param-name", f"two parameters are called {param.name!r}")
+            names.add(param.name)
             if param.kind not in ("parameter", "buffer", "constant"):
                 self.fail("param-kind", f"{param.name!r} must be a parameter, buffer or constant, not {param.kind!r}")
 
