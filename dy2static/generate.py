@@ -17,7 +17,7 @@ from typing import Any
 import gast
 
 from dy2static.generate_literals import Unprintable
-from dy2static.generate_nodes import SourceGenerator
+from dy2static.generate_nodes import Precedence, SourceGenerator, set_precedence
 from runtime.errors import ConversionError
 
 INDENT = "    "
@@ -58,6 +58,8 @@ def _unfaithful(detail: str) -> ConversionError:
 
 def _print(tree: ast.AST) -> str:
     generator = SourceGenerator(INDENT)
+    if isinstance(tree, ast.expr):
+        set_precedence(Precedence.Expr, tree)
     try:
         generator.visit(tree)
     except Unprintable as error:
@@ -99,21 +101,23 @@ class _Canonical(ast.NodeTransformer):
                 return _at(ast.Tuple(parts, ast.Load()), node)
             name = _at(ast.Name("frozenset", ast.Load()), node)
             return _at(ast.Call(name, [_at(ast.Set(parts), node)] if parts else [], []), node)
-        if isinstance(value, complex) and (value.real or math.copysign(1, value.real) < 0 or math.isnan(value.real)):
-            real, imaginary = (self.visit(_at(ast.Constant(part), node)) for part in (value.real, value.imag * 1j))
-            return _at(ast.BinOp(real, ast.Add(), imaginary), node)
-        if isinstance(value, (float, complex)):
-            number = value.imag if isinstance(value, complex) else value
-            unit: complex = 1j if isinstance(value, complex) else 1.0
-            if math.isnan(number):
-                infinity = [_at(ast.Constant(complex(0, math.inf) if unit == 1j else math.inf), node) for _ in range(2)]
-                return _at(ast.BinOp(infinity[0], ast.Sub(), infinity[1]), node)
-            if math.copysign(1, number) < 0:
-                positive = complex(0, -number) if unit == 1j else -number
-                return _at(ast.UnaryOp(ast.USub(), _at(ast.Constant(positive), node)), node)
-        elif type(value) is int and value < 0:
+        if isinstance(value, complex) and repr(value) != repr(complex(0, abs(value.imag))):
+            return self._complex(value, node)
+        if isinstance(value, float) and math.isnan(value):
+            left, right = (_at(ast.Constant(math.inf), node) for _ in range(2))
+            return _at(ast.BinOp(left, ast.Sub(), right), node)
+        if (isinstance(value, float) and math.copysign(1, value) < 0) or (type(value) is int and value < 0):
             return _at(ast.UnaryOp(ast.USub(), _at(ast.Constant(-value), node)), node)
         return node
+
+    def _complex(self, value: complex, node: ast.AST) -> ast.AST:
+        """``a + bj`` or ``a - bj``, whichever gives exactly this number: signs of zeros matter."""
+        imaginary = complex(0, abs(value.imag))
+        for operator, result in ((ast.Add(), value.real + imaginary), (ast.Sub(), value.real - imaginary)):
+            if repr(result) == repr(value):
+                real = self.visit(_at(ast.Constant(value.real), node))
+                return _at(ast.BinOp(real, operator, _at(ast.Constant(imaginary), node)), node)
+        raise _unfaithful(f"{value!r} has no literal form")
 
     def visit_Set(self, node: ast.Set) -> ast.AST:
         self.generic_visit(node)

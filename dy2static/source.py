@@ -19,6 +19,7 @@ import types
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
+from typing import Any
 
 import gast
 
@@ -173,13 +174,13 @@ def candidates(text: str, path: str, flags: int) -> tuple[Candidate, ...]:
     tree, twin = ast.parse(text, path), ast.parse(text, path)
     fix_f_string_places(tree)
     mark = text.count("\n") + text.count("\r") + 2  # twin's functions get line numbers that no line has
-    found: dict[int, tuple[Function, str | None, int]] = {}
+    found: list[tuple[Function, Any, str | None, int]] = []
     todo: list[tuple[ast.AST, ast.AST, str | None]] = [(tree, twin, None)]
     while todo:
         node, other, class_name = todo.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             decorators = getattr(node, "decorator_list", [])
-            found[mark] = node, class_name, decorators[0].lineno if decorators else node.lineno
+            found.append((node, other, class_name, decorators[0].lineno if decorators else node.lineno))
             for place in [other, *getattr(other, "decorator_list", [])[:1]]:
                 place.lineno = place.end_lineno = mark
                 place.col_offset = place.end_col_offset = 0
@@ -189,10 +190,12 @@ def candidates(text: str, path: str, flags: int) -> tuple[Candidate, ...]:
         pairs = zip(ast.iter_child_nodes(node), ast.iter_child_nodes(other), strict=True)
         todo.extend(reversed([(child, child_twin, class_name) for child, child_twin in pairs]))
     codes = _codes_by_mark(_compile(tree, path, flags), _compile(twin, path, flags))
-    return tuple(
-        Candidate(node, class_name, line, codes.get((mark, getattr(node, "name", "<lambda>"))))
-        for mark, (node, class_name, line) in found.items()
-    )
+    result = []
+    for node, other, class_name, line in found:  # a decorator that is a lambda carries the lambda's own mark
+        first = (getattr(other, "decorator_list", None) or [other])[0].lineno
+        code = codes.get((first, getattr(node, "name", "<lambda>")))
+        result.append(Candidate(node, class_name, line, code))
+    return tuple(result)
 
 
 def _compile(tree: ast.AST, path: str, flags: int) -> types.CodeType:

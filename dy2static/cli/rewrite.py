@@ -29,9 +29,9 @@ def rewrite_file(file: TextFile, name: str | None = None, full: bool = False) ->
     ``full`` converts calls, attributes and subscripts as well as control flow.
     Raises UsageError for an unknown ``name``, ConversionError for source that has no static form.
     """
-    edits: list[tuple[Candidate, ast.AST]] = []
+    edits: list[tuple[Candidate, ast.FunctionDef]] = []
     for candidate, source in functions(file, name):
-        old = canonical(candidate.node)
+        old: ast.FunctionDef = canonical(candidate.node)
         new = convert(source, full)
         new.decorator_list = old.decorator_list
         if first_difference(old, new):
@@ -51,7 +51,7 @@ def rewrite_file(file: TextFile, name: str | None = None, full: bool = False) ->
 def functions(file: TextFile, name: str | None) -> list[tuple[Candidate, FunctionSource]]:
     """The outermost functions of a file, or all that are called ``name`` (``forward``, ``Net.forward``)."""
     found = {(c.node.lineno, c.node.col_offset): c for c in candidates(file.text, file.path, 0)}
-    result = []
+    result: list[tuple[Candidate, FunctionSource]] = []
     for node, qualname in _definitions(file.tree, ""):
         nested = "<locals>" in qualname
         if nested if name is None else name not in (node.name, qualname, qualname.replace("<locals>.", "")):
@@ -122,7 +122,7 @@ def _below_header(file: TextFile) -> int:
     return index
 
 
-def _verify(file: TextFile, result: str, edits: dict[Candidate, ast.AST]) -> None:
+def _verify(file: TextFile, result: str, edits: dict[Candidate, ast.FunctionDef]) -> None:
     """Raise ConversionError unless ``result`` is ``file`` with exactly the functions in ``edits`` exchanged."""
     expected = {(c.node.lineno, c.node.col_offset): new for c, new in edits.items()}
 
