@@ -26,7 +26,7 @@ from runtime.ir.location import Location
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
     "GuardOnDataDependentSymNode", "ShapeEnv", "TorchDispatchMode", "TorchFunctionMode",
-    "UnsupportedOperatorException", "autocast_state", "below_autograd", "contiguity", "fake_like", "fake_only", "is_fake", "layout_of",
+    "UnsupportedOperatorException", "autocast_state", "below_autograd", "contiguity", "fake_like", "fake_only", "is_fake",
     "layout_of", "make_fake_mode", "may_overlap", "new_symbol", "plain_user_location", "quiet_shapes", "size_expr", "tensor_weak_dict",
 ]
 

@@ -8,6 +8,7 @@ from runtime.executor import (
     aten,
     cond,
     custom_grad,
+    grad,
     printing,
     py_func,
     scalar,
@@ -30,5 +31,5 @@ RULES: dict[str, Rule] = {
 }
 """Structural operators, by name."""
 
-FAMILIES: dict[str, Rule] = {"scalar": scalar.emit, "array": array.emit, "": aten.emit}
+FAMILIES: dict[str, Rule] = {"scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "": aten.emit}
 """Operators by the first part of their name; everything else is an overload in ``torch.ops``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, Protocol
+from typing import Any, Callable, Iterator, Protocol, Sequence
 
 from runtime.errors import Dy2StaticError
 from runtime.ir import Variable
@@ -83,6 +83,14 @@ def trace_path(session: Session, kind: str, names: Names, run: Callable[[], Any]
         names.set(entry_names)
         session.storages.restore(entry_storages)
     return Path(scope, ended, exit_names, places, exit_storages, result)
+
+
+def include_new(entry: dict[Storage, Variable], paths: Sequence[Path]) -> None:
+    """Add to a snapshot the caller's memory that paths met first, with what it held at entry."""
+    for path in paths:
+        for storage in path.storages:
+            if storage.origin is not None:
+                entry.setdefault(storage, storage.origin)
 
 
 def stage_raise(session: Session, error: BaseException) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
 from runtime.tracer import structure
-from runtime.tracer.branches import Names, Path, PathEnds, trace_path
+from runtime.tracer.branches import Names, Path, PathEnds, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
@@ -56,6 +56,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     entry = session.storages.snapshot()
     entry_names = names.get()
     paths = [trace_path(session, name, names, run) for run in runs]
+    include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
     join = Join(session, paths, entry)
     places: dict[Place, None] = {place: None for path in alive for place in path.places}

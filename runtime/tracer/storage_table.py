@@ -98,9 +98,12 @@ class StorageTable:
         return {storage: storage.value for storage, _ in alive}
 
     def restore(self, snapshot: dict[Storage, Variable]) -> None:
-        """Set storages back to a snapshot; storages created since then are left alone."""
-        for storage, value in snapshot.items():
-            storage.value = value
+        """Set storages back to a snapshot; the caller's memory that was first met since then, to what it held at first."""
+        for storage in list(self._storages):
+            if storage in snapshot:
+                storage.value = snapshot[storage]
+            elif storage.origin is not None:
+                storage.value = storage.origin
 
 
 def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | None) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from runtime.ir import UNDEF, Block, Operand, ScalarType, Type, Variable
 from runtime.tracer import structure
-from runtime.tracer.branches import Names, Path, trace_path
+from runtime.tracer.branches import Names, Path, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.journal import Place
 from runtime.tracer.scalars import Staged
@@ -72,6 +72,7 @@ class _Attempt:
             return truth(session, flag) if isinstance(flag, (torch.Tensor, Staged)) else flag
 
         self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
+        include_new(self.entry, [self.path])
 
     def _enter(self, scope: Scope) -> None:
         """Give every carried thing a Block argument and its stand-in inside the body."""

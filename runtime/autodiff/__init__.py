@@ -1,0 +1,7 @@
+"""Automatic differentiation: the gradient of a Program is another Program."""
+
+from runtime.autodiff.derive import Derivative, derive
+from runtime.autodiff.forward import NotDifferentiable
+from runtime.autodiff.node import Runner, gradient_path
+
+__all__ = ["Derivative", "NotDifferentiable", "Runner", "derive", "gradient_path"]

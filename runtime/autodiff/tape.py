@@ -1,0 +1,79 @@
+"""The tape: what the forward half of a Block leaves for its backward half, in program order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import torch
+
+from runtime.ir import Location, Operator, Variable
+from runtime.tracer.session import Scope
+
+Activity = Union[bool, frozenset[Variable]]
+"""Whether a value depends on something that needs a gradient: always, never, or when one of these flags is true."""
+
+
+@dataclass(eq=False)
+class Segment:
+    """A straight-line run, replayed under torch's autograd.
+
+    ``leaves`` are the values it reads that need a gradient, ``results`` what it computed that does; keyed by the
+    Variables of the Program that is differentiated.
+    """
+
+    leaves: dict[Variable, torch.Tensor] = field(default_factory=dict)
+    results: dict[Variable, torch.Tensor] = field(default_factory=dict)
+    location: Location | None = None
+
+
+@dataclass(eq=False)
+class BranchEntry:
+    """A ``cond`` or ``switch``: its Operator in the forward Program, and each path's scope and tape."""
+
+    op: Operator
+    recorded: Operator
+    scope: Scope
+    paths: list[tuple[Scope, "Tape"]]
+
+
+@dataclass(eq=False)
+class LoopEntry:
+    """A ``while_loop``: ``active`` are the positions of carried values that need a gradient."""
+
+    op: Operator
+    recorded: Operator
+    scope: Scope
+    body_scope: Scope
+    tape: "Tape"
+    active: list[int]
+    count: Variable
+    carried: list[Any]
+    """The stand-ins of the carried values inside the body."""
+
+
+@dataclass(eq=False)
+class CustomEntry:
+    """A ``custom_grad``: the values of its residuals."""
+
+    op: Operator
+    residuals: list[Any]
+    results: list[Any]
+
+
+Entry = Union[Segment, BranchEntry, LoopEntry, CustomEntry]
+
+
+@dataclass(eq=False)
+class Tape:
+    """Entries of one Block, in program order."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Grad:
+    """A gradient in the backward Program. ``maybe``: it can be None at run time, where eager would have none."""
+
+    tensor: torch.Tensor
+    maybe: bool = False
