@@ -8,14 +8,21 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from typing import Any, Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping
+from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import (
-    DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode, UnsupportedOperatorException,
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedOperatorException,
 )
 from torch.fx.experimental.symbolic_shapes import (
-    GuardOnDataDependentSymNode, ShapeEnv, _constrain_range_for_size,
+    GuardOnDataDependentSymNode,
+    ShapeEnv,
+    _constrain_range_for_size,
 )
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -23,11 +30,34 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from runtime.ir.location import Location
 
+OpOverload = torch._ops.OpOverload
+"""The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
+
 __all__ = [
-    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
-    "GuardOnDataDependentSymNode", "ShapeEnv", "TorchDispatchMode", "TorchFunctionMode",
-    "UnsupportedOperatorException", "autocast_state", "below_autograd", "contiguity", "fake_like", "fake_only", "is_fake",
-    "layout_of", "make_fake_mode", "may_overlap", "new_symbol", "plain_user_location", "quiet_shapes", "size_expr", "tensor_weak_dict",
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "FakeTensor",
+    "FakeTensorMode",
+    "GuardOnDataDependentSymNode",
+    "OpOverload",
+    "ShapeEnv",
+    "TorchDispatchMode",
+    "TorchFunctionMode",
+    "UnsupportedOperatorException",
+    "autocast_state",
+    "below_autograd",
+    "contiguity",
+    "fake_like",
+    "fake_only",
+    "is_fake",
+    "layout_of",
+    "make_fake_mode",
+    "may_overlap",
+    "new_symbol",
+    "plain_user_location",
+    "quiet_shapes",
+    "size_expr",
+    "tensor_weak_dict",
 ]
 
 
@@ -153,7 +183,7 @@ def may_overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.layout is not torch.strided or b.layout is not torch.strided:
         return True
 
-    def extent(t: torch.Tensor) -> tuple[int, int]:
+    def extent(t: torch.Tensor) -> tuple[Any, Any]:
         last = t.storage_offset() + sum((size - 1) * abs(stride) for size, stride in zip(t.shape, t.stride()))
         return t.storage_offset() * t.element_size(), (last + 1) * t.element_size()
 
@@ -167,8 +197,7 @@ def autocast_state() -> tuple[tuple[str, bool, str], ...]:
     """The autocast state per device type: (device type, enabled, dtype)."""
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
     return tuple(
-        (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device)))
-        for device in devices
+        (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device))) for device in devices
     )
 
 
@@ -190,7 +219,9 @@ def plain_user_location() -> Location | None:
 
 
 SHAPE_ERRORS: tuple[type[BaseException], ...] = (
-    GuardOnDataDependentSymNode, DynamicOutputShapeException, DataDependentOutputException,
+    GuardOnDataDependentSymNode,
+    DynamicOutputShapeException,
+    DataDependentOutputException,
 )
 """What torch raises when a shape rule needs a size that is not known."""
 
@@ -205,7 +236,7 @@ def no_modes() -> Iterator[None]:
 def alias_of(fake_mode: FakeTensorMode, fake: torch.Tensor) -> torch.Tensor:
     """Another tensor object on the same fake storage."""
     with fake_only(fake_mode):
-        return torch.ops.aten.alias.default(fake)  # type: ignore[no-any-return]
+        return torch.ops.aten.alias.default(fake)
 
 
 def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any) -> Any:
@@ -216,10 +247,11 @@ def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, arg
     """
     results = []
     for stand_in in (4, 6):
+
         def concrete(value: Any, stand_in: int = stand_in) -> Any:
             if isinstance(value, torch.SymInt):
                 expr = value.node.expr
-                return int(expr.xreplace({symbol: stand_in for symbol in expr.free_symbols}))
+                return int(expr.xreplace(dict.fromkeys(expr.free_symbols, stand_in)))
             if isinstance(value, torch.Tensor):
                 sizes = [concrete(size) for size in value.shape]
                 return torch.empty(sizes, dtype=value.dtype, device=value.device)
@@ -237,7 +269,9 @@ def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, arg
         if isinstance(a, torch.Tensor):
             if a.dim() != b.dim():
                 raise ValueError("the rank depends on a size")
-            sizes = [x if x == y and type(x) is int else new_symbol(shape_env, size=True) for x, y in zip(a.shape, b.shape)]
+            sizes = [
+                x if x == y and type(x) is int else new_symbol(shape_env, size=True) for x, y in zip(a.shape, b.shape)
+            ]
             return torch.empty(sizes, dtype=a.dtype, device=a.device)
         if isinstance(a, (list, tuple)):
             if len(a) != len(b):
@@ -270,7 +304,6 @@ def without_autocast_cache() -> Iterator[None]:
         torch.set_autocast_cache_enabled(before)
 
 
-
 def is_composite(overload: Any) -> bool:
     """Whether an operator is written in terms of others, so that its schema need not tell what its result shares."""
     return bool(overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
@@ -287,7 +320,9 @@ def autocast_as(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for device, enabled, dtype in saved:
             if enabled or torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled))
+                stack.enter_context(
+                    torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled)
+                )
         yield
 
 

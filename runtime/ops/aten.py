@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator, leaves
@@ -20,7 +21,7 @@ from runtime.ir.types import ArrayType, TensorType
 from runtime.ir.variable import Variable
 from runtime.ops import corrections
 
-Overload = torch._ops.OpOverload
+Overload = torch_internals.OpOverload
 
 
 @functools.cache
