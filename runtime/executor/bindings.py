@@ -26,7 +26,7 @@ _ROWS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "aten.gt.Tensor": (torch.gt, (_T, _T)),
     "aten.matmul.default": (torch.matmul, (_T, _T)),
     "aten.mm.default": (torch.mm, (_T, _T)),
-    "aten.linear.default": (torch._C._nn.linear, (_T, _T, _T)),
+    "aten.linear.default": (torch.nn.functional.linear, (_T, _T, _T)),
     "aten.tanh.default": (torch.tanh, (_T,)),
     "aten.sigmoid.default": (torch.sigmoid, (_T,)),
     "aten.relu.default": (torch.relu, (_T,)),

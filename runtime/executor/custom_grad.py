@@ -42,8 +42,8 @@ class CustomGrad(torch.autograd.Function):
         residuals, captured = kept[: ctx.residuals], kept[ctx.residuals :]
         try:
             results = backward(*captured, *residuals, *gradients)
-        except Exception as error:
-            raise locate(error) from error.__cause__
+        except BaseException as error:
+            raise locate(error)  # noqa: B904  # the same exception
         needs = ctx.needs_input_grad[2:]
         return (None, None, *(result if need else None for result, need in zip(results, needs)))
 

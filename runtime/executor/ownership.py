@@ -4,8 +4,8 @@ A tensor is *owned* when nothing else can see its memory: no other live value, n
 whose base is owned and dies there writes in place. Where a value is owned on one path only, the answer is DYNAMIC: the
 executor keeps a flag beside the value, so that a loop over the caller's tensor copies it once, at its first write.
 
-Under autograd (``grad=True``) any operator may keep its operands and its result for backward, so there only fresh
-memory (``zeros``), results of updates, and values that just flow through branches and loops stay owned.
+Under autograd (``grad=True``) an operator may keep its operands and its result for backward (``runtime.executor.keeps``
+knows); what is kept is owned no more.
 
 Lists are owned in the same way: ``array.append`` extends the list itself where nobody else can see it.
 """
@@ -16,10 +16,9 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from runtime import torch_internals
+from runtime.executor import keeps
 from runtime.executor.liveness import Liveness
 from runtime.ir import ArrayType, Block, ObjectType, Operand, Operator, Program, TensorType, Variable, leaves
-from runtime.ops import aten
 
 
 class Owner(enum.Enum):
@@ -29,27 +28,6 @@ class Owner(enum.Enum):
     YES = "yes"
     DYNAMIC = "dynamic"
 
-
-_FRESH = frozenset(
-    f"aten.{name}"
-    for name in (
-        "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "new_zeros",
-        "new_ones", "new_empty", "new_full", "empty_strided", "new_empty_strided", "arange", "linspace", "logspace",
-        "eye", "clone", "lift_fresh_copy", "scalar_tensor", "rand", "randn", "randint", "rand_like", "randn_like",
-        "randint_like", "tril_indices", "triu_indices",
-    )
-)  # fmt: skip
-"""Operators that give new memory and keep nothing of it for backward."""
-
-_WHOLE = frozenset(
-    f"aten.{name}"
-    for name in (
-        "linear", "matmul", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-        "layer_norm", "batch_norm", "group_norm", "instance_norm", "softmax", "log_softmax", "rand", "randn", "randint",
-        "scaled_dot_product_attention", "cross_entropy_loss", "embedding_bag", "outer", "inner", "where",
-    )
-)  # fmt: skip
-"""Composite operators whose results are known to be new memory; of any other it is not known."""
 
 _LIST_WRITERS = frozenset({"array.append", "array.extend", "array.set", "array.pop"})
 """List operators that can work in place on their first argument."""
@@ -89,6 +67,8 @@ class _Analysis:
         self.owner: dict[Variable, Owner] = {}
         self.memory: dict[Variable, set[Variable]] = {}
         """Value -> values that may share its memory (or, for a list, hold or come from its items)."""
+        self.origins: dict[Variable, set[Variable]] = {}
+        """The other way round."""
         self.objects: dict[Variable, set[Variable]] = {}
         """List -> lists that may be the same Python object."""
         self.sources: dict[Variable, set[Variable]] = {}
@@ -99,12 +79,21 @@ class _Analysis:
 
     def share(self, source: Variable, target: Variable, *, same: bool = False) -> None:
         self.memory.setdefault(source, set()).add(target)
+        self.origins.setdefault(target, set()).add(source)
         if same:
             self.objects.setdefault(source, set()).add(target)
 
-    def lose(self, variables: Iterable[Variable]) -> None:
-        for var in variables:
-            self.owner[var] = Owner.NO
+    def keep(self, variables: Iterable[Variable]) -> None:
+        """Backward may read these: whatever they may be a view of, or hold, is not to be written any more."""
+        todo = list(variables)
+        found: set[Variable] = set()
+        while todo:
+            var = todo.pop()
+            if var not in found:
+                found.add(var)
+                todo.extend(self.origins.get(var, ()))
+                if not isinstance(var.type, ArrayType):
+                    self.owner[var] = Owner.NO
 
     def sharers(self, var: Variable) -> set[Variable]:
         """Every value that may be seen through ``var``'s memory, itself left out."""
@@ -147,23 +136,18 @@ class _Analysis:
             self.unknown(op)
 
     def aten(self, op: Operator, grad: bool) -> None:
-        overload = aten.resolve(op.name)
-        call = aten.arguments(overload, op.args, op.kwargs)
-        packet = op.name.rpartition(".")[0]
-        shared = [var for name in aten.may_alias(overload, op.args, op.kwargs) for var in leaves(call.get(name))]
-        if packet.startswith("aten.set_") or (packet not in _WHOLE and torch_internals.is_composite(overload)):
-            shared = op.inputs
-        if packet.startswith("aten.set_"):
-            for var in shared:
-                for other in shared:
-                    self.share(var, other)
-        fresh = not shared and len(op.outputs) == 1 and (not grad or packet in _FRESH)
+        shared = keeps.may_share(op)
+        fresh = not shared and len(op.outputs) == 1 and (not grad or keeps.packet_of(op) in keeps.FRESH)
         for out in op.outputs:
             self.owner[out] = Owner.YES if fresh and isinstance(out.type, TensorType) else Owner.NO
             for var in shared:
                 self.share(var, out)
+        if keeps.changes_storage(op):
+            for var in shared:
+                for other in shared:
+                    self.share(var, other)
         if grad:
-            self.lose(var for var in op.inputs if not isinstance(var.type, ArrayType))
+            self.keep(keeps.kept(op))
 
     def array(self, op: Operator) -> None:
         if op.name in _LIST_WRITERS and isinstance(op.args[0], Variable):
@@ -177,12 +161,13 @@ class _Analysis:
     def unknown(self, op: Operator) -> None:
         """An operator that may keep what it is given and may return it."""
         inputs = self.live.uses(op)
-        self.lose([*inputs, *op.outputs])
+        self.keep(inputs)
+        self.owner.update(dict.fromkeys([*inputs, *op.outputs], Owner.NO))
         for out in op.outputs:
             for var in inputs:
                 self.share(var, out, same=True)
         for block in op.blocks:
-            self.lose(block.args)
+            self.owner.update(dict.fromkeys(block.args, Owner.NO))
             self.block(block, True)
 
     def donation(self, op: Operator, position: int, base: Variable, others: Iterable[Variable]) -> None:
@@ -199,8 +184,7 @@ class _Analysis:
         for position, base in enumerate(bases):
             rest = [other for index, other in enumerate(bases) if index != position]
             self.donation(op, position, base, [*seen, *rest])
-        for arg in block.args:
-            self.owner[arg] = Owner.NO
+        self.owner.update(dict.fromkeys(block.args, Owner.YES))
         self.block(block, grad)
         count = len(block.args)
         extras = list(zip(op.outputs[count:], block.yields[count:]))
@@ -208,7 +192,7 @@ class _Analysis:
             shared = self.sharers(arg)
             visible = any(value is arg or value in shared for _, value in extras if isinstance(value, Variable))
             entangled = any(arg in self.sharers(var) for var in [*self.live.captured(block), *block.args])
-            self.owner[out] = Owner.NO if (visible and grad) or entangled else Owner.YES
+            self.owner[out] = Owner.NO if entangled or (visible and grad) else self.owner[arg]
             for extra, value in extras:
                 if isinstance(value, Variable) and (value is arg or value in shared):
                     self.share(out, extra)
@@ -226,8 +210,7 @@ class _Analysis:
         if isinstance(value, Variable):
             owner = self.owner.get(value, Owner.NO)
             if owner is not Owner.NO and not self.alone(value, seen):
-                self.lose([value])
-                owner = Owner.NO
+                self.owner[value] = owner = Owner.NO
             self.share(value, target, same=True)
             self.sources.setdefault(target, set()).add(value)
         self.result.flow[key] = owner

@@ -20,10 +20,11 @@ E = TypeVar("E", bound=BaseException)
 def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
     """The exception itself, its traceback rewritten: frames of ``filename`` become frames of the user's source.
 
-    ``operators`` are those behind the lines of the generated file. Frames before the generated ones are kept.
+    ``operators`` are those behind the lines of the generated file. To be called where the exception was caught, by the
+    function that raises it again (its own frame, the first, is left out: raising adds it).
     """
     entries: list[TracebackType] = []
-    entry = error.__traceback__
+    entry = error.__traceback__ and error.__traceback__.tb_next
     while entry is not None:
         if entry.tb_frame.f_code.co_filename != filename:
             entries.append(entry)

@@ -24,11 +24,13 @@ def emit(emitter: Emitter, op: Operator) -> None:
     """``b = base`` (or a copy); the Block's writes; ``new = b``."""
     (block,) = op.blocks
     live = emitter.live
+    # Inside a function that autograd runs there is no history to keep: autograd gives the results theirs.
+    cloner = torch.clone if emitter.open[-1].modes.root.grad == "inherit" else copy_of
     for position, (base, arg, out) in enumerate(zip(op.args, block.args, op.outputs)):
         assert isinstance(base, Variable)
         source = emitter.name(base)
         owner = emitter.own.donated.get((id(op), position), Owner.NO)
-        copy = f"{emitter.bind(copy_of, 'f')}({source})"
+        copy = f"{emitter.bind(cloner, 'f')}({source})"
         if owner is Owner.YES:
             copy = source
         elif owner is Owner.DYNAMIC:
