@@ -6,8 +6,9 @@ closed by then become *residuals*: extra results of a branch, stacks of a loop, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Callable
+from typing import Any
 
 import torch
 
@@ -41,7 +42,9 @@ class Backward:
         if before is None:
             grads[var] = grad
         elif before.maybe or grad.maybe:
-            out = self.emit_grad("grad.sum", [self.session.read(before.tensor), self.session.read(grad.tensor)], before.tensor)
+            out = self.emit_grad(
+                "grad.sum", [self.session.read(before.tensor), self.session.read(grad.tensor)], before.tensor
+            )
             grads[var] = Grad(out, before.maybe and grad.maybe)
         else:
             grads[var] = Grad(before.tensor + grad.tensor)
@@ -58,8 +61,11 @@ class Backward:
         if not grad.maybe:
             return grad.tensor
         shape = [self.session.operand(size) for size in grad.tensor.shape]
-        return self.emit_grad("grad.zeros_if_none", [
-            self.session.read(grad.tensor), shape, grad.tensor.dtype, grad.tensor.device], grad.tensor)
+        return self.emit_grad(
+            "grad.zeros_if_none",
+            [self.session.read(grad.tensor), shape, grad.tensor.dtype, grad.tensor.device],
+            grad.tensor,
+        )
 
     def zeros(self, like: torch.Tensor) -> torch.Tensor:
         """Zeros of a value's shape."""
@@ -88,12 +94,13 @@ def _segment(backward: Backward, entry: Segment, grads: Grads) -> None:
 
     def record() -> list[torch.Tensor | None]:
         given = [_fitting(backward.definite(grad), fake) for _, fake, grad in results]
-        return list(torch.autograd.grad([fake for _, fake, _ in results], list(entry.leaves.values()), given,
-                                        allow_unused=True))
+        return list(
+            torch.autograd.grad([fake for _, fake, _ in results], list(entry.leaves.values()), given, allow_unused=True)
+        )
 
     maybe = all(grad.maybe for _, _, grad in results)
     found = _unless_none(backward, [grad for _, _, grad in results], record) if maybe else record()
-    for (var, leaf), tensor in zip(entry.leaves.items(), found):
+    for var, tensor in zip(entry.leaves, found):
         if tensor is not None:
             backward.add(grads, var, Grad(tensor, maybe))
 
@@ -102,7 +109,9 @@ def _fitting(grad: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
     return grad if grad.dtype == fake.dtype else grad.to(fake.dtype)
 
 
-def _unless_none(backward: Backward, given: list[Grad], record: Callable[[], list[torch.Tensor | None]]) -> list[torch.Tensor | None]:
+def _unless_none(
+    backward: Backward, given: list[Grad], record: Callable[[], list[torch.Tensor | None]]
+) -> list[torch.Tensor | None]:
     """Record under a condition: nothing flows back where no gradient arrived, as in eager."""
     session = backward.session
     flag = backward.none_test(given)
@@ -233,9 +242,17 @@ def rebuild_views(forward_block: Block, block: Block, wanted: list[Variable]) ->
     mapping: dict[Variable, Variable] = {}
     for op in rebuilt:
         out = Variable(op.outputs[0].name + ".view", op.outputs[0].type, op.outputs[0].hint)
-        copies.append(Operator(op.name, tuple(map_operand(arg, lambda v: mapping.get(v, v)) for arg in op.args),
-                               {k: map_operand(v, lambda x: mapping.get(x, x)) for k, v in op.kwargs.items()}, (out,),
-                               grad_mode=op.grad_mode, autocast=op.autocast, location=op.location))
+        copies.append(
+            Operator(
+                op.name,
+                tuple(map_operand(arg, lambda v: mapping.get(v, v)) for arg in op.args),
+                {k: map_operand(v, lambda x: mapping.get(x, x)) for k, v in op.kwargs.items()},
+                (out,),
+                grad_mode=op.grad_mode,
+                autocast=op.autocast,
+                location=op.location,
+            )
+        )
         mapping[op.outputs[0]] = out
     substitute(block, mapping)
     block.ops[:0] = copies
@@ -321,9 +338,11 @@ def _loop(backward: Backward, entry: LoopEntry, grads: Grads) -> None:
         (going,) = session.emit("scalar.gt", [test_scope.block.args[0], 0], types=[ScalarType("bool")])
         test_scope.block.yields = [going]
     inits: list[Operand] = [entry.count, *start_vars, *([UNDEF_NONE] * len(acc_args)), *stack_starts]
-    outputs = session.emit("while_loop", inits, None, [arg.type for arg in block.args], blocks=[test_scope.block, block])
+    outputs = session.emit(
+        "while_loop", inits, None, [arg.type for arg in block.args], blocks=[test_scope.block, block]
+    )
     results = iter(outputs[1:])
-    for position, start in zip(entry.active, starts):
+    for position in entry.active:
         out = next(results)
         arg = op.args[position]
         if isinstance(arg, Variable) and forward.is_active(arg):
@@ -378,7 +397,7 @@ def _stacks(session: Session, entry: LoopEntry, scope: Scope) -> tuple[list[Vari
 
 def _custom(backward: Backward, entry: CustomEntry, grads: Grads) -> None:
     """``custom_grad``: the user's own backward, in line."""
-    session, forward, op = backward.session, backward.forward, entry.op
+    forward, op = backward.forward, entry.op
     count = op.attrs["n_outputs"]
     given = [grads.pop(out, None) for out in op.outputs]
     if all(grad is None for grad in given):
@@ -407,7 +426,10 @@ def _custom(backward: Backward, entry: CustomEntry, grads: Grads) -> None:
 
 
 RULES: dict[type[Any], Callable[[Backward, Any, Grads], None]] = {
-    Segment: _segment, BranchEntry: _branch, LoopEntry: _loop, CustomEntry: _custom,
+    Segment: _segment,
+    BranchEntry: _branch,
+    LoopEntry: _loop,
+    CustomEntry: _custom,
 }
 """How each entry of a tape is walked back."""
 

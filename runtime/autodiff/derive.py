@@ -1,13 +1,13 @@
 """From a Program to its forward and backward halves.
 
-    forward:  inputs, parameters           -> results, activity flags, residuals
-    backward: residuals, result gradients  -> gradients of inputs and parameters
+forward:  inputs, parameters           -> results, activity flags, residuals
+backward: residuals, result gradients  -> gradients of inputs and parameters
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Sequence
 
 import torch
 
@@ -42,7 +42,9 @@ class Derivative:
     """Positions of the arguments (inputs, then parameters) whose gradients ``backward`` yields, in order."""
 
 
-def derive(program: Program, arguments: Sequence[torch.Tensor], needs: Sequence[bool], skip: Sequence[int] = ()) -> Derivative:
+def derive(
+    program: Program, arguments: Sequence[torch.Tensor], needs: Sequence[bool], skip: Sequence[int] = ()
+) -> Derivative:
     """Differentiate a Program.
 
     Args:
@@ -66,20 +68,38 @@ def derive(program: Program, arguments: Sequence[torch.Tensor], needs: Sequence[
             state.enter(before)
 
 
-def _derive(program: Program, arguments: Sequence[torch.Tensor], needs: Sequence[bool], skip: frozenset[int], session: Session,
-            recorder: Recorder, forward: Forward) -> Derivative:
+def _derive(
+    program: Program,
+    arguments: Sequence[torch.Tensor],
+    needs: Sequence[bool],
+    skip: frozenset[int],
+    session: Session,
+    recorder: Recorder,
+    forward: Forward,
+) -> Derivative:
     root = session.scope
     args: list[Variable] = []
     for old, real, need in zip(program.block.args, arguments, needs):
         args.append(_argument(session, forward, old, real))
         forward.activity[old] = bool(need)
-    with torch.inference_mode(False), torch.enable_grad(), torch_internals.quiet_shapes(), torch_internals.without_autocast_cache():
+    with (
+        torch.inference_mode(False),
+        torch.enable_grad(),
+        torch_internals.quiet_shapes(),
+        torch_internals.without_autocast_cache(),
+    ):
         with recorder:
             tape = forward.block(program.block)
-            yields: list[Operand] = [session.operand(forward.plain(o)) if isinstance(o, Variable) else o for o in program.block.yields]
+            yields: list[Operand] = [
+                session.operand(forward.plain(o)) if isinstance(o, Variable) else o for o in program.block.yields
+            ]
             differentiable = [
-                index for index, o in enumerate(program.block.yields)
-                if index not in skip and isinstance(o, Variable) and forward.is_active(o) and isinstance(forward.env[o], torch.Tensor)
+                index
+                for index, o in enumerate(program.block.yields)
+                if index not in skip
+                and isinstance(o, Variable)
+                and forward.is_active(o)
+                and isinstance(forward.env[o], torch.Tensor)
             ]
             flags: dict[int, int] = {}
             count = len(yields)
@@ -116,11 +136,13 @@ def _derive(program: Program, arguments: Sequence[torch.Tensor], needs: Sequence
     residuals = rebuild_views(block, scope.block, [var for var in scope.block.captures() if var in root.names])
     block.yields = [*yields, *residuals]
     remove_dead(block, block.yields)
-    first = Program(f"{program.name}.forward", block, [Input(arg, arg.name) for arg in args], assumes=list(program.assumes))
+    first = Program(
+        f"{program.name}.forward", block, [Input(arg, arg.name) for arg in args], assumes=list(program.assumes)
+    )
     scope.block.args = [*residuals, *grad_args]
     second = Program(f"{program.name}.backward", scope.block, [Input(arg, arg.name) for arg in scope.block.args])
-    for half in (first, second):
-        half.output = tuple(Leaf(index) for index in range(len(half.block.yields)))
+    for program_half in (first, second):
+        program_half.output = tuple(Leaf(index) for index in range(len(program_half.block.yields)))
     return Derivative(first, second, count, flags, differentiable, wanted)
 
 
@@ -131,7 +153,11 @@ def _argument(session: Session, forward: Forward, old: Variable, real: torch.Ten
     shape = old.type.shape or ()
     for dim, size in enumerate(shape):
         if isinstance(size, str):
-            dynamic[dim] = forward.sizes[size] if size in forward.sizes else session.sizes.new_input_symbol(old.name, dim, real.shape[dim])
+            dynamic[dim] = (
+                forward.sizes[size]
+                if size in forward.sizes
+                else session.sizes.new_input_symbol(old.name, dim, real.shape[dim])
+            )
     fake = torch_internals.fake_like(session.fake_mode, real, dynamic)
     var = session.new_variable(TensorType(fake.dtype, session.dims(fake)), old.hint or old.name, session.scope)
     for dim, symbol in dynamic.items():
@@ -144,7 +170,7 @@ def _argument(session: Session, forward: Forward, old: Variable, real: torch.Ten
 
 
 def _move_clones(block: Block) -> None:
-    """``c = clone(b); n = update(c)`` is ``n = update(b)``: an update works on a copy, or in place where ``b`` is dead."""
+    """``c = clone(b); n = update(c)`` is ``n = update(b)``: an update copies, unless ``b`` is dead."""
     for op in block.walk():
         for inner in op.blocks:
             _move_clones_here(inner)
@@ -176,7 +202,9 @@ def _move_clones_here(block: Block) -> None:
                     moved.add(arg)
     for op in block.ops:
         if op.name == "update":
-            op.args = tuple(clones[arg].args[0] if isinstance(arg, Variable) and arg in moved else arg for arg in op.args)
+            op.args = tuple(
+                clones[arg].args[0] if isinstance(arg, Variable) and arg in moved else arg for arg in op.args
+            )
     block.ops[:] = [op for op in block.ops if not (len(op.outputs) == 1 and op.outputs[0] in moved)]
 
 
@@ -188,12 +216,17 @@ def remove_dead(block: Block, results: Sequence[Operand]) -> None:
     live: set[Variable] = set()
 
     def use(operand: Operand) -> None:
-        map_operand(operand, lambda var: live.add(var))  # type: ignore[func-returns-value]
+        map_operand(operand, lambda var: live.add(var))
 
     use(list(results))
     kept: list[Operator] = []
     for op in reversed(block.ops):
-        effect = op.name in _EFFECTS or definition(op.name).effect or any(_has_effect(inner) for inner in op.blocks) or definition(op.name).random
+        effect = (
+            op.name in _EFFECTS
+            or definition(op.name).effect
+            or any(_has_effect(inner) for inner in op.blocks)
+            or definition(op.name).random
+        )
         if not effect and not any(out in live for out in op.outputs):
             continue
         for inner in op.blocks:

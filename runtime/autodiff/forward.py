@@ -7,7 +7,8 @@ backward asks autograd for their gradients. The result is the same Program, one 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
@@ -26,7 +27,7 @@ class NotDifferentiable(Exception):
 
 
 class Forward:
-    """Replays Blocks into a session. ``env`` maps the Program's Variables to stand-ins (fake tensors, staged numbers)."""
+    """Replays Blocks into a session. ``env`` maps the Program's Variables to fakes and staged numbers."""
 
     def __init__(self, session: Session, recorder: Recorder) -> None:
         self.session = session
@@ -135,8 +136,10 @@ class Forward:
 
     def note_activity(self, op: Operator) -> None:
         """Results of an ATen operator are active when what it reads is, and they can carry a gradient."""
-        reached = join_activity(self.activity.get(var, False) for var in [*op.inputs, *(
-            var for block in op.blocks for var in block.captures())])
+        reached = join_activity(
+            self.activity.get(var, False)
+            for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]
+        )
         for var in op.outputs:
             value = self._live.get(var)
             if isinstance(value, torch.Tensor) and value.requires_grad:
@@ -145,10 +148,17 @@ class Forward:
     def _plain(self, op: Operator) -> None:
         """A scalar Operator or an effect: recorded as it is."""
         session = self.session
-        operands = session.operand(self.plain(op.args))
+        operands = [session.operand(self.plain(arg)) for arg in op.args]
         kwargs = {key: session.operand(self.plain(value)) for key, value in op.kwargs.items()}
-        outputs = session.emit(op.name, operands, kwargs, [out.type for out in op.outputs],
-                               hints=[out.hint for out in op.outputs], attrs=op.attrs, location=op.location)
+        outputs = session.emit(
+            op.name,
+            operands,
+            kwargs,
+            [out.type for out in op.outputs],
+            hints=[out.hint for out in op.outputs],
+            attrs=op.attrs,
+            location=op.location,
+        )
         for var, out in zip(op.outputs, outputs):
             if isinstance(out.type, ScalarType):
                 staged = scalars.wrap(out)
@@ -177,7 +187,7 @@ class Forward:
         return operand
 
     def _update(self, op: Operator) -> None:
-        """In-place Operators run on clones of the bases; the executor moves instead where a base is not needed again."""
+        """In-place Operators run on clones of the bases; a base that is not needed again is moved instead."""
         (block,) = op.blocks
         saved = {}
         for arg, base in zip(block.args, op.args):
@@ -191,7 +201,9 @@ class Forward:
             for var, value in zip(inner.outputs, result):
                 self._live[var] = value
         for var, operand in zip(op.outputs, block.yields):
-            self._live[var] = self._live[operand] if isinstance(operand, Variable) and operand in self._live else self.value(operand)
+            self._live[var] = (
+                self._live[operand] if isinstance(operand, Variable) and operand in self._live else self.value(operand)
+            )
         self.note_activity(op)
         for inner in block.ops:
             for var in inner.outputs:
@@ -230,7 +242,9 @@ class Forward:
         if not isinstance(merged, structure.Tensor):
             raise NotDifferentiable("values on different devices")
         shape = tuple(dim if isinstance(dim, int) else self.sizes.get(dim, structure.DYNAMIC) for dim in old.type.shape)
-        lifted = structure.lift(session, structure.Tensor(shape, None, merged.dtype, merged.device, False, True), iter([var]))
+        lifted = structure.lift(
+            session, structure.Tensor(shape, None, merged.dtype, merged.device, False, True), iter([var])
+        )
         for dim, size in zip(old.type.shape, lifted.shape):
             if isinstance(dim, str):
                 self.sizes.setdefault(dim, size)
@@ -260,7 +274,9 @@ def modes(op: Operator) -> Iterator[None]:
         if op.grad_mode != "inherit":
             stack.enter_context(torch.set_grad_enabled(op.grad_mode == "on"))
         for device, enabled, dtype in op.autocast or ():
-            stack.enter_context(torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled))
+            stack.enter_context(
+                torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled)
+            )
         yield
 
 
@@ -282,21 +298,31 @@ def _branch(forward: Forward, op: Operator, tape: Tape) -> None:
             reached.append([forward.activity.get(o, False) if isinstance(o, Variable) else False for o in block.yields])
             scope.block.yields.extend(rows[-1])
         paths.append((scope, inner))
-    outputs = session.emit(op.name, [forward.lower(op.args[0])], None, types_of(op.outputs),
-                           hints=[out.hint for out in op.outputs], blocks=[scope.block for scope, _ in paths],
-                           attrs=op.attrs, location=op.location)
+    outputs = session.emit(
+        op.name,
+        [forward.lower(op.args[0])],
+        None,
+        types_of(op.outputs),
+        hints=[out.hint for out in op.outputs],
+        blocks=[scope.block for scope, _ in paths],
+        attrs=op.attrs,
+        location=op.location,
+    )
     recorded = session.scope.block.ops[-1]
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [row[position] for row in likes])
         per_path = [row[position] for row in reached]
         if not can_carry(forward.env[old]) or not any(per_path):
             continue
-        forward.activity[old] = True if all(part is True for part in per_path) else _path_flag(
-            forward, recorded, paths, per_path)
+        forward.activity[old] = (
+            True if all(part is True for part in per_path) else _path_flag(forward, recorded, paths, per_path)
+        )
     tape.entries.append(BranchEntry(op, recorded, session.scope, paths))
 
 
-def _path_flag(forward: Forward, recorded: Operator, paths: list[tuple[Scope, Tape]], parts: list[Activity]) -> Activity:
+def _path_flag(
+    forward: Forward, recorded: Operator, paths: list[tuple[Scope, Tape]], parts: list[Activity]
+) -> Activity:
     """A new boolean result of the branch that says whether the path taken needs a gradient."""
     session = forward.session
     for (scope, _), part in zip(paths, parts):
@@ -330,7 +356,11 @@ def _while(forward: Forward, op: Operator, tape: Tape) -> None:
     test, body = op.blocks
     inits = [forward.plain(arg) if isinstance(arg, Variable) else arg for arg in op.args]
     operands = [forward.lower(arg) for arg in op.args]
-    active = {i for i, arg in enumerate(op.args) if isinstance(arg, Variable) and forward.is_active(arg) and can_carry(inits[i])}
+    active = {
+        i
+        for i, arg in enumerate(op.args)
+        if isinstance(arg, Variable) and forward.is_active(arg) and can_carry(inits[i])
+    }
     with session.open("while_loop") as test_scope:
         _enter(forward, test, op, inits, set())
         forward.block(test)
@@ -339,7 +369,11 @@ def _while(forward: Forward, op: Operator, tape: Tape) -> None:
         with session.open("while_loop") as scope:
             carried = _enter(forward, body, op, inits, active)
             inner = forward.block(body)
-            reached = {i for i, o in enumerate(body.yields) if isinstance(o, Variable) and forward.is_active(o) and can_carry(inits[i])}
+            reached = {
+                i
+                for i, o in enumerate(body.yields)
+                if isinstance(o, Variable) and forward.is_active(o) and can_carry(inits[i])
+            }
             if not reached <= active:
                 active |= reached
                 continue
@@ -351,9 +385,16 @@ def _while(forward: Forward, op: Operator, tape: Tape) -> None:
             scope.block.yields.extend([*rows, count_next])
         break
     test_scope.block.args.append(session.new_variable(ScalarType("int"), "", test_scope))
-    outputs = session.emit("while_loop", [*operands, 0], None, [*types_of(op.outputs), ScalarType("int")],
-                           hints=[out.hint for out in op.outputs], blocks=[test_scope.block, scope.block],
-                           attrs=op.attrs, location=op.location)
+    outputs = session.emit(
+        "while_loop",
+        [*operands, 0],
+        None,
+        [*types_of(op.outputs), ScalarType("int")],
+        hints=[out.hint for out in op.outputs],
+        blocks=[test_scope.block, scope.block],
+        attrs=op.attrs,
+        location=op.location,
+    )
     recorded = session.scope.block.ops[-1]
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [inits[position], ends[position]])
@@ -424,6 +465,10 @@ def _refuse(forward: Forward, op: Operator, tape: Tape) -> None:
 
 
 RULES: dict[str, Callable[[Forward, Operator, Tape], None]] = {
-    "cond": _branch, "switch": _branch, "while_loop": _while, "custom_grad": _custom, "gradients": _refuse,
+    "cond": _branch,
+    "switch": _branch,
+    "while_loop": _while,
+    "custom_grad": _custom,
+    "gradients": _refuse,
 }
 """How each structural Operator's forward half is recorded."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any, Callable, Iterator, Protocol, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import torch
 
@@ -68,8 +69,10 @@ class Runner:
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
         """The flat yields of the main Block; tensors among them carry their gradient history."""
         arguments = [*inputs, *params]
-        if _path.name != "program" or not torch.is_grad_enabled() or not any(
-            isinstance(a, torch.Tensor) and a.requires_grad for a in arguments
+        if (
+            _path.name != "program"
+            or not torch.is_grad_enabled()
+            or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments)
         ):
             return self.plain.run(inputs, params)
         halves = self.halves(arguments)
@@ -77,11 +80,14 @@ class Runner:
             return self.plain.run(inputs, params)
         return halves.apply(arguments, len(inputs))
 
-    def halves(self, arguments: Sequence[Any]) -> "_Halves | None":
+    def halves(self, arguments: Sequence[Any]) -> _Halves | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
         key = (
             tuple(a.requires_grad for a in arguments),
-            tuple((a.dtype, a.device, a.is_contiguous() or tuple(a.stride())) if a.layout is torch.strided else id(a) for a in arguments),
+            tuple(
+                (a.dtype, a.device, a.is_contiguous() or tuple(a.stride())) if a.layout is torch.strided else id(a)
+                for a in arguments
+            ),
             torch_internals.autocast_state(),
         )
         found = self._halves.get(key, self)
@@ -92,8 +98,11 @@ class Runner:
                 self._halves[key] = self._derive(arguments)
             return self._halves[key]
 
-    def _derive(self, arguments: Sequence[Any]) -> "_Halves | None":
-        if not all(type(a) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) and a.layout is torch.strided for a in arguments):
+    def _derive(self, arguments: Sequence[Any]) -> _Halves | None:
+        if not all(
+            type(a) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) and a.layout is torch.strided
+            for a in arguments
+        ):
             return None
         try:
             derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip)
@@ -144,7 +153,7 @@ class ProgramNode(torch.autograd.Function):
         with torch_internals.autocast_off(call.autocast):
             values = halves.forward.run(arguments, [])
         call.values = values[: derivative.results]
-        residuals = values[derivative.results + len(derivative.flags):]
+        residuals = values[derivative.results + len(derivative.flags) :]
         ctx.call = call
         ctx.set_materialize_grads(False)
         ctx.arguments = arguments
@@ -182,11 +191,17 @@ def _again(ctx: Any, call: _Call, grads: Sequence[torch.Tensor | None]) -> list[
     views = [a.view_as(a) if a.requires_grad else a for a in ctx.arguments]
     needed = [view for view, a in zip(views, ctx.arguments) if a.requires_grad]
     with torch_internals.autocast_as(call.autocast), torch_internals.rng_restored(call.rng), torch.enable_grad():
-        values = halves.runner.plain.run(views[: call.n_inputs], views[call.n_inputs:])
-    pairs = [(values[position], grad) for position, grad in zip(halves.derivative.differentiable, grads)
-             if grad is not None and values[position].requires_grad]
+        values = halves.runner.plain.run(views[: call.n_inputs], views[call.n_inputs :])
+    pairs = [
+        (values[position], grad)
+        for position, grad in zip(halves.derivative.differentiable, grads)
+        if grad is not None and values[position].requires_grad
+    ]
     if not pairs:
         return [None] * len(views)
-    found = iter(torch.autograd.grad([value for value, _ in pairs], needed, [grad for _, grad in pairs],
-                                     create_graph=True, allow_unused=True))
+    found = iter(
+        torch.autograd.grad(
+            [value for value, _ in pairs], needed, [grad for _, grad in pairs], create_graph=True, allow_unused=True
+        )
+    )
     return [next(found) if a.requires_grad else None for a in ctx.arguments]

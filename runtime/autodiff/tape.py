@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 import torch
 
 from runtime.ir import Location, Operator, Variable
 from runtime.tracer.session import Scope
 
-Activity = Union[bool, frozenset[Variable]]
+Activity = bool | frozenset[Variable]
 """Whether a value depends on something that needs a gradient: always, never, or when one of these flags is true."""
 
 
@@ -34,7 +34,7 @@ class BranchEntry:
     op: Operator
     recorded: Operator
     scope: Scope
-    paths: list[tuple[Scope, "Tape"]]
+    paths: list[tuple[Scope, Tape]]
 
 
 @dataclass(eq=False)
@@ -45,7 +45,7 @@ class LoopEntry:
     recorded: Operator
     scope: Scope
     body_scope: Scope
-    tape: "Tape"
+    tape: Tape
     active: list[int]
     count: Variable
     carried: list[Any]
@@ -61,7 +61,7 @@ class CustomEntry:
     results: list[Any]
 
 
-Entry = Union[Segment, BranchEntry, LoopEntry, CustomEntry]
+Entry = Segment | BranchEntry | LoopEntry | CustomEntry
 
 
 @dataclass(eq=False)

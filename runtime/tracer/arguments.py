@@ -1,6 +1,6 @@
 """A call's arguments taken apart into tensors and structure, put together again around stand-ins, and found again.
 
-    flatten({"x": t, "opts": {"mask": m, "n": 3}})  ->  tensors [t, m], labels ["x", "opts['mask']"], a template
+flatten({"x": t, "opts": {"mask": m, "n": 3}})  ->  tensors [t, m], labels ["x", "opts['mask']"], a template
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, Protocol, Sequence
+from typing import Any, Protocol
 
 import torch
 
@@ -119,7 +120,7 @@ def live_tensor(live: LiveParameter) -> torch.Tensor:
         for slot in (owner._parameters, owner._buffers):
             if name in slot:
                 return slot[name]  # type: ignore[return-value]
-    return getattr(owner, name)  # type: ignore[no-any-return]
+    return getattr(owner, name)
 
 
 def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
@@ -171,8 +172,10 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, type], built
     if type(tree) in (list, dict):
         if id(tree) not in built:
             built[id(tree)] = (
-                [build_tree(item, values, classes, built) for item in tree] if type(tree) is list
-                else {key: build_tree(item, values, classes, built) for key, item in tree.items()})
+                [build_tree(item, values, classes, built) for item in tree]
+                if type(tree) is list
+                else {key: build_tree(item, values, classes, built) for key, item in tree.items()}
+            )
         return built[id(tree)]
     return tree
 
@@ -210,8 +213,12 @@ class _Outputs:
             elif origin is not None and not any(True for step in info.steps for _ in _variables(step)):
                 self.views[leaf.index] = ViewOutput(origin, info.steps)
             elif origin is not None and info.storage.value is not origin:
-                raise session.error("a view, at a position that is only known while the Program runs, of an argument "
-                                    "that is written in place is returned", hint="Return a .clone() of it.", code="D2S224")
+                raise session.error(
+                    "a view, at a position that is only known while the Program runs, of an argument "
+                    "that is written in place is returned",
+                    hint="Return a .clone() of it.",
+                    code="D2S224",
+                )
             self._seen[id(value)] = leaf
             return leaf
         if isinstance(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):
@@ -234,8 +241,10 @@ class _Outputs:
             name = f"{type(value).__module__}.{type(value).__qualname__}"
             self.classes[name] = type(value)
             kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
-            trees = [(f"field{index}" if not str(key).isidentifier() else str(key), self.tree(item))
-                     for index, (key, item) in enumerate(zip(keys, items))]
+            trees = [
+                (f"field{index}" if not str(key).isidentifier() else str(key), self.tree(item))
+                for index, (key, item) in enumerate(zip(keys, items))
+            ]
             return Record(kind, name, (("keys", tuple(keys)), *trees))
         if structure.is_plain(value):
             return value
@@ -248,8 +257,11 @@ class _Outputs:
         known = self._containers.get(id(value))
         if known is not None:
             return known[1]
-        tree = ([self.tree(item) for item in value] if isinstance(value, list)
-                else {key: self.tree(item) for key, item in value.items()})
+        tree = (
+            [self.tree(item) for item in value]
+            if isinstance(value, list)
+            else {key: self.tree(item) for key, item in value.items()}
+        )
         self._containers[id(value)] = (value, tree)
         external = self.session.externals.get(id(value))
         if external is not None and external[1] is not None:
@@ -264,8 +276,14 @@ def _variables(step: ViewStep) -> Iterator[Variable]:
     yield from leaves(dict(step.kwargs))
 
 
-def trace(function: Callable[..., Any], arguments: Arguments, *, name: str, dynamic: dict[str, frozenset[int]] | None = None,
-          call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None = None) -> Traced:
+def trace(
+    function: Callable[..., Any],
+    arguments: Arguments,
+    *,
+    name: str,
+    dynamic: dict[str, frozenset[int]] | None = None,
+    call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None = None,
+) -> Traced:
     """Run ``function`` once on fake tensors and return its Program.
 
     Args:
@@ -289,15 +307,23 @@ def trace(function: Callable[..., Any], arguments: Arguments, *, name: str, dyna
                 shared = wider
 
 
-def _trace_once(function: Callable[..., Any], arguments: Arguments, name: str, dynamic: dict[str, frozenset[int]],
-                call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None, shared: tuple[str, ...]) -> Traced:
+def _trace_once(
+    function: Callable[..., Any],
+    arguments: Arguments,
+    name: str,
+    dynamic: dict[str, frozenset[int]],
+    call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None,
+    shared: tuple[str, ...],
+) -> Traced:
     import contextlib
 
     session = Session(name)
     session.shared = shared
     with torch_internals.fake_only_metadata():
-        fakes = [session.add_input(real, label, dynamic.get(label, frozenset()))
-                 for real, label in zip(arguments.tensors, arguments.labels)]
+        fakes = [
+            session.add_input(real, label, dynamic.get(label, frozenset()))
+            for real, label in zip(arguments.tensors, arguments.labels)
+        ]
     session.join_shared_inputs(arguments.tensors, arguments.labels)
     bound, containers = arguments.rebuild(fakes)
     for container, path in containers:
@@ -325,9 +351,12 @@ def _trace_once(function: Callable[..., Any], arguments: Arguments, name: str, d
             effects = _effects(session, outputs)
             writes = _writes(session, outputs)
     except torch_internals.SHAPE_ERRORS as error:
-        raise session.error("a decision depends on a size or value that is only known while the Program runs, in code that is "
-                            "not converted", code="D2S212",
-                            hint="Let the function be converted, or make the size fixed.") from error
+        raise session.error(
+            "a decision depends on a size or value that is only known while the Program runs, in code that is "
+            "not converted",
+            code="D2S212",
+            hint="Let the function be converted, or make the size fixed.",
+        ) from error
     finally:
         places = session.journal.frames[0]
         for place, old in places.items():
@@ -338,9 +367,17 @@ def _trace_once(function: Callable[..., Any], arguments: Arguments, name: str, d
     program.block.yields = outputs.values
     program.output = tree
     program.writes = writes
-    return Traced(program, session.live, session.guards.freeze(), effects, outputs.classes, session.raised_types,
-                  outputs.views, [(arguments.labels.index(base.label), base) for base in session.bases],
-                  outputs.same)
+    return Traced(
+        program,
+        session.live,
+        session.guards.freeze(),
+        effects,
+        outputs.classes,
+        session.raised_types,
+        outputs.views,
+        [(arguments.labels.index(base.label), base) for base in session.bases],
+        outputs.same,
+    )
 
 
 def _effects(session: Session, outputs: _Outputs) -> list[Effect]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, Protocol, Sequence
+from typing import Any, Protocol
 
 from runtime.errors import Dy2StaticError
 from runtime.ir import Variable
@@ -55,8 +56,9 @@ class Path:
             session.storages.restore(before)
 
 
-def trace_path(session: Session, kind: str, names: Names, run: Callable[[], Any],
-               prepare: Callable[[Scope], None] | None = None) -> Path:
+def trace_path(
+    session: Session, kind: str, names: Names, run: Callable[[], Any], prepare: Callable[[Scope], None] | None = None
+) -> Path:
     """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before."""
     entry_names = names.get()
     entry_storages = session.storages.snapshot()
@@ -97,9 +99,13 @@ def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
     cls = type(error)
     args = list(error.args)
-    session.emit("raise", [session.operand(arg) for arg in args if _plain(arg)], attrs={
-        "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
-    })
+    session.emit(
+        "raise",
+        [session.operand(arg) for arg in args if _plain(arg)],
+        attrs={
+            "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
+        },
+    )
     session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -33,8 +34,16 @@ def truth(session: Session, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         info = session.info(value)
         fake = session.fake(value)
-        if "rank" not in info.divergent and fake.dim() > 0 and all(type(size) is int for size in fake.shape) and fake.numel() != 1:
-            raise RuntimeError(f"Boolean value of Tensor with {'no values' if fake.numel() == 0 else 'more than one value'} is ambiguous")
+        if (
+            "rank" not in info.divergent
+            and fake.dim() > 0
+            and all(type(size) is int for size in fake.shape)
+            and fake.numel() != 1
+        ):
+            raise RuntimeError(
+                f"Boolean value of Tensor with {'no values' if fake.numel() == 0 else 'more than one value'} "
+                "is ambiguous"
+            )
         return session.from_tensor("truth", value, kind="bool")
     if isinstance(value, Staged) and value.kind != "bool":
         return session.scalar("bool", value)
@@ -72,7 +81,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
         raise PathEnds()
     values = join.values(outputs)
     names.set(tuple(values[: len(entry_names)]))
-    for place, value in zip(places, values[len(entry_names):]):
+    for place, value in zip(places, values[len(entry_names) :]):
         session.journal.write(place, value)
     return values[-1]
 
@@ -113,7 +122,8 @@ class Join:
     def changed_storages(self) -> list[Storage]:
         """Memory that existed before and that some path wrote."""
         return [
-            storage for storage, before in self.entry.items()
+            storage
+            for storage, before in self.entry.items()
             if any(path.storages.get(storage, before) is not before for path in self.paths if not path.ended)
         ]
 
@@ -139,9 +149,16 @@ class Join:
                         yields += structure.lower(session, values[index], item)
                     yields += [path.storages.get(storage, self.entry[storage]) for storage in storages]
             path.scope.block.yields.extend(yields)
-        outputs = session.emit(name, [session.operand(pred)], None, types, hints=hints,
-                               blocks=[path.scope.block for path in self.paths], location=location)
-        for storage, var in zip(storages, outputs[len(outputs) - len(storages):]):
+        outputs = session.emit(
+            name,
+            [session.operand(pred)],
+            None,
+            types,
+            hints=hints,
+            blocks=[path.scope.block for path in self.paths],
+            location=location,
+        )
+        for storage, var in zip(storages, outputs[len(outputs) - len(storages) :]):
             storage.value = var
         return list(outputs[: len(outputs) - len(storages)])
 
@@ -180,7 +197,9 @@ class Join:
                     if storage is joined:
                         continue
                     if storage in self.entry:
-                        mark_uncertain(joined, storage, "it is the same tensor, or a view of it, on one path only", location)
+                        mark_uncertain(
+                            joined, storage, "it is the same tensor, or a view of it, on one path only", location
+                        )
                     for other in owners[index].get(storage, []):
                         if other is not joined:
                             mark_uncertain(joined, other, "two variables are views of one tensor on one path", location)
@@ -191,7 +210,9 @@ def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bo
     """Whether every tensor and number inside a value exists outside the paths."""
     if isinstance(value, torch.Tensor):
         info = session.info(value)
-        return info.storage in entry and all(session.visible(var) for step in info.steps for var in _step_variables(step))
+        return info.storage in entry and all(
+            session.visible(var) for step in info.steps for var in _step_variables(step)
+        )
     if isinstance(value, Staged):
         return session.visible(value.var)
     if isinstance(value, structure.Choice):
@@ -221,9 +242,12 @@ def _tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[t
     if isinstance(item, structure.Options):
         chosen = inside.options if isinstance(inside, structure.Choice) else (inside,)
         return [
-            pair for option in chosen for target, i in zip(joined.options, item.options)
+            pair
+            for option in chosen
+            for target, i in zip(joined.options, item.options)
             if type(target) is type(option) or isinstance(i, structure.Tensor)
-            for pair in _tensor_pairs(option, target, i) if isinstance(option, type(target)) or isinstance(i, structure.Tensor)
+            for pair in _tensor_pairs(option, target, i)
+            if isinstance(option, type(target)) or isinstance(i, structure.Tensor)
         ]
     return []
 

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import torch
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
+_PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+)
 _LIMIT = 512
 
 
@@ -18,7 +31,7 @@ def is_plain(value: object) -> bool:
 
 
 def same_plain(a: object, b: object) -> bool:
-    """Whether two plain values are the same to a program: 1, True and 1.0 differ, so do 0.0 and -0.0; nan equals nan."""
+    """Whether two plain values are the same: 1, True and 1.0 differ, so do 0.0 and -0.0; nan equals nan."""
     if type(a) is not type(b):
         return False
     if isinstance(a, float):

@@ -38,7 +38,11 @@ class Place:
         return hash((self.kind, id(self.owner), self.name))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place) and (self.kind, id(self.owner), self.name) == (other.kind, id(other.owner), other.name)
+        return isinstance(other, Place) and (self.kind, id(self.owner), self.name) == (
+            other.kind,
+            id(other.owner),
+            other.name,
+        )
 
     def describe(self) -> str:
         """How the user would call the place."""
@@ -134,7 +138,7 @@ def _set_content(owner: Any, value: Any) -> None:
 class Journal:
     """The stores of one trace, in nested frames."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self.frames: list[dict[Place, Any]] = [{}]
 

@@ -1,4 +1,4 @@
-"""Reading tensors as Python values: ``.item()``, ``.tolist()``, ``bool(t)``, ``torch.equal``... stage instead of freezing."""
+"""Reading tensors as Python values: ``.item()``, ``.tolist()``, ``bool(t)``, ``torch.equal`` are staged."""
 
 from __future__ import annotations
 
@@ -14,15 +14,25 @@ from runtime.tracer.session import Session
 def item(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.item()`` as a staged number; RuntimeError as eager if it has more than one element."""
     fake = session.fake(tensor)
-    if all(type(size) is int for size in fake.shape) and fake.numel() != 1 and "rank" not in session.info(tensor).divergent:
+    if (
+        all(type(size) is int for size in fake.shape)
+        and fake.numel() != 1
+        and "rank" not in session.info(tensor).divergent
+    ):
         raise RuntimeError(f"a Tensor with {fake.numel()} elements cannot be converted to Scalar")
     if "dtype" in session.info(tensor).divergent:
-        raise session.error("the Python type of this tensor's .item() differs between the paths that lead here", code="D2S242",
-                            hint="Convert the tensor first, for example with .to(torch.float32).")
+        raise session.error(
+            "the Python type of this tensor's .item() differs between the paths that lead here",
+            code="D2S242",
+            hint="Convert the tensor first, for example with .to(torch.float32).",
+        )
     kind = scalar_ops.kind_of_dtype(fake.dtype)
     if kind == "complex":
-        raise session.error("the .item() of a complex tensor cannot be a number of the Program", code="D2S215",
-                            hint="Take .real and .imag apart first.")
+        raise session.error(
+            "the .item() of a complex tensor cannot be a number of the Program",
+            code="D2S215",
+            hint="Take .real and .imag apart first.",
+        )
     return session.from_tensor("item", tensor, kind=kind)
 
 
@@ -30,11 +40,17 @@ def tolist(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.tolist()`` as nested lists of staged numbers; the sizes must be fixed."""
     fake = session.fake(tensor)
     if not all(type(size) is int for size in fake.shape) or "rank" in session.info(tensor).divergent:
-        raise session.error(".tolist() of a tensor whose size is only known while the Program runs", code="D2S216",
-                            hint="Loop over the tensor with for, or index it.")
+        raise session.error(
+            ".tolist() of a tensor whose size is only known while the Program runs",
+            code="D2S216",
+            hint="Loop over the tensor with for, or index it.",
+        )
     if fake.numel() > 4096:
-        raise session.error(f".tolist() of {fake.numel()} elements inside a converted function", code="D2S216",
-                            hint="Keep the values in a tensor.")
+        raise session.error(
+            f".tolist() of {fake.numel()} elements inside a converted function",
+            code="D2S216",
+            hint="Keep the values in a tensor.",
+        )
 
     def nested(t: torch.Tensor) -> Any:
         return item(session, t) if t.dim() == 0 else [nested(row) for row in t.unbind(0)]
@@ -43,7 +59,7 @@ def tolist(session: Session, tensor: torch.Tensor) -> Any:
 
 
 def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
-    """What a function that reads a tensor's data gives: a staged value where Python allows one, else a located error."""
+    """What a function that reads a tensor's data gives: a staged value, or a located error."""
     tensor = args[0]
     if name == "item":
         return item(session, tensor)
@@ -59,11 +75,16 @@ def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         element = args[1]
         return session.from_tensor("truth", (tensor == element).any(), kind="bool")
     what = {
-        "__bool__": "used as a condition", "__int__": "converted to int", "__float__": "converted to float",
-        "__index__": "used as an index", "__complex__": "converted to complex", "__format__": "formatted",
+        "__bool__": "used as a condition",
+        "__int__": "converted to int",
+        "__float__": "converted to float",
+        "__index__": "used as an index",
+        "__complex__": "converted to complex",
+        "__format__": "formatted",
     }[name]
     raise session.error(
-        f"a tensor is {what} in code that is not converted", code="D2S212",
+        f"a tensor is {what} in code that is not converted",
+        code="D2S212",
         hint="Let the function be converted (it needs Python source and must not be ignored), or use tensor operations "
         "such as torch.where.",
     )

@@ -19,19 +19,54 @@ from runtime.tracer.calls import RestartWithSharedInputs, flatten_results, tenso
 from runtime.tracer.session import Session, fill
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
 
-_METADATA = frozenset({
-    "aten.size", "aten.stride", "aten.storage_offset", "aten.sym_size", "aten.sym_stride", "aten.sym_numel",
-    "aten.sym_storage_offset", "aten.is_contiguous", "aten.is_strides_like_format", "aten.dim", "aten.numel",
-    "aten.is_non_overlapping_and_dense", "prim.device", "prim.layout", "aten.is_same_size", "aten.is_complex",
-    "aten.is_floating_point", "aten.is_signed", "aten.is_inference", "aten.is_conj", "aten.is_neg", "aten.layout",
-    "aten.result_type", "aten.can_cast", "aten.sym_is_contiguous", "aten._has_compatible_shallow_copy_type",
-    "prims.device_put", "aten._version", "aten.is_pinned", "aten.is_coalesced", "aten.dense_dim", "aten.sparse_dim",
-    "aten._is_zerotensor", "aten.is_leaf", "aten.output_nr", "aten._is_any_true", "aten.is_distributed",
-}) - {"prims.device_put", "aten._is_any_true"}
+_METADATA = frozenset(
+    {
+        "aten.size",
+        "aten.stride",
+        "aten.storage_offset",
+        "aten.sym_size",
+        "aten.sym_stride",
+        "aten.sym_numel",
+        "aten.sym_storage_offset",
+        "aten.is_contiguous",
+        "aten.is_strides_like_format",
+        "aten.dim",
+        "aten.numel",
+        "aten.is_non_overlapping_and_dense",
+        "prim.device",
+        "prim.layout",
+        "aten.is_same_size",
+        "aten.is_complex",
+        "aten.is_floating_point",
+        "aten.is_signed",
+        "aten.is_inference",
+        "aten.is_conj",
+        "aten.is_neg",
+        "aten.layout",
+        "aten.result_type",
+        "aten.can_cast",
+        "aten.sym_is_contiguous",
+        "aten._has_compatible_shallow_copy_type",
+        "prims.device_put",
+        "aten._version",
+        "aten.is_pinned",
+        "aten.is_coalesced",
+        "aten.dense_dim",
+        "aten.sparse_dim",
+        "aten._is_zerotensor",
+        "aten.is_leaf",
+        "aten.output_nr",
+        "aten._is_any_true",
+        "aten.is_distributed",
+    }
+) - {"prims.device_put", "aten._is_any_true"}
 
 _SCALAR_RESULTS = {
-    "aten.item.default": "item", "aten._local_scalar_dense.default": "item", "aten.is_nonzero.default": "bool",
-    "aten.equal.default": "bool", "aten.allclose.default": "bool",
+    "aten.item.default": "item",
+    "aten._local_scalar_dense.default": "item",
+    "aten.is_nonzero.default": "bool",
+    "aten.equal.default": "bool",
+    "aten.allclose.default": "bool",
 }
 
 
@@ -53,7 +88,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             return self._literal(args[0])
         if name in _SCALAR_RESULTS:
             raise session.error(
-                "a Python value is taken from a tensor in code that is not converted (a condition, bool(), int() or .item())",
+                "a Python value is taken from a tensor in code that is not converted "
+                "(a condition, bool(), int() or .item())",
                 hint="Let the function be converted (it needs Python source and must not be ignored), or use tensor "
                 "operations such as torch.where.",
                 code="D2S212",
@@ -89,12 +125,17 @@ class Recorder(torch_internals.TorchDispatchMode):
             result = torch_internals.unknown_sizes(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
             if result is None:
                 raise session.error(
-                    f"torch cannot tell the shape of {func._schema.name.split('::')[1]}'s result when sizes depend on data",
-                    hint="Make the size fixed (pad), or compute it from an input's shape.", code="D2S231",
+                    f"torch cannot tell the shape of {func._schema.name.split('::')[1]}'s result "
+                    "when sizes depend on data",
+                    hint="Make the size fixed (pad), or compute it from an input's shape.",
+                    code="D2S231",
                 ) from error
         except torch_internals.UnsupportedOperatorException as error:
-            raise session.error(f"the operator {func} has no shape rule (no fake or meta kernel)", code="D2S232",
-                                hint="Register one with torch.library.register_fake.") from error
+            raise session.error(
+                f"the operator {func} has no shape rule (no fake or meta kernel)",
+                code="D2S232",
+                hint="Register one with torch.library.register_fake.",
+            ) from error
         session.sizes.collect_asserts()
         return result
 
@@ -128,7 +169,9 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         info = session.info(tensor)
         if info.requires_grad:
-            raise session.error("detach_() of a tensor that needs a gradient", hint="Write x = x.detach() instead.", code="D2S221")
+            raise session.error(
+                "detach_() of a tensor that needs a gradient", hint="Write x = x.detach() instead.", code="D2S221"
+            )
 
     # -- operators that only read --------------------------------------------------------------------------------
 
@@ -162,9 +205,14 @@ class Recorder(torch_internals.TorchDispatchMode):
             if id(out) in same:
                 out = torch_internals.alias_of(session.fake_mode, out)
             tensor, info = source
-            step = ViewStep(name, tuple(_hole(operand, arg, tensor) for operand, arg in zip(operands, args)),
-                            tuple((key, _hole(operand, kwargs[key], tensor)) for key, operand in keywords.items()),
-                            index, len(flat), modes)
+            step = ViewStep(
+                name,
+                tuple(_hole(operand, arg, tensor) for operand, arg in zip(operands, args)),
+                tuple((key, _hole(operand, kwargs[key], tensor)) for key, operand in keywords.items()),
+                index,
+                len(flat),
+                modes,
+            )
             plan.append((out, TensorInfo(info.storage, (*info.steps, step), needs, layout_known, divergent)))
         for out, info_or_none in plan:
             if info_or_none is not None:
@@ -189,7 +237,9 @@ class Recorder(torch_internals.TorchDispatchMode):
             if source.layout_known:
                 continue
             for result in results:
-                reason = f"{name.split('.')[1]} is a view or a copy, depending on a memory layout that differs between paths"
+                reason = (
+                    f"{name.split('.')[1]} is a view or a copy, depending on a memory layout that differs between paths"
+                )
                 if result.storage is source.storage:
                     result.storage = self.session.storages.new(result.cached)  # type: ignore[arg-type]
                     result.steps = ()
@@ -197,7 +247,11 @@ class Recorder(torch_internals.TorchDispatchMode):
                 mark_uncertain(source.storage, result.storage, reason, self.session.location())
 
     def _requires_grad(self, func: Any, infos: list[TensorInfo]) -> bool:
-        return torch.is_grad_enabled() and any(info.requires_grad for info in infos) and func._schema.name not in ("aten::detach", "aten::alias_copy")
+        return (
+            torch.is_grad_enabled()
+            and any(info.requires_grad for info in infos)
+            and func._schema.name not in ("aten::detach", "aten::alias_copy")
+        )
 
     def _divergent(self, func: Any, infos: list[TensorInfo]) -> str:
         if func._overloadname == "dtype" or "dtype" in func._schema.name:
@@ -252,19 +306,27 @@ class Recorder(torch_internals.TorchDispatchMode):
             outputs = session.emit(name, operands, keywords, types, modes=modes, location=location)
             scope.block.yields.extend([*inner, *(var for var, keep in zip(outputs, kept) if keep)])
         extra = [out for out, keep in zip(flat, kept) if keep]
-        results = session.emit("update", before, None, [*(var.type for var in before), *(session.type_of(out) for out in extra)],
-                               hints=[var.hint for var in before], blocks=[scope.block], modes=modes, location=location)
+        results = session.emit(
+            "update",
+            before,
+            None,
+            [*(var.type for var in before), *(session.type_of(out) for out in extra)],
+            hints=[var.hint for var in before],
+            blocks=[scope.block],
+            modes=modes,
+            location=location,
+        )
         for storage, var in zip(bases, results):
             storage.value = var
         requires_grad = self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())
-        for out, var in zip(extra, results[len(bases):]):
+        for out, var in zip(extra, results[len(bases) :]):
             session.fresh(out, var, requires_grad=requires_grad and out.is_floating_point(), layout_known=layout_known)
             session.info(out).cached, session.info(out).cached_for = var, var
             session.sizes.bind_sizes(out, var)
-        return unflatten_results(result, [
-            by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat
-        ])
+        return unflatten_results(
+            result, [by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat]
+        )
 
     def _replay(self, base: Variable, info: TensorInfo, fake: torch.Tensor) -> Variable:
         """Emit a tensor's view chain from ``base``; the Variable of the tensor itself."""
@@ -274,8 +336,9 @@ class Recorder(torch_internals.TorchDispatchMode):
             types: list[Type] = [TensorType(None, None)] * step.results
             if position == len(info.steps) - 1:
                 types[step.index] = session.type_of(fake)
-            var = session.emit(step.name, fill(step.args, var), {k: fill(v, var) for k, v in step.kwargs}, types,
-                               modes=step.modes)[step.index]
+            var = session.emit(
+                step.name, fill(step.args, var), {k: fill(v, var) for k, v in step.kwargs}, types, modes=step.modes
+            )[step.index]
         return var
 
     def require_certain(self, storage: Storage, tensor: torch.Tensor | None = None) -> None:
@@ -300,11 +363,17 @@ class Recorder(torch_internals.TorchDispatchMode):
         info = session.info(tensor)
         functional = _functional_view(name)
         if functional is None or not torch_internals.is_fake(tensor):
-            raise session.error(f"{func._schema.name.split('::')[1]} changes a tensor's shape or memory in place",
-                                hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
+            raise session.error(
+                f"{func._schema.name.split('::')[1]} changes a tensor's shape or memory in place",
+                hint="Use the function without the trailing underscore and assign its result.",
+                code="D2S223",
+            )
         if any(scope.kind != "main" for scope in session.scope.chain()):
-            raise session.error(f"{func._schema.name.split('::')[1]} changes a tensor's shape in place inside a branch or loop",
-                                hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
+            raise session.error(
+                f"{func._schema.name.split('::')[1]} changes a tensor's shape in place inside a branch or loop",
+                hint="Use the function without the trailing underscore and assign its result.",
+                code="D2S223",
+            )
         operands = [session.operand(arg) for arg in args]
         self._fake_call(func, args, kwargs)
         step = ViewStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
@@ -345,15 +414,18 @@ def _hole(operand: Operand, value: Any, tensor: torch.Tensor) -> Any:
     if value is tensor:
         return HOLE
     if type(value) in (list, tuple):
-        return type(value)(_hole(o, v, tensor) for o, v in zip(operand, value))
+        return type(value)(_hole(o, v, tensor) for o, v in zip(list(operand), value))  # type: ignore[arg-type]
     return operand
 
 
 def emit_scalar_result(session: Session, name: str, args: list[Any], kwargs: dict[str, Any], kind: str) -> Any:
     """Record an operator whose result is a Python number (``torch.equal``)."""
-    (var,) = session.emit(name, [session.operand(arg) for arg in args],
-                          {key: session.operand(value) for key, value in kwargs.items()},
-                          [ScalarType(kind)])  # type: ignore[arg-type]
+    (var,) = session.emit(
+        name,
+        [session.operand(arg) for arg in args],
+        {key: session.operand(value) for key, value in kwargs.items()},
+        [ScalarType(kind)],  # type: ignore[arg-type]
+    )
     return scalars.wrap(var)
 
 

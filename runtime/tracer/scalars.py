@@ -6,7 +6,8 @@ Every operation on one is a scalar Operator with Python's exact semantics; nothi
 
 from __future__ import annotations
 
-from typing import Any, Callable, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from runtime.ir import ScalarType, Variable
 from runtime.tracer import state
@@ -134,7 +135,9 @@ class StagedNumber(Staged):
         return other // self, other % self
 
     def __round__(self, digits: Any = None) -> Any:
-        return state.current().scalar("round", self) if digits is None else state.current().scalar("round", self, digits)
+        return (
+            state.current().scalar("round", self) if digits is None else state.current().scalar("round", self, digits)
+        )
 
     def __int__(self) -> int:
         refuse(self, "converted to an int")

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError, TraceError
 from runtime.ir import (
-    Assume, Block, Dim, Input, Location, Operand, Operator, Parameter, Program, ScalarType, TensorType, Type, Variable,
+    Assume,
+    Block,
+    Dim,
+    Input,
+    Location,
+    Operand,
+    Operator,
+    Parameter,
+    Program,
+    ScalarType,
+    TensorType,
+    Type,
+    Variable,
 )
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import scalars
@@ -21,7 +33,13 @@ from runtime.tracer.journal import Journal
 from runtime.tracer.scalars import Staged
 from runtime.tracer.sizes import Sizes
 from runtime.tracer.storage_table import (
-    HOLE, Storage, StorageTable, TensorInfo, ViewStep, mark_uncertain, storage_key,
+    HOLE,
+    Storage,
+    StorageTable,
+    TensorInfo,
+    ViewStep,
+    mark_uncertain,
+    storage_key,
 )
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
@@ -33,14 +51,14 @@ class Scope:
     """A Block being filled, inside ``parent``. ``names`` are the Variables assigned in it."""
 
     block: Block
-    parent: "Scope | None"
+    parent: Scope | None
     kind: str = "main"
     names: set[Variable] = field(default_factory=set)
-    twin: "Scope | None" = None
+    twin: Scope | None = None
     """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
 
-    def chain(self) -> Iterator["Scope"]:
+    def chain(self) -> Iterator[Scope]:
         """This scope and those around it, inner first."""
         scope: Scope | None = self
         while scope is not None:
@@ -71,7 +89,7 @@ class Replaying:
 
 @dataclass(eq=False)
 class SharedBase:
-    """One input of the Program for arguments that share memory: ``length`` elements from ``offset`` of their storage."""
+    """One input of the Program for arguments that share memory: ``length`` elements of it from ``offset``."""
 
     label: str
     length: int
@@ -97,7 +115,7 @@ class Session:
         self._input_fakes: dict[Variable, torch.Tensor] = {}
         self.ambient_grad = torch.is_grad_enabled()
         self.ambient_autocast = torch_internals.autocast_state()
-        self._infos: weakref.WeakKeyDictionary[torch.Tensor, TensorInfo] = torch_internals.tensor_weak_dict()
+        self._infos: MutableMapping[torch.Tensor, TensorInfo] = torch_internals.tensor_weak_dict()
         self._lifted: dict[int, LiveParameter] = {}
         self._real_storages: dict[int, list[tuple[torch.Tensor, Storage]]] = {}
         self._names: dict[str, int] = {}
@@ -119,7 +137,9 @@ class Session:
         """Where in the user's source the trace stands now."""
         return location_provider() if self.replaying is None else self.replaying.location
 
-    def error(self, summary: str, *, hint: str = "", code: str = "D2S200", location: Location | None = None) -> Dy2StaticError:
+    def error(
+        self, summary: str, *, hint: str = "", code: str = "D2S200", location: Location | None = None
+    ) -> Dy2StaticError:
         """A located error; inside code that is not converted it says which function and why."""
         if self.unconverted:
             name, reason = self.unconverted[-1]
@@ -194,19 +214,36 @@ class Session:
         )
 
     def emit(
-        self, name: str, args: Sequence[Operand], kwargs: dict[str, Operand] | None = None,
-        types: Sequence[Type] = (), *, hints: Sequence[str] = (), blocks: Sequence[Block] = (),
-        attrs: dict[str, Any] | None = None, modes: tuple[Any, Any] | None = None, location: Location | None = None,
+        self,
+        name: str,
+        args: Sequence[Operand],
+        kwargs: dict[str, Operand] | None = None,
+        types: Sequence[Type] = (),
+        *,
+        hints: Sequence[str] = (),
+        blocks: Sequence[Block] = (),
+        attrs: dict[str, Any] | None = None,
+        modes: tuple[Any, Any] | None = None,
+        location: Location | None = None,
     ) -> tuple[Variable, ...]:
         """Append an Operator to the current Block; returns its output Variables."""
         outputs = tuple(
             self.new_variable(type, hints[index] if index < len(hints) else "") for index, type in enumerate(types)
         )
         grad, autocast = modes or self.modes()
-        self.scope.block.ops.append(Operator(
-            name, tuple(args), dict(kwargs or {}), outputs, tuple(blocks), dict(attrs or {}),
-            grad_mode=grad, autocast=autocast, location=location or self.location(),
-        ))
+        self.scope.block.ops.append(
+            Operator(
+                name,
+                tuple(args),
+                dict(kwargs or {}),
+                outputs,
+                tuple(blocks),
+                dict(attrs or {}),
+                grad_mode=grad,
+                autocast=autocast,
+                location=location or self.location(),
+            )
+        )
         return outputs
 
     def scalar(self, name: str, *args: Any) -> Any:
@@ -230,7 +267,7 @@ class Session:
         return scalars.wrap(var)
 
     def operand(self, value: Any) -> Operand:
-        """The operand for any value that may stand in an ATen call: tensors, staged and symbolic numbers, containers."""
+        """The operand for any value that may stand in an ATen call: tensors, numbers, containers."""
         if isinstance(value, torch.Tensor):
             return self.read(value)
         if isinstance(value, Staged):
@@ -238,8 +275,11 @@ class Session:
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.sizes.materialize(value)
         if isinstance(value, (list, tuple)):
-            return type(value)(self.operand(item) for item in value) if type(value) in (list, tuple) else tuple(
-                self.operand(item) for item in value)
+            return (
+                type(value)(self.operand(item) for item in value)
+                if type(value) in (list, tuple)
+                else tuple(self.operand(item) for item in value)
+            )
         if isinstance(value, slice):
             return slice(self.operand(value.start), self.operand(value.stop), self.operand(value.step))
         if isinstance(value, dict):
@@ -268,8 +308,11 @@ class Session:
         """The fake tensor that stands for ``tensor`` (itself when it is one of this trace)."""
         if torch_internals.is_fake(tensor):
             if tensor not in self._infos:
-                raise self.error("a tensor of another, finished trace is used here", code="D2S211",
-                                 hint="Do not keep tensors of a converted function in globals or caches.")
+                raise self.error(
+                    "a tensor of another, finished trace is used here",
+                    code="D2S211",
+                    hint="Do not keep tensors of a converted function in globals or caches.",
+                )
             return tensor
         return self.lift(tensor)
 
@@ -286,8 +329,9 @@ class Session:
             types: list[Type] = [TensorType(None, None)] * step.results
             if last:
                 types[step.index] = self.type_of(fake)
-            outputs = self.emit(step.name, fill(step.args, var), {k: fill(v, var) for k, v in step.kwargs}, types,
-                                modes=step.modes)
+            outputs = self.emit(
+                step.name, fill(step.args, var), {k: fill(v, var) for k, v in step.kwargs}, types, modes=step.modes
+            )
             var = outputs[step.index]
         info.cached, info.cached_for = var, base
         return var
@@ -296,33 +340,49 @@ class Session:
         """The type of a traced tensor's Variable."""
         info = self._infos.get(fake)
         if info is not None and info.divergent:
-            return TensorType(None if "dtype" in info.divergent else fake.dtype,
-                              None if "rank" in info.divergent else self.dims(fake))
+            return TensorType(
+                None if "dtype" in info.divergent else fake.dtype, None if "rank" in info.divergent else self.dims(fake)
+            )
         return TensorType(fake.dtype, self.dims(fake))
 
     def dims(self, fake: torch.Tensor) -> tuple[Dim, ...]:
         """The sizes of a fake tensor as the Program writes them."""
         return tuple(size if type(size) is int else self.sizes.dim(size) for size in fake.shape)
 
-    def fresh(self, fake: torch.Tensor, var: Variable, *, requires_grad: bool = False, layout_known: bool = True,
-              divergent: str = "") -> torch.Tensor:
+    def fresh(
+        self,
+        fake: torch.Tensor,
+        var: Variable,
+        *,
+        requires_grad: bool = False,
+        layout_known: bool = True,
+        divergent: str = "",
+    ) -> torch.Tensor:
         """Register ``fake`` as the base of a new storage whose value is ``var``."""
         return self.register(fake, TensorInfo(self.storages.new(var), (), requires_grad, layout_known, divergent))
 
-    def clone_meta(self, fake: torch.Tensor, shape: Sequence[Any] | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+    def clone_meta(
+        self, fake: torch.Tensor, shape: Sequence[Any] | None = None, dtype: torch.dtype | None = None
+    ) -> torch.Tensor:
         """A new fake tensor with the sizes, strides, dtype and device of another."""
         with torch_internals.fake_only(self.fake_mode):
             if shape is None and fake.layout is torch.strided:
-                return torch.empty_strided(tuple(fake.shape), fake.stride(), dtype=dtype or fake.dtype, device=fake.device)
-            return torch.empty(tuple(fake.shape if shape is None else shape), dtype=dtype or fake.dtype, device=fake.device)
+                return torch.empty_strided(
+                    tuple(fake.shape), fake.stride(), dtype=dtype or fake.dtype, device=fake.device
+                )
+            return torch.empty(
+                tuple(fake.shape if shape is None else shape), dtype=dtype or fake.dtype, device=fake.device
+            )
 
     # -- the caller's tensors ------------------------------------------------------------------------------------
 
     def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
         """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""
-        fake = torch_internals.fake_like(self.fake_mode, real, {
-            dim: self.sizes.new_input_symbol(name, dim, real.shape[dim]) for dim in sorted(dynamic)
-        })
+        fake = torch_internals.fake_like(
+            self.fake_mode,
+            real,
+            {dim: self.sizes.new_input_symbol(name, dim, real.shape[dim]) for dim in sorted(dynamic)},
+        )
         var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), name, self._root())
         for dim in sorted(dynamic):
             self.sizes.bind_size(fake.shape[dim], var, dim)
@@ -344,13 +404,21 @@ class Session:
         for members in groups.values():
             names = " and ".join(f"'{label}'" for _, label in members)
             if any(real.requires_grad for real, _ in members) or len({real.dtype for real, _ in members}) > 1:
-                raise self.error(f"the arguments {names} share memory and one is written in place", code="D2S225",
-                                 hint="Pass .clone() of one of them, or write out of place.")
+                raise self.error(
+                    f"the arguments {names} share memory and one is written in place",
+                    code="D2S225",
+                    hint="Pass .clone() of one of them, or write out of place.",
+                )
             first = members[0][0]
             offset = min(real.storage_offset() for real, _ in members)
-            length = max(real.storage_offset() + 1 + sum((n - 1) * s for n, s in zip(real.shape, real.stride()))
-                         for real, _ in members) - offset
-            base = SharedBase(members[0][1], length, offset)
+            length = int(
+                max(
+                    real.storage_offset() + 1 + sum((n - 1) * s for n, s in zip(real.shape, real.stride()))
+                    for real, _ in members
+                )
+                - offset
+            )
+            base = SharedBase(members[0][1], length, int(offset))
             label = f"memory of {names}"
             var = self.new_variable(TensorType(first.dtype, (length,)), label, self._root())
             self.program.inputs.append(Input(var, label))
@@ -358,8 +426,14 @@ class Session:
             storage = self.storages.new(var, origin=var, label=label)
             for real, name in members:
                 fake = self._input_fakes[by_label[name]]
-                step = ViewStep("aten.as_strided.default", (
-                    HOLE, list(real.shape), list(real.stride()), real.storage_offset() - offset), (), 0, 1, ("inherit", None))
+                step = ViewStep(
+                    "aten.as_strided.default",
+                    (HOLE, list(real.shape), list(real.stride()), real.storage_offset() - offset),
+                    (),
+                    0,
+                    1,
+                    ("inherit", None),
+                )
                 self.register(fake, TensorInfo(storage, (step,)))
 
     def _root(self) -> Scope:

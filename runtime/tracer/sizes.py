@@ -5,6 +5,7 @@ A size that is not fixed is a SymInt of torch's shape environment in fake tensor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -16,18 +17,24 @@ from runtime.tracer import scalars
 from runtime.tracer.scalars import Staged, StagedBool, StagedFloat, StagedInt
 
 if TYPE_CHECKING:
-    from runtime.tracer.session import Scope, Session
+    from runtime.tracer.session import Session
 
-_ARITHMETIC = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
-    "neg": lambda a: -a, "pos": lambda a: +a, "min": torch.sym_min, "max": torch.sym_max,
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b,
+    "neg": lambda a: -a,
+    "pos": lambda a: +a,
+    "min": torch.sym_min,
+    "max": torch.sym_max,
 }
 
 
 class Sizes:
     """The symbols of one trace."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: Session) -> None:
         self.session = session
         self._definitions: dict[Variable, tuple[str, tuple[Any, ...]]] = {}
         self._numbers: dict[Variable, Any] = {}
@@ -132,7 +139,9 @@ class Sizes:
             symbol = env.create_unbacked_symfloat()
             key = symbol.node.expr
         else:
-            raise self.session.error(f"a Python {value.kind} that is only known while the Program runs is passed to torch")
+            raise self.session.error(
+                f"a Python {value.kind} that is only known while the Program runs is passed to torch"
+            )
         self._values[key] = value.var
         self._numbers[value.var] = symbol
         return symbol
@@ -181,12 +190,19 @@ class Sizes:
                 session.require_visible(var)
                 (size,) = session.emit("scalar.size", [var, dim], types=[ScalarType("int")])
                 return size
-            raise session.error("a size that depends on data is used where it is not known",
-                                hint="Compute the size from a tensor of the same branch or loop.")
+            raise session.error(
+                "a size that depends on data is used where it is not known",
+                hint="Compute the size from a tensor of the same branch or loop.",
+            )
         relation = _RELATIONS.get(type(expr).__name__)
         if relation is not None and len(expr.args) == 2:
             a, b = expr.args
-            if relation == "eq" and isinstance(a, sympy.Symbol) and a in self._values and self._values[a].type == ScalarType("bool"):
+            if (
+                relation == "eq"
+                and isinstance(a, sympy.Symbol)
+                and a in self._values
+                and self._values[a].type == ScalarType("bool")
+            ):
                 return self._emit(a) if b == 1 else self._apply("not_", [self._emit(a)], "bool")
             return self._apply(relation, [self._emit(a), self._emit(b)], "bool")
         folded = _FOLDS.get(type(expr).__name__)
@@ -211,8 +227,11 @@ class Sizes:
         if kind in ("TruncToInt", "FloorToInt", "CeilToInt"):
             fn = {"TruncToInt": "math.trunc", "FloorToInt": "math.floor", "CeilToInt": "math.ceil"}[kind]
             return self._apply(fn, [self._emit(expr.args[0])], "int")
-        raise session.error(f"a size computed as {self._describe(expr)} cannot be written into the Program",
-                            hint="Compute it with plain +, -, *, //, % or min/max.", code="D2S230")
+        raise session.error(
+            f"a size computed as {self._describe(expr)} cannot be written into the Program",
+            hint="Compute it with plain +, -, *, //, % or min/max.",
+            code="D2S230",
+        )
 
     def _apply(self, name: str, operands: list[Operand], kind: Any) -> Operand:
         (var,) = self.session.emit("scalar." + name, operands, types=[ScalarType(kind)])
@@ -241,36 +260,57 @@ class Sizes:
     def _trivial(self, expr: Any) -> bool:
         """A size is never negative: nothing to check."""
         return isinstance(expr, (sympy.Ge, sympy.Le)) and expr in (
-            [sympy.Ge(s, 0) for s in expr.free_symbols] + [sympy.Le(0, s) for s in expr.free_symbols])
+            [sympy.Ge(s, 0) for s in expr.free_symbols] + [sympy.Le(0, s) for s in expr.free_symbols]
+        )
 
     def assume(self, expr: Any) -> None:
         """Record a fact about input sizes."""
         names = {symbol: sympy.Symbol(self.name(symbol)) for symbol in expr.free_symbols}
-        self.session.add_assume(Assume(
-            str(expr.xreplace(names)),
-            {self.name(symbol): self._inputs[symbol] for symbol in sorted(expr.free_symbols, key=str)},
-            self.session.location(),
-        ))
+        self.session.add_assume(
+            Assume(
+                str(expr.xreplace(names)),
+                {self.name(symbol): self._inputs[symbol] for symbol in sorted(expr.free_symbols, key=str)},
+                self.session.location(),
+            )
+        )
 
     def _assert(self, expr: Any) -> None:
         try:
             flag = self._emit(expr)
         except Exception as error:  # an assumption that cannot be checked cannot be relied on
-            raise self.session.error("an operator here works only for sizes that cannot be checked while the Program runs",
-                                     hint="Fix the size, or compute it from a tensor's shape.", code="D2S231") from error
-        self.session.emit("assert", [flag], attrs={
-            "exception": "RuntimeError",
-            "message": "tensor sizes do not fit together here: the sizes met while tracing were related "
-                       "in a way these are not",
-        })
+            raise self.session.error(
+                "an operator here works only for sizes that cannot be checked while the Program runs",
+                hint="Fix the size, or compute it from a tensor's shape.",
+                code="D2S231",
+            ) from error
+        self.session.emit(
+            "assert",
+            [flag],
+            attrs={
+                "exception": "RuntimeError",
+                "message": "tensor sizes do not fit together here: the sizes met while tracing were related "
+                "in a way these are not",
+            },
+        )
 
 
 _RELATIONS = {
-    "Equality": "eq", "Unequality": "ne", "LessThan": "le", "StrictLessThan": "lt", "GreaterThan": "ge",
+    "Equality": "eq",
+    "Unequality": "ne",
+    "LessThan": "le",
+    "StrictLessThan": "lt",
+    "GreaterThan": "ge",
     "StrictGreaterThan": "gt",
 }
 _FOLDS = {"Add": "add", "Mul": "mul", "Min": "min", "Max": "max", "And": "and_", "Or": "or_"}
-_TWO = {"FloorDiv": "floordiv", "CleanDiv": "floordiv", "Mod": "mod", "PythonMod": "mod", "Pow": "pow", "PowByNatural": "pow"}
+_TWO = {
+    "FloorDiv": "floordiv",
+    "CleanDiv": "floordiv",
+    "Mod": "mod",
+    "PythonMod": "mod",
+    "Pow": "pow",
+    "PowByNatural": "pow",
+}
 
 
 __all__ = ["Sizes"]

@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 
 
 class _Local(threading.local):
-    session: "Session | None" = None
+    session: Session | None = None
 
 
 _local = _Local()
 
 
-def active() -> "Session | None":
+def active() -> Session | None:
     """The session this thread is tracing in, or None."""
     return _local.session
 
 
-def current() -> "Session":
+def current() -> Session:
     """The session this thread is tracing in.
 
     Raises:
@@ -38,7 +38,7 @@ def current() -> "Session":
     return _local.session
 
 
-def enter(session: "Session | None") -> "Session | None":
+def enter(session: Session | None) -> Session | None:
     """Make ``session`` this thread's session; returns the one before."""
     before, _local.session = _local.session, session
     return before

@@ -24,7 +24,7 @@ class Storage:
     """The input's or parameter's Variable, for memory that belongs to the caller."""
     label: str = ""
     """How the user would call it (``x``, ``self.weight``), for error messages."""
-    uncertain: list["Uncertainty"] = field(default_factory=list)
+    uncertain: list[Uncertainty] = field(default_factory=list)
     """Storages that may or may not be this very memory when the Program runs."""
 
 
@@ -32,7 +32,7 @@ class Storage:
 class Uncertainty:
     """Two storages that may or may not be one at run time: a write to either has no static meaning."""
 
-    other: "weakref.ref[Storage]"
+    other: weakref.ref[Storage]
     reason: str
     location: Location | None
 
@@ -98,7 +98,7 @@ class StorageTable:
         return {storage: storage.value for storage, _ in alive}
 
     def restore(self, snapshot: dict[Storage, Variable]) -> None:
-        """Set storages back to a snapshot; the caller's memory that was first met since then, to what it held at first."""
+        """Set storages back to a snapshot; the caller's memory met since then goes back to what it held."""
         for storage in list(self._storages):
             if storage in snapshot:
                 storage.value = snapshot[storage]

@@ -1,14 +1,16 @@
 """The structure of Python values: what two paths have in common, and the Variables that carry the rest.
 
 ``structure_of`` pictures a value; ``unify`` finds the structure that fits two; ``lower`` gives the operands that carry
-a value in that structure; ``lift`` rebuilds a value from Variables. ``cond``, ``while_loop`` and ``switch`` all join with these.
+a value in that structure; ``lift`` rebuilds a value from Variables.
+``cond``, ``while_loop`` and ``switch`` all join with these.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Iterator, Union
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -80,7 +82,7 @@ class Sequence:
     """A list or tuple, item by item."""
 
     kind: type
-    items: tuple["Structure", ...]
+    items: tuple[Structure, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,17 +91,17 @@ class Fields:
 
     cls: type
     keys: tuple[Any, ...]
-    items: tuple["Structure", ...]
+    items: tuple[Structure, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
     """One of several structures, chosen at run time: carried by a selector and every option's Variables."""
 
-    options: tuple["Structure", ...]
+    options: tuple[Structure, ...]
 
 
-Structure = Union[Known, Number, Tensor, Sequence, Fields, Options]
+Structure = Known | Number | Tensor | Sequence | Fields | Options
 
 
 def is_namedtuple(value: object) -> bool:
@@ -130,10 +132,10 @@ def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> 
             return dict(zip(keys, items))
         if dataclasses.is_dataclass(cls):
             return cls(**dict(zip(keys, items)))
-        result = cls()
-        result.update(zip(keys, items))
-        return result
-    result = object.__new__(cls)
+        mapping = cls()
+        mapping.update(zip(keys, items))
+        return mapping
+    result: Any = object.__new__(cls)
     for key, item in zip(keys, items):
         object.__setattr__(result, key, item)
     return result
@@ -160,7 +162,7 @@ def has_traced(value: Any, depth: int = 0) -> bool:
     return fields is not None and any(has_traced(item, depth + 1) for item in fields[1])
 
 
-def structure_of(session: "Session", value: Any) -> Structure:
+def structure_of(session: Session, value: Any) -> Structure:
     """The structure in which ``value`` is carried by Variables."""
     if isinstance(value, Staged):
         return Number(value.kind)
@@ -176,17 +178,27 @@ def structure_of(session: "Session", value: Any) -> Structure:
     return Known(value)
 
 
-def _tensor_structure(session: "Session", value: torch.Tensor) -> Tensor:
+def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
     info = session.info(value)
     fake = session.fake(value)
     strides: tuple[Any, ...] | None
     if fake.layout is not torch.strided:
-        raise session.error("a sparse tensor is assigned in a branch or loop whose condition is a tensor",
-                            hint="Make it dense before, or compute it outside.", code="D2S240")
+        raise session.error(
+            "a sparse tensor is assigned in a branch or loop whose condition is a tensor",
+            hint="Make it dense before, or compute it outside.",
+            code="D2S240",
+        )
     contiguous, known = torch_internals.contiguity(fake)
     strides = None if contiguous else tuple(fake.stride())
-    return Tensor(tuple(fake.shape), strides, fake.dtype, fake.device, info.requires_grad, info.layout_known and known,
-                  info.divergent)
+    return Tensor(
+        tuple(fake.shape),
+        strides,
+        fake.dtype,
+        fake.device,
+        info.requires_grad,
+        info.layout_known and known,
+        info.divergent,
+    )
 
 
 def _same_size(a: Any, b: Any) -> bool:
@@ -200,9 +212,13 @@ def _same_size(a: Any, b: Any) -> bool:
 def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
     if a.device != b.device:
         return Options((a, b))
-    divergent = " ".join(sorted({*a.divergent.split(), *b.divergent.split()}
-                                | ({"dtype"} if a.dtype != b.dtype else set())
-                                | ({"rank"} if len(a.shape) != len(b.shape) else set())))
+    divergent = " ".join(
+        sorted(
+            {*a.divergent.split(), *b.divergent.split()}
+            | ({"dtype"} if a.dtype != b.dtype else set())
+            | ({"rank"} if len(a.shape) != len(b.shape) else set())
+        )
+    )
     if len(a.shape) != len(b.shape):
         longer = a if len(a.shape) > len(b.shape) else b
         shape: tuple[Any, ...] = (DYNAMIC,) * len(longer.shape)
@@ -218,7 +234,7 @@ def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
     return Tensor(shape, strides, dtype, a.device, a.requires_grad or b.requires_grad, known, divergent)
 
 
-def unify(session: "Session", a: Structure, b: Structure) -> Structure:
+def unify(session: Session, a: Structure, b: Structure) -> Structure:
     """The structure that carries what either of two carries."""
     if isinstance(a, Options) or isinstance(b, Options):
         return _unify_options(session, a, b)
@@ -251,7 +267,7 @@ def _number_kind(s: Structure) -> str | None:
     return kind if kind in ("int", "float", "bool") else None
 
 
-def _unify_options(session: "Session", a: Structure, b: Structure) -> Structure:
+def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
     options: list[Structure] = list(a.options) if isinstance(a, Options) else [a]
     for other in b.options if isinstance(b, Options) else (b,):
         for index, option in enumerate(options):
@@ -264,7 +280,7 @@ def _unify_options(session: "Session", a: Structure, b: Structure) -> Structure:
     return options[0] if len(options) == 1 else Options(tuple(options))
 
 
-def fits(session: "Session", inner: Structure, outer: Structure) -> bool:
+def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     """Whether ``outer`` already carries everything ``inner`` does (so that unifying changes nothing)."""
     if isinstance(outer, Options):
         options = inner.options if isinstance(inner, Options) else (inner,)
@@ -292,15 +308,21 @@ def fits(session: "Session", inner: Structure, outer: Structure) -> bool:
             return False
         return all(y is DYNAMIC or _same_size(x, y) for x, y in zip(inner.shape, outer.shape))
     if isinstance(outer, Sequence) and isinstance(inner, Sequence):
-        return inner.kind is outer.kind and len(inner.items) == len(outer.items) and all(
-            fits(session, x, y) for x, y in zip(inner.items, outer.items))
+        return (
+            inner.kind is outer.kind
+            and len(inner.items) == len(outer.items)
+            and all(fits(session, x, y) for x, y in zip(inner.items, outer.items))
+        )
     if isinstance(outer, Fields) and isinstance(inner, Fields):
-        return inner.cls is outer.cls and inner.keys == outer.keys and all(
-            fits(session, x, y) for x, y in zip(inner.items, outer.items))
+        return (
+            inner.cls is outer.cls
+            and inner.keys == outer.keys
+            and all(fits(session, x, y) for x, y in zip(inner.items, outer.items))
+        )
     return False
 
 
-def lower(session: "Session", value: Any, s: Structure) -> list[Operand]:
+def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
     if isinstance(s, Known):
         return []
@@ -317,7 +339,7 @@ def lower(session: "Session", value: Any, s: Structure) -> list[Operand]:
     return _lower_options(session, value, s)
 
 
-def _lower_options(session: "Session", value: Any, s: Options) -> list[Operand]:
+def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
     def target(option: Any) -> int:
         pictured = structure_of(session, option)
         for index, candidate in enumerate(s.options):
@@ -341,8 +363,11 @@ def _lower_options(session: "Session", value: Any, s: Options) -> list[Operand]:
             if before is None:
                 slots[index] = operands
             elif operands:
-                raise session.error("a value has more than one alternative of the same structure here", code="D2S241",
-                                    hint="Assign the variable on every path.")
+                raise session.error(
+                    "a value has more than one alternative of the same structure here",
+                    code="D2S241",
+                    hint="Assign the variable on every path.",
+                )
     else:
         index = target(value)
         selector = index
@@ -364,7 +389,7 @@ def width(s: Structure) -> int:
     return sum(map(width, s.items))
 
 
-def types(session: "Session", s: Structure) -> list[Type]:
+def types(session: Session, s: Structure) -> list[Type]:
     """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
     if isinstance(s, Known):
         return []
@@ -377,7 +402,7 @@ def types(session: "Session", s: Structure) -> list[Type]:
     return [t for item in s.items for t in types(session, item)]
 
 
-def lift(session: "Session", s: Structure, variables: Iterator[Variable]) -> Any:
+def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
     """A value of structure ``s`` carried by the next Variables (which belong to the current Block)."""
     if isinstance(s, Known):
         return s.value
@@ -393,7 +418,7 @@ def lift(session: "Session", s: Structure, variables: Iterator[Variable]) -> Any
     return Choice(selector, tuple(lift(session, option, variables) for option in s.options))
 
 
-def _lift_tensor(session: "Session", s: Tensor, var: Variable) -> torch.Tensor:
+def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
     shape: list[Any] = []
     fresh_sizes = False
     for size in s.shape:
@@ -407,8 +432,13 @@ def _lift_tensor(session: "Session", s: Tensor, var: Variable) -> torch.Tensor:
             fake = torch.empty(shape, dtype=s.dtype, device=s.device)
         else:
             fake = torch.empty_strided(shape, strides, dtype=s.dtype, device=s.device)
-    session.fresh(fake, var, requires_grad=s.requires_grad,
-                  layout_known=s.layout_known and (s.strides is None or not fresh_sizes), divergent=s.divergent)
+    session.fresh(
+        fake,
+        var,
+        requires_grad=s.requires_grad,
+        layout_known=s.layout_known and (s.strides is None or not fresh_sizes),
+        divergent=s.divergent,
+    )
     if "rank" not in s.divergent:
         session.sizes.bind_sizes(fake, var)
     var.type = session.type_of(fake)
@@ -418,7 +448,28 @@ def _lift_tensor(session: "Session", s: Tensor, var: Variable) -> torch.Tensor:
 
 
 __all__ = [
-    "DYNAMIC", "MISSING", "Choice", "Fields", "Known", "Number", "ObjectType", "Options", "Sequence", "Structure",
-    "Tensor", "Undefined", "field_items", "fits", "has_traced", "is_namedtuple", "lift", "lower", "rebuild_fields",
-    "same_known", "structure_of", "types", "unify", "width",
+    "DYNAMIC",
+    "MISSING",
+    "Choice",
+    "Fields",
+    "Known",
+    "Number",
+    "ObjectType",
+    "Options",
+    "Sequence",
+    "Structure",
+    "Tensor",
+    "Undefined",
+    "field_items",
+    "fits",
+    "has_traced",
+    "is_namedtuple",
+    "lift",
+    "lower",
+    "rebuild_fields",
+    "same_known",
+    "structure_of",
+    "types",
+    "unify",
+    "width",
 ]

@@ -1,6 +1,7 @@
 """The watcher: a function mode that sees what reads a tensor's data or metadata from Python.
 
-Operators see only ATen calls; ``.tolist()``, ``.numpy()``, ``.item()`` or ``.dtype`` of a divergent value never become one.
+Operators see only ATen calls; ``.tolist()``, ``.numpy()``, ``.item()`` or ``.dtype``
+of a divergent value never become one.
 """
 
 from __future__ import annotations
@@ -14,14 +15,23 @@ from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 
 _REFUSED = {
-    "numpy": "reads a tensor's data as a NumPy array", "__array__": "reads a tensor's data as a NumPy array",
-    "data_ptr": "reads a tensor's memory address", "storage": "reads a tensor's raw memory",
-    "untyped_storage": "reads a tensor's raw memory", "_typed_storage": "reads a tensor's raw memory",
-    "__dlpack__": "exports a tensor's memory", "__reduce_ex__": "pickles a tensor",
-    "backward": "runs backward inside a converted function", "requires_grad_": "changes requires_grad",
-    "register_hook": "registers a gradient hook", "retain_grad": "keeps a gradient",
-    "share_memory_": "moves a tensor to shared memory", "pin_memory": "pins memory",
-    "__deepcopy__": "deep-copies a tensor", "save": "writes a file", "load": "reads a file",
+    "numpy": "reads a tensor's data as a NumPy array",
+    "__array__": "reads a tensor's data as a NumPy array",
+    "data_ptr": "reads a tensor's memory address",
+    "storage": "reads a tensor's raw memory",
+    "untyped_storage": "reads a tensor's raw memory",
+    "_typed_storage": "reads a tensor's raw memory",
+    "__dlpack__": "exports a tensor's memory",
+    "__reduce_ex__": "pickles a tensor",
+    "backward": "runs backward inside a converted function",
+    "requires_grad_": "changes requires_grad",
+    "register_hook": "registers a gradient hook",
+    "retain_grad": "keeps a gradient",
+    "share_memory_": "moves a tensor to shared memory",
+    "pin_memory": "pins memory",
+    "__deepcopy__": "deep-copies a tensor",
+    "save": "writes a file",
+    "load": "reads a file",
 }
 _HINTS = {
     "backward": "Call backward() outside the converted function.",
@@ -29,8 +39,25 @@ _HINTS = {
     "__deepcopy__": "Use .clone() instead.",
 }
 _RANDOM_STATE = {"manual_seed", "seed", "set_rng_state", "get_rng_state", "initial_seed"}
-_METADATA = {"shape", "size", "dim", "ndim", "ndimension", "dtype", "numel", "nelement", "__len__", "stride", "is_contiguous",
-             "is_floating_point", "is_complex", "element_size", "type", "itemsize", "nbytes"}
+_METADATA = {
+    "shape",
+    "size",
+    "dim",
+    "ndim",
+    "ndimension",
+    "dtype",
+    "numel",
+    "nelement",
+    "__len__",
+    "stride",
+    "is_contiguous",
+    "is_floating_point",
+    "is_complex",
+    "element_size",
+    "type",
+    "itemsize",
+    "nbytes",
+}
 
 
 def _has_staged(values: Any) -> bool:
@@ -55,10 +82,25 @@ class Watcher(torch_internals.TorchFunctionMode):
         if name in _METADATA and args and isinstance(args[0], torch.Tensor):
             self._check_divergent(args[0], name)
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
-            raise session.error(f".{name}() {_REFUSED[name]} while the function is being converted", code="D2S213",
-                                hint=_HINTS.get(name, "Do it outside the converted function, or in a function marked not_to_static."))
-        if name in ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__contains__",
-                    "equal", "allclose", "__format__", "is_nonzero"):
+            raise session.error(
+                f".{name}() {_REFUSED[name]} while the function is being converted",
+                code="D2S213",
+                hint=_HINTS.get(name, "Do it outside the converted function, or in a function marked not_to_static."),
+            )
+        if name in (
+            "item",
+            "tolist",
+            "__bool__",
+            "__int__",
+            "__float__",
+            "__index__",
+            "__complex__",
+            "__contains__",
+            "equal",
+            "allclose",
+            "__format__",
+            "is_nonzero",
+        ):
             from runtime.tracer import reads
 
             return reads.read(session, name, func, args, kwargs)
@@ -75,14 +117,21 @@ class Watcher(torch_internals.TorchFunctionMode):
         if attribute == "requires_grad" and session.knows(tensor):
             return session.info(tensor).requires_grad
         if attribute == "is_leaf" and session.knows(tensor):
-            raise session.error("is_leaf is not known while the function is being converted", code="D2S213",
-                                hint="Ask outside the converted function.")
+            raise session.error(
+                "is_leaf is not known while the function is being converted",
+                code="D2S213",
+                hint="Ask outside the converted function.",
+            )
         if attribute == "grad_fn" and session.knows(tensor):
-            raise session.error("grad_fn does not exist while the function is being converted", code="D2S213",
-                                hint="Ask for requires_grad, or do it outside the converted function.")
+            raise session.error(
+                "grad_fn does not exist while the function is being converted",
+                code="D2S213",
+                hint="Ask for requires_grad, or do it outside the converted function.",
+            )
         if attribute in ("grad",) and session.knows(tensor):
-            raise session.error("a tensor's .grad is read inside a converted function", code="D2S213",
-                                hint="Read gradients outside.")
+            raise session.error(
+                "a tensor's .grad is read inside a converted function", code="D2S213", hint="Read gradients outside."
+            )
         if attribute in ("real", "imag", "data", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
             return func(*args)
         return func(*args)
@@ -90,8 +139,11 @@ class Watcher(torch_internals.TorchFunctionMode):
     def _set_attribute(self, func: Any, args: Any) -> Any:
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
         if attribute in ("data", "grad", "requires_grad"):
-            raise self.session.error(f"a tensor's .{attribute} is assigned inside a converted function", code="D2S213",
-                                     hint="Use an in-place method (x.copy_(y)), or assign it outside.")
+            raise self.session.error(
+                f"a tensor's .{attribute} is assigned inside a converted function",
+                code="D2S213",
+                hint="Use an in-place method (x.copy_(y)), or assign it outside.",
+            )
         return func(*args)
 
     def _check_divergent(self, tensor: torch.Tensor, attribute: str) -> None:
@@ -99,12 +151,23 @@ class Watcher(torch_internals.TorchFunctionMode):
         if not session.knows(tensor):
             return
         divergent = session.info(tensor).divergent.split()
-        asks_dtype = attribute in ("dtype", "is_floating_point", "is_complex", "element_size", "type", "itemsize", "nbytes")
+        asks_dtype = attribute in (
+            "dtype",
+            "is_floating_point",
+            "is_complex",
+            "element_size",
+            "type",
+            "itemsize",
+            "nbytes",
+        )
         asks_rank = attribute in ("shape", "size", "dim", "ndim", "ndimension", "stride", "__len__", "is_contiguous")
         if ("dtype" in divergent and asks_dtype) or ("rank" in divergent and asks_rank):
             what = "dtype" if asks_dtype else "number of dimensions"
-            raise session.error(f"the {what} of this tensor differs between the paths that lead here", code="D2S242",
-                                hint=f"Give it the same {what} on every path (for example with .to(dtype) or reshape).")
+            raise session.error(
+                f"the {what} of this tensor differs between the paths that lead here",
+                code="D2S242",
+                hint=f"Give it the same {what} on every path (for example with .to(dtype) or reshape).",
+            )
 
 
 __all__ = ["Watcher"]

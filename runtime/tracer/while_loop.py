@@ -5,8 +5,9 @@ The condition is computed before the loop and at the end of each iteration, in e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import torch
 
@@ -32,8 +33,14 @@ class _Slot:
     place: Place | None = None
 
 
-def while_loop(session: Session, first: Staged, test: Callable[[], Any], body: Callable[[], None], names: Names,
-               options: dict[str, Any] | None = None) -> None:
+def while_loop(
+    session: Session,
+    first: Staged,
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    names: Names,
+    options: dict[str, Any] | None = None,
+) -> None:
     """Stage a loop whose condition was ``first`` before the first iteration; leaves names and state as after it."""
     location = session.location()
     slots = [_Slot(name, value, structure.Known(value)) for name, value in zip(names.names, names.get())]
@@ -45,9 +52,11 @@ def while_loop(session: Session, first: Staged, test: Callable[[], Any], body: C
         slots, written = attempt.slots, attempt.written
     else:
         raise session.error(
-            "the variables of this loop never reach a fixed structure: " + ", ".join(sorted(
-                slot.label for slot in slots if not isinstance(slot.carried, structure.Known))),
-            hint="Give every variable of the loop its final type before the loop.", code="D2S250", location=location,
+            "the variables of this loop never reach a fixed structure: "
+            + ", ".join(sorted(slot.label for slot in slots if not isinstance(slot.carried, structure.Known))),
+            hint="Give every variable of the loop its final type before the loop.",
+            code="D2S250",
+            location=location,
         )
     attempt.finish(first, location, options or {})
 
@@ -55,8 +64,15 @@ def while_loop(session: Session, first: Staged, test: Callable[[], Any], body: C
 class _Attempt:
     """One trace of the body under a guess of what is carried."""
 
-    def __init__(self, session: Session, slots: list[_Slot], written: list[Storage], test: Callable[[], Any],
-                 body: Callable[[], None], names: Names) -> None:
+    def __init__(
+        self,
+        session: Session,
+        slots: list[_Slot],
+        written: list[Storage],
+        test: Callable[[], Any],
+        body: Callable[[], None],
+        names: Names,
+    ) -> None:
         self.session = session
         self.slots = slots
         self.written = list(written)
@@ -87,7 +103,7 @@ class _Attempt:
             storage.value = var
         scope.block.args.extend(self.args)
         self.names.set(tuple(self.inner[: self.count]))
-        for slot, value in zip(self.slots[self.count:], self.inner[self.count:]):
+        for slot, value in zip(self.slots[self.count :], self.inner[self.count :]):
             assert slot.place is not None
             session.journal.write(slot.place, value)
         self._note_entry_aliases()
@@ -102,7 +118,12 @@ class _Attempt:
             for outside, inside in _tensor_pairs(slot.init, value, slot.carried):
                 storage, carried = session.info(outside).storage, session.info(inside).storage
                 if storage.origin is not None or len([s for s in self.slots if _holds(session, s.init, storage)]) > 1:
-                    mark_uncertain(carried, storage, "in the first iteration it is the tensor from before the loop", session.location())
+                    mark_uncertain(
+                        carried,
+                        storage,
+                        "in the first iteration it is the tensor from before the loop",
+                        session.location(),
+                    )
                 for other in owners.get(storage, []):
                     mark_uncertain(carried, other, "before the loop both variables are one tensor", session.location())
                 owners.setdefault(storage, []).append(carried)
@@ -113,12 +134,17 @@ class _Attempt:
         if path.ended:
             return True
         stable = True
-        outs = [*path.names, *(path.places.get(slot.place, value) for slot, value in  # type: ignore[arg-type]
-                               zip(self.slots[self.count:], self.inner[self.count:]))]
+        outs = [
+            *path.names,
+            *(
+                path.places.get(slot.place, value) if slot.place is not None else value
+                for slot, value in zip(self.slots[self.count :], self.inner[self.count :])
+            ),
+        ]
         known_places = {slot.place for slot in self.slots if slot.place is not None}
         next_slots: list[_Slot] = []
         with path.inside(session):
-            for slot, inner, out in zip(self.slots, self.inner, outs):
+            for slot, out in zip(self.slots, outs):
                 carried = slot.carried
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
@@ -126,8 +152,10 @@ class _Attempt:
                         carried = structure.unify(session, start, structure.Known(out))
                         if isinstance(carried, structure.Known):
                             carried = structure.structure_of(session, out)
-                elif not (structure.fits(session, structure.structure_of(session, out), carried)
-                          or structure.fits(session, structure.Known(out), carried)):
+                elif not (
+                    structure.fits(session, structure.structure_of(session, out), carried)
+                    or structure.fits(session, structure.Known(out), carried)
+                ):
                     carried = structure.unify(session, carried, structure.Known(out))
                 if carried is not slot.carried:
                     stable = False
@@ -172,30 +200,44 @@ class _Attempt:
             yields = [UNDEF] * (1 + len(types))
         else:
             with path.inside(session):
-                yields = [session.operand(path.result if isinstance(path.result, (bool, Staged)) else bool(path.result))]
+                yields = [
+                    session.operand(path.result if isinstance(path.result, (bool, Staged)) else bool(path.result))
+                ]
                 for slot, out in zip(self.slots, self.outs):
                     yields += structure.lower(session, out, slot.carried)
                 yields += [path.storages.get(storage, self.entry[storage]) for storage in self.written]
         body = path.scope.block
         body.args.insert(0, session.new_variable(flag_type, "", path.scope))
         body.yields.extend(yields)
-        test = Block([session.new_variable(flag_type, "", path.scope), *(
-            session.new_variable(arg.type, arg.hint, path.scope) for arg in self.args)])
+        test = Block(
+            [
+                session.new_variable(flag_type, "", path.scope),
+                *(session.new_variable(arg.type, arg.hint, path.scope) for arg in self.args),
+            ]
+        )
         test.yields.append(test.args[0])
         attrs = {key: value for key, value in options.items() if value is not None}
-        outputs = session.emit("while_loop", inits, None, [flag_type, *types], hints=["", *hints], blocks=[test, body],
-                               attrs=attrs, location=location)
+        outputs = session.emit(
+            "while_loop",
+            inits,
+            None,
+            [flag_type, *types],
+            hints=["", *hints],
+            blocks=[test, body],
+            attrs=attrs,
+            location=location,
+        )
         variables = iter(outputs[1:])
         values = [structure.lift(session, slot.carried, variables) for slot in self.slots]
         for storage, var in zip(self.written, variables):
             storage.value = var
-        for slot, value, inner in zip(self.slots, values, self.inner):
+        for slot, value in zip(self.slots, values):
             for outside, result in _tensor_pairs(slot.init, value, slot.carried):
                 a, b = session.info(outside).storage, session.info(result).storage
                 mark_uncertain(b, a, "after no iteration it is the tensor from before the loop", location)
         self._note_exit_aliases(values, location)
         self.names.set(tuple(values[: self.count]))
-        for slot, value in zip(self.slots[self.count:], values[self.count:]):
+        for slot, value in zip(self.slots[self.count :], values[self.count :]):
             assert slot.place is not None
             session.journal.write(slot.place, value)
 
@@ -211,7 +253,9 @@ class _Attempt:
             for inside, result in _tensor_pairs(out, value, slot.carried):
                 storage, joined = session.info(inside).storage, session.info(result).storage
                 if storage in self.entry:
-                    mark_uncertain(joined, storage, "an iteration makes it a view of a tensor from before the loop", location)
+                    mark_uncertain(
+                        joined, storage, "an iteration makes it a view of a tensor from before the loop", location
+                    )
                 for other in owners.get(storage, []):
                     mark_uncertain(joined, other, "an iteration makes two variables views of one tensor", location)
                 owners.setdefault(storage, []).append(joined)
