@@ -160,6 +160,9 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, type], built
             return build_tree(fields[f"option{values[fields['selector'].index]}"], values, classes, built)
         if tree.kind == "missing":
             return MISSING
+        if tree.kind == "growing":
+            rows = zip(*(values[leaf.index] for leaf in fields["arrays"]))
+            return [build_tree(_with_leaves(fields["item"]), row, classes) for row in rows]
         if tree.kind == "object":
             return classes[tree.type_name]
         if tree.kind == "frozenset":
@@ -178,6 +181,17 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, type], built
             )
         return built[id(tree)]
     return tree
+
+
+def _with_leaves(tree: Any) -> Any:
+    """The tree of one item of a list that grew, with the positions in its row as leaves."""
+    if isinstance(tree, Record):
+        if tree.kind == "column":
+            return Leaf(dict(tree.fields)["index"])
+        return Record(tree.kind, tree.type_name, tuple((name, _with_leaves(item)) for name, item in tree.fields))
+    if type(tree) in (list, tuple):
+        return type(tree)(_with_leaves(item) for item in tree)
+    return {key: _with_leaves(item) for key, item in tree.items()} if type(tree) is dict else tree
 
 
 class _Outputs:
@@ -229,6 +243,9 @@ class _Outputs:
             return Record("choice", "", tuple(fields))
         if value is MISSING:
             return Record("missing", "", ())
+        grown = structure.growing(value)
+        if grown is not None:
+            return self._growing(grown)
         if type(value) in (list, dict):
             return self._container(value)
         if type(value) is tuple:
@@ -251,6 +268,40 @@ class _Outputs:
         name = f"object {len(self.classes)} {type(value).__module__}.{type(value).__qualname__}"
         self.classes[name] = value
         return Record("object", name, ())
+
+    def _growing(self, grown: structure.Growing) -> Any:
+        """The tree of a list whose length is only known at run time."""
+        arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
+        count = iter(range(len(arrays)))
+
+        def columns(item: structure.Structure) -> Any:
+            if isinstance(item, structure.Known):
+                return self.tree(item.value)
+            if isinstance(item, (structure.Number, structure.Tensor)):
+                return Record("column", "", (("index", next(count)),))
+            if isinstance(item, structure.Sequence):
+                return item.kind(columns(inner) for inner in item.items)
+            if isinstance(item, structure.Fields):
+                if item.cls is dict:
+                    return {key: columns(inner) for key, inner in zip(item.keys, item.items)}
+                name = f"{item.cls.__module__}.{item.cls.__qualname__}"
+                self.classes[name] = item.cls
+                kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
+                return Record(
+                    kind,
+                    name,
+                    (
+                        ("keys", tuple(item.keys)),
+                        *((f"field{index}", columns(inner)) for index, inner in enumerate(item.items)),
+                    ),
+                )
+            raise self.session.error(
+                "a list that grows holds lists that grow, or items whose structure differs, and is returned",
+                hint="Return tensors, or lists of plain items.",
+                code="D2S251",
+            )
+
+        return Record("growing", "", (("arrays", tuple(arrays)), ("item", columns(grown.item))))
 
     def _container(self, value: Any) -> Any:
         """The tree of a list or dict: one tree for one object, however often it is met."""

@@ -17,6 +17,7 @@ from runtime.ir import (
     Dim,
     Input,
     Location,
+    ObjectType,
     Operand,
     Operator,
     Parameter,
@@ -27,7 +28,7 @@ from runtime.ir import (
     Variable,
 )
 from runtime.ops import scalar as scalar_ops
-from runtime.tracer import scalars
+from runtime.tracer import calls, scalars
 from runtime.tracer.guards import GuardSet
 from runtime.tracer.journal import Journal
 from runtime.tracer.scalars import Staged
@@ -108,6 +109,8 @@ class Session:
         self.scope = Scope(self.program.block, None)
         self.fake_mode, self.shape_env = torch_internals.make_fake_mode()
         self.storages = StorageTable()
+        self._lists = Storage(Variable("lists", ObjectType()), label="a list that grows")
+        """Stands for the memory of whatever lists that grow hold."""
         self.journal = Journal(self)
         self.guards = GuardSet()
         self.sizes = Sizes(self)
@@ -480,6 +483,13 @@ class Session:
         info = TensorInfo(storage, (), real.requires_grad)
         info.cached, info.cached_for = var, var
         return self.register(fake, info)
+
+    def keep_in_list(self, value: Any) -> None:
+        """A tensor becomes an item of a list whose length is not known: from now on it may not be written in place."""
+        for tensor in calls.tensors_in((value,), {}):
+            storage = self.info(tensor).storage
+            if all(uncertainty.other() is not self._lists for uncertainty in storage.uncertain):
+                mark_uncertain(storage, self._lists, "it is an item of a list that grows", self.location())
 
     def own_variable(self, tensor: torch.Tensor) -> Variable | None:
         """The input or parameter that this tensor object is, if it is one."""

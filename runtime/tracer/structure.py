@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import UNDEF, ObjectType, Operand, ScalarType, TensorType, Type, Variable
+from runtime.ir import UNDEF, ArrayType, ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.tracer import scalars
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING
@@ -48,6 +48,29 @@ class Choice:
     def __init__(self, selector: StagedInt, options: tuple[Any, ...]) -> None:
         self.selector = selector
         self.options = options
+
+
+class Growing:
+    """The content of a list whose length is only known at run time; it stands as the list's only item while tracing.
+
+    ``variables`` are arrays, one for each Variable that carries an item of structure ``item``.
+    """
+
+    __slots__ = ("variables", "item")
+
+    def __init__(self, variables: tuple[Variable, ...], item: Structure) -> None:
+        self.variables = variables
+        self.item = item
+
+    def __repr__(self) -> str:
+        return "<items known while the Program runs>"
+
+
+def growing(value: object) -> Growing | None:
+    """What a list holds, if its length is only known at run time."""
+    if type(value) is list and len(value) == 1 and isinstance(value[0], Growing):
+        return value[0]
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +118,20 @@ class Fields:
 
 
 @dataclass(frozen=True, eq=False)
+class Array:
+    """A list whose length differs between paths or iterations: one array Variable for each Variable of an item."""
+
+    item: Structure
+
+
+@dataclass(frozen=True, eq=False)
 class Options:
     """One of several structures, chosen at run time: carried by a selector and every option's Variables."""
 
     options: tuple[Structure, ...]
 
 
-Structure = Known | Number | Tensor | Sequence | Fields | Options
+Structure = Known | Number | Tensor | Sequence | Fields | Array | Options
 
 
 def is_namedtuple(value: object) -> bool:
@@ -152,7 +182,7 @@ def same_known(a: Any, b: Any) -> bool:
 
 def has_traced(value: Any, depth: int = 0) -> bool:
     """Whether a tensor or staged value is inside."""
-    if isinstance(value, (torch.Tensor, Staged, Choice)):
+    if isinstance(value, (torch.Tensor, Staged, Choice, Growing)):
         return True
     if depth > 8:
         return False
@@ -170,6 +200,9 @@ def structure_of(session: Session, value: Any) -> Structure:
         return _tensor_structure(session, value)
     if isinstance(value, Choice):
         return Options(tuple(structure_of(session, option) for option in value.options))
+    grown = growing(value)
+    if grown is not None:
+        return Array(grown.item)
     if type(value) in (list, tuple):
         return Sequence(type(value), tuple(structure_of(session, item) for item in value))
     fields = field_items(value)
@@ -257,7 +290,41 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
         return Sequence(a.kind, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
     if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and a.keys == b.keys:
         return Fields(a.cls, a.keys, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
-    return Options((a, b))
+    return _unify_arrays(session, a, b) or Options((a, b))
+
+
+def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | None:
+    """Lists of different lengths become one whose length is carried, if their items have one structure."""
+    items: list[Structure] = []
+    for s in (a, b):
+        if isinstance(s, Array):
+            items.append(s.item)
+        elif isinstance(s, Sequence) and s.kind is list:
+            items += s.items
+        else:
+            return None
+    if not items:
+        return None
+    item = items[0]
+    for other in items[1:]:
+        item = unify(session, item, other)
+    if isinstance(item, Known):
+        item = structure_of(session, item.value)
+        kind = _number_kind(item)
+        item = Number(kind) if kind is not None else item
+    return None if isinstance(item, (Known, Options)) else Array(as_items(item))
+
+
+def as_items(item: Structure) -> Structure:
+    """An item's structure as an array holds it: constants inside become carried numbers."""
+    if isinstance(item, Known):
+        kind = _number_kind(item)
+        return Number(kind) if kind is not None else item
+    if isinstance(item, Sequence):
+        return Sequence(item.kind, tuple(map(as_items, item.items)))
+    if isinstance(item, Fields):
+        return Fields(item.cls, item.keys, tuple(map(as_items, item.items)))
+    return item
 
 
 def _number_kind(s: Structure) -> str | None:
@@ -295,6 +362,14 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
         if not isinstance(inner.value, (torch.Tensor, list, tuple, dict)) and field_items(inner.value) is None:
             return False
         inner = structure_of(session, inner.value)
+    if isinstance(outer, Array):
+        if isinstance(inner, Array):
+            return fits(session, inner.item, outer.item)
+        return (
+            isinstance(inner, Sequence)
+            and inner.kind is list
+            and all(fits(session, x, outer.item) for x in inner.items)
+        )
     if isinstance(outer, Tensor) and isinstance(inner, Tensor):
         if set(inner.divergent.split()) - set(outer.divergent.split()) or inner.device != outer.device:
             return False
@@ -336,7 +411,23 @@ def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
         fields = field_items(value)
         assert fields is not None
         return [operand for item, inner in zip(fields[1], s.items) for operand in lower(session, item, inner)]
+    if isinstance(s, Array):
+        return _lower_array(session, value, s)
     return _lower_options(session, value, s)
+
+
+def _lower_array(session: Session, value: Any, s: Array) -> list[Operand]:
+    """Arrays for a list: its own where it has grown already, new ones from the items of a plain list."""
+    grown = growing(value)
+    if grown is not None:
+        return [session.require_visible(var, "a list") for var in grown.variables]
+    rows = [lower(session, item, s.item) for item in value]
+    for item in value:
+        session.keep_in_list(item)
+    arrays: list[Operand] = []
+    for position, type_ in enumerate(types(session, s.item)):
+        arrays += session.emit("array.new", [[row[position] for row in rows]], types=[ArrayType(type_)])
+    return arrays
 
 
 def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
@@ -384,6 +475,8 @@ def width(s: Structure) -> int:
         return 0
     if isinstance(s, (Number, Tensor)):
         return 1
+    if isinstance(s, Array):
+        return width(s.item)
     if isinstance(s, Options):
         return 1 + sum(map(width, s.options))
     return sum(map(width, s.items))
@@ -397,6 +490,8 @@ def types(session: Session, s: Structure) -> list[Type]:
         return [ScalarType(s.kind)]  # type: ignore[arg-type]
     if isinstance(s, Tensor):
         return [TensorType(None if "dtype" in s.divergent else s.dtype, None)]
+    if isinstance(s, Array):
+        return [ArrayType(type_) for type_ in types(session, s.item)]
     if isinstance(s, Options):
         return [ScalarType("int"), *(t for option in s.options for t in types(session, option))]
     return [t for item in s.items for t in types(session, item)]
@@ -414,6 +509,8 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
         return s.kind(lift(session, item, variables) for item in s.items)
     if isinstance(s, Fields):
         return rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables) for item in s.items))
+    if isinstance(s, Array):
+        return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item)]
     selector = StagedInt(next(variables))
     return Choice(selector, tuple(lift(session, option, variables) for option in s.options))
 
@@ -449,6 +546,9 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
 
 __all__ = [
     "DYNAMIC",
+    "Array",
+    "Growing",
+    "growing",
     "MISSING",
     "Choice",
     "Fields",

@@ -1,0 +1,194 @@
+"""Tracing lists that grow: what Python's list operations are once a list's length is only known at run time.
+
+Such a list is still the user's own list object; while tracing it holds one ``structure.Growing``, whose Variables are
+arrays, one for each Variable of an item. Every function here expects a list for which ``structure.growing`` is not None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime.ir import ArrayType, Operand, ScalarType, Variable
+from runtime.tracer import scalars, structure
+from runtime.tracer.session import Session
+from runtime.tracer.structure import Growing
+
+
+def content(target: list[Any]) -> Growing:
+    """What the list holds."""
+    grown = structure.growing(target)
+    assert grown is not None
+    return grown
+
+
+def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
+    """Any list as arrays of the items that ``like`` holds, or of a structure that fits both."""
+    grown = structure.growing(value)
+    if grown is not None:
+        return Growing(grown.variables, _wider(session, like.item, grown.item))
+    item = like.item
+    for one in value:
+        item = _wider(session, item, structure.structure_of(session, one))
+    arrays = structure.lower(session, value, structure.Array(item))
+    return Growing(tuple(_variables(arrays)), item)
+
+
+def _variables(operands: list[Operand]) -> list[Variable]:
+    return [operand for operand in operands if isinstance(operand, Variable)]
+
+
+def _wider(session: Session, item: structure.Structure, other: structure.Structure) -> structure.Structure:
+    """The structure of items that fits both; it must be carried by the same number of Variables."""
+    if structure.fits(session, other, item):
+        return item
+    joined = structure.as_items(structure.unify(session, item, other))
+    if isinstance(joined, structure.Options) or structure.width(joined) != structure.width(item):
+        raise session.error(
+            "the items of a list that grows in a loop or branch differ in structure",
+            hint="Append items of one kind: all tensors, all numbers, or tuples of the same shape.",
+            code="D2S251",
+        )
+    return joined
+
+
+def _each(session: Session, grown: Growing, name: str, *args: list[Operand]) -> tuple[Variable, ...]:
+    """One operator on every array; ``args`` give an operand per array."""
+    results: list[Variable] = []
+    for position, var in enumerate(grown.variables):
+        session.require_visible(var, "a list")
+        results += session.emit(name, [var, *(column[position] for column in args)], types=[var.type])
+    return tuple(results)
+
+
+def _store(session: Session, target: list[Any], variables: tuple[Variable, ...], item: structure.Structure) -> None:
+    session.journal.note_content(target)
+    target[:] = [Growing(variables, item)]
+
+
+def length(session: Session, target: list[Any]) -> Any:
+    """``len(target)``."""
+    var = session.require_visible(content(target).variables[0], "a list")
+    return scalars.wrap(session.emit("array.len", [var], types=[ScalarType("int")])[0])
+
+
+def append(session: Session, target: list[Any], value: Any) -> None:
+    """``target.append(value)``."""
+    grown = content(target)
+    item = _wider(session, grown.item, structure.structure_of(session, value))
+    session.keep_in_list(value)
+    _store(session, target, _each(session, grown, "array.append", structure.lower(session, value, item)), item)
+
+
+def extend(session: Session, target: list[Any], values: list[Any]) -> None:
+    """``target.extend(values)`` for another list or tuple."""
+    grown = content(target)
+    other = as_growing(session, list(values), grown)
+    _store(session, target, _each(session, grown, "array.extend", list(other.variables)), other.item)
+
+
+def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
+    """``a + b``, either of which may have grown."""
+    grown = structure.growing(a) or content(b)
+    first = as_growing(session, a, grown)
+    second = as_growing(session, b, first)
+    return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item)]
+
+
+def get(session: Session, target: list[Any], index: Any) -> Any:
+    """``target[index]``; IndexError at run time as in Python."""
+    grown = content(target)
+    operand = session.operand(index)
+    results: list[Variable] = []
+    for var in grown.variables:
+        session.require_visible(var, "a list")
+        assert isinstance(var.type, ArrayType)
+        results += session.emit("array.get", [var, operand], types=[var.type.element])
+    return _item(session, grown, results)
+
+
+def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
+    value = structure.lift(session, grown.item, iter(variables))
+    session.keep_in_list(value)
+    return value
+
+
+def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
+    """``target[index] = value``."""
+    grown = content(target)
+    item = _wider(session, grown.item, structure.structure_of(session, value))
+    session.keep_in_list(value)
+    places: list[Operand] = [session.operand(index)] * len(grown.variables)
+    _store(session, target, _each(session, grown, "array.set", places, structure.lower(session, value, item)), item)
+
+
+def pop(session: Session, target: list[Any], index: Any = -1) -> Any:
+    """``target.pop(index)``."""
+    grown = content(target)
+    operand = session.operand(index)
+    rests: list[Variable] = []
+    items: list[Variable] = []
+    for var in grown.variables:
+        session.require_visible(var, "a list")
+        assert isinstance(var.type, ArrayType)
+        rest, popped = session.emit("array.pop", [var, operand], types=[var.type, var.type.element])
+        rests.append(rest)
+        items.append(popped)
+    _store(session, target, tuple(rests), grown.item)
+    return _item(session, grown, items)
+
+
+def slice_(session: Session, target: list[Any], where: slice) -> list[Any]:
+    """``target[where]``."""
+    grown = content(target)
+    places: list[Operand] = [session.operand(where)] * len(grown.variables)
+    return [Growing(_each(session, grown, "array.slice", places), grown.item)]
+
+
+def clear(session: Session, target: list[Any]) -> None:
+    """``target.clear()``."""
+    session.journal.note_content(target)
+    target[:] = []
+
+
+def copy(target: list[Any]) -> list[Any]:
+    """``target.copy()``, ``list(target)``."""
+    return [content(target)]
+
+
+def tensors(session: Session, target: list[Any]) -> tuple[Variable, structure.Tensor]:
+    """The array of a list of tensors, to stand where an ATen operator takes Tensor[], and the items' structure."""
+    grown = content(target)
+    if not isinstance(grown.item, structure.Tensor):
+        raise session.error(
+            "a list that grows is passed to torch, but its items are not tensors",
+            code="D2S252",
+            hint="Keep the tensors in a list of their own.",
+        )
+    return session.require_visible(grown.variables[0], "a list"), grown.item
+
+
+def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
+    """``torch.stack`` (``aten.stack.default``) or ``torch.cat`` (``aten.cat.default``) of a list that grew."""
+    array, item = tensors(session, target)
+    rank = len(item.shape) + (name == "aten.stack.default")
+    if not -rank <= dim < rank:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+    place = dim % rank
+    shape = list(item.shape)
+    if name == "aten.stack.default":
+        shape.insert(place, structure.DYNAMIC)
+    else:
+        shape[place] = structure.DYNAMIC
+    joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, item.requires_grad, False, item.divergent)
+    (var,) = session.emit(name, [array, dim], types=structure.types(session, joined))
+    return structure.lift(session, joined, iter([var]))
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "append": append,
+    "extend": extend,
+    "pop": pop,
+    "clear": clear,
+}
+"""List methods that work on a list that has grown; ``copy`` and ``__len__`` are functions above."""
