@@ -35,7 +35,7 @@ class Specs:
                 _match(spec, bound[name], name, found)
         return found
 
-    def example(self, signature: Signature) -> dict[str, Any]:
+    def example(self, signature: Signature, device: torch.device | None = None) -> dict[str, Any]:
         """Arguments that fit the specs, to trace with: tensors of zeros; other parameters have their defaults.
 
         Errors raised: SignatureError (D2S301) for a parameter that has neither spec nor default.
@@ -43,7 +43,7 @@ class Specs:
         values: dict[str, Any] = {}
         for parameter in signature.parameters:
             if parameter.name in self.by_name:
-                values[parameter.name] = _example(self.by_name[parameter.name])
+                values[parameter.name] = _example(self.by_name[parameter.name], device)
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 values[parameter.name] = ()
             elif parameter.kind is parameter.VAR_KEYWORD:
@@ -168,14 +168,14 @@ def _shown(value: Any) -> str:
     return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)
 
 
-def _example(spec: Any) -> Any:
+def _example(spec: Any, device: torch.device | None) -> Any:
     if isinstance(spec, InputSpec):
         sizes = [_EXAMPLE_SIZES[dim % len(_EXAMPLE_SIZES)] if size is None else size for dim, size in enumerate(spec.shape)]
-        return torch.zeros(sizes, dtype=spec.dtype)
+        return torch.zeros(sizes, dtype=spec.dtype, device=device)
     if type(spec) in (list, tuple):
-        return type(spec)(_example(item) for item in spec)
+        return type(spec)(_example(item, device) for item in spec)
     if type(spec) is dict:
-        return {key: _example(item) for key, item in spec.items()}
+        return {key: _example(item, device) for key, item in spec.items()}
     return spec
 
 

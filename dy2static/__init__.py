@@ -1,0 +1,82 @@
+"""Turns plain Python functions and modules that use PyTorch into Programs that train, save, load and export.
+
+Write Python; decide on tensors where you like:
+
+>>> import torch
+>>> import dy2static
+>>> @dy2static.to_static
+... def halve_until_small(x, limit=1.0):
+...     steps = 0
+...     while x.abs().max() > limit:
+...         x = x / 2
+...         steps += 1
+...     return x, steps
+
+It is called as before, and gives what the plain function gives, Python types included:
+
+>>> halve_until_small(torch.tensor([3.0, -8.0]))
+(tensor([ 0.3750, -1.0000]), 3)
+>>> halve_until_small(torch.tensor([0.5, 0.25]))
+(tensor([0.5000, 0.2500]), 0)
+
+One Program answered both calls, with a loop that runs as often as the data says:
+
+>>> len(halve_until_small.programs)
+1
+>>> [op.name for op in halve_until_small.program.block.ops if op.name == "while_loop"]
+['while_loop']
+
+Gradients are PyTorch's:
+
+>>> x = torch.tensor([3.0, -8.0], requires_grad=True)
+>>> halve_until_small(x)[0].sum().backward()
+>>> x.grad
+tensor([0.1250, 0.1250])
+
+A module keeps its class, parameters and hooks; ``to_static(module)`` converts its ``forward``. An ``InputSpec``
+leaves sizes open (``None``) and is held against every call:
+
+>>> spec = dy2static.InputSpec([None, 2], "float32")
+>>> layer = dy2static.to_static(torch.nn.Linear(2, 1), input_spec=[spec])
+>>> layer(torch.ones(5, 2)).shape, layer(torch.ones(7, 2)).shape, len(layer.forward.programs)
+(torch.Size([5, 1]), torch.Size([7, 1]), 1)
+>>> layer(torch.ones(2))
+Traceback (most recent call last):
+dy2static.errors.SignatureError: [D2S302] argument 'input' has 1 dimension, InputSpec says 2
+  Change the argument, or the input_spec the function was converted with.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path as _Path
+
+import runtime as _runtime
+
+if getattr(_runtime, "PROJECT", None) != "dy2static":
+    raise ImportError(
+        "dy2static needs its own package 'runtime', but another one of that name is found first: "
+        f"{_runtime.__file__ or list(_runtime.__path__)} instead of {_Path(__file__).parents[1] / 'runtime'}"
+    )
+
+from dy2static.api import to_static
+from dy2static.errors import (
+    ConversionError,
+    Dy2StaticError,
+    ProgramError,
+    SignatureError,
+    StorageError,
+    TraceError,
+)
+from dy2static.exclusions import ignore_module, not_to_static
+from dy2static.program_cache import RetraceWarning
+from dy2static.settings import enable_to_static
+from dy2static.static_function import StaticFunction
+from runtime.ir.input_spec import InputSpec
+from runtime.passes import BuildStrategy
+from runtime.version import __version__
+
+__all__ = [
+    "BuildStrategy", "ConversionError", "Dy2StaticError", "InputSpec", "ProgramError", "RetraceWarning", "SignatureError",
+    "StaticFunction", "StorageError", "TraceError", "__version__", "enable_to_static", "ignore_module", "not_to_static",
+    "to_static",
+]  # fmt: skip

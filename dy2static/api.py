@@ -1,0 +1,133 @@
+"""to_static: the front door."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import torch
+
+from dy2static import settings
+from dy2static.static_function import StaticFunction
+from runtime.passes import BuildStrategy
+
+_OPTIONS = ("function", "input_spec", "build_strategy", "backend", "full_graph")
+
+
+def to_static(
+    function: Any = None, input_spec: Any = None, build_strategy: BuildStrategy | None = None, backend: str | None = None,
+    full_graph: bool = True, **unknown: Any,
+) -> Any:
+    """Convert a function, method or module: it is called as before, and runs as a Program.
+
+    Args:
+        function: A function, a bound method, an ``nn.Module`` (its ``forward`` is converted, the module is returned),
+            or nothing, to use ``to_static(...)`` with options as a decorator.
+        input_spec: InputSpecs for the arguments, as a list in their order or a dict by name, nested like the
+            arguments; Python constants stand for themselves.
+        build_strategy: Options for building Programs.
+        backend: ``"interpreter"``, or None for the environment variable ``DY2STATIC_BACKEND``, else the default.
+        full_graph: True; Programs that leave parts of a function out do not exist yet.
+
+    >>> @to_static
+    ... def relu(x):
+    ...     return x
+    >>> relu(torch.ones(2))
+    tensor([1., 1.])
+
+    Errors raised: TypeError for unknown options and what cannot be converted, ValueError for an unknown backend,
+    SignatureError for an ``input_spec`` that does not fit the function.
+    """
+    if unknown:
+        name = next(iter(unknown))
+        near = difflib.get_close_matches(name, _OPTIONS, n=1)
+        advice = f"did you mean '{near[0]}'?" if near else f"its options are {', '.join(_OPTIONS[1:])}"
+        raise TypeError(f"to_static() got an unexpected argument '{name}'; {advice}")
+    options = _options(input_spec, build_strategy, backend, full_graph)
+    if function is None:
+        return functools.partial(_convert, **options)
+    return _convert(function, **options)
+
+
+def _options(input_spec: Any, build_strategy: Any, backend: Any, full_graph: Any) -> dict[str, Any]:
+    if input_spec is not None and not isinstance(input_spec, (list, tuple, dict)):
+        raise TypeError(f"input_spec must be a list, a tuple or a dict of InputSpec, not {type(input_spec).__name__}")
+    if build_strategy is not None and not isinstance(build_strategy, BuildStrategy):
+        raise TypeError(f"build_strategy must be a BuildStrategy or None, not {type(build_strategy).__name__}")
+    if not isinstance(full_graph, bool):
+        raise TypeError(f"full_graph must be True or False, not {full_graph!r}")
+    if not full_graph:
+        raise ValueError("full_graph=False (run as Python what cannot be converted) is not available yet")
+    return {"input_spec": input_spec, "build_strategy": build_strategy, "backend": settings.choose_backend(backend)}
+
+
+def _convert(function: Any, **options: Any) -> Any:
+    if isinstance(function, torch.nn.Module):
+        return _convert_module(function, options)
+    if isinstance(function, StaticFunction):
+        return _convert(function.function, **options)
+    if isinstance(function, MethodType):
+        inner: Any = function.__func__
+        if isinstance(inner, StaticFunction):
+            inner = inner.function
+        return StaticFunction(_checked(inner), instance=function.__self__, **options)
+    if isinstance(function, staticmethod):
+        return StaticFunction(_checked(_inner(function)), is_static_method=True, **options)
+    if isinstance(function, classmethod):
+        return StaticFunction(_checked(_inner(function)), is_class_method=True, **options)
+    if not isinstance(function, (type, FunctionType, functools.partial, BuiltinFunctionType)):
+        method = getattr(type(function), "__call__", None)
+        if isinstance(method, FunctionType):
+            return StaticFunction(_checked(method), instance=function, **options)
+    return StaticFunction(_checked(function), **options)
+
+
+def _inner(function: Any) -> Any:
+    inner = function.__func__
+    return inner.function if isinstance(inner, StaticFunction) else inner
+
+
+def _convert_module(module: torch.nn.Module, options: dict[str, Any]) -> torch.nn.Module:
+    before = module.__dict__.get("forward")
+    forward: Any = before if before is not None else module.forward
+    if isinstance(forward, StaticFunction):
+        before = None
+        forward = forward.function
+    bound = isinstance(forward, MethodType) and forward.__self__ is module
+    converted = StaticFunction(
+        _checked(forward.__func__ if bound else forward), **({"instance": module} if bound else {}), **options
+    )
+    if before is not None:
+        converted._replaced = before
+    module.__dict__["forward"] = converted
+    return module
+
+
+def _checked(function: Any) -> Callable[..., Any]:
+    """``function``, or the TypeError that says why it cannot be converted."""
+    if isinstance(function, functools.partial):
+        _checked(function.func.function if isinstance(function.func, StaticFunction) else function.func)
+        return function
+    if isinstance(function, type):
+        kind = "an nn.Module class; convert an instance, or decorate its forward method" if issubclass(
+            function, torch.nn.Module) else "a class; decorate its methods"  # fmt: skip
+        raise TypeError(f"to_static() was given {function.__name__}, {kind}")
+    if isinstance(function, (property, functools.cached_property)):
+        raise TypeError("to_static() was given a property; write @property above @to_static")
+    if not isinstance(function, (FunctionType, MethodType)):
+        advice = "; options are given by name: to_static(input_spec=...)" if isinstance(function, (list, tuple, dict)) else ""
+        raise TypeError(f"to_static() takes a Python function, a method or an nn.Module, not {function!r}{advice}")
+    for is_kind, kind in (
+        (inspect.isasyncgenfunction, "an async generator"), (inspect.iscoroutinefunction, "an async function"),
+        (inspect.isgeneratorfunction, "a generator"),
+    ):  # fmt: skip
+        if is_kind(function):
+            raise TypeError(f"to_static() was given {function.__name__}, {kind}, which has no static form")
+    return function
+
+
+__all__ = ["to_static"]

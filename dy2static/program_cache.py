@@ -1,0 +1,151 @@
+"""The Programs of one converted function: finding the one that fits a call, making it, and letting old ones go.
+
+Looking up takes no lock; tracing holds the tracer's, so that threads that call a fresh function at once trace once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from dy2static.cache_key import Key
+from dy2static.specialization import Specialization, specialize
+from runtime.executor import compile_program
+from runtime.tracer.arguments import Arguments
+from runtime.tracer.boundary import Traced, trace_lock
+
+WARN_BEYOND = 16
+KEEP_AT_MOST = 64
+
+Dynamic = dict[str, frozenset[int]]
+Trace = Callable[[Arguments, Dynamic], Traced]
+
+_clock = itertools.count(1)
+
+
+class RetraceWarning(UserWarning):
+    """A converted function is traced again and again. Fix: what the message names should not change between calls."""
+
+
+@dataclass(eq=False)
+class ProgramCache:
+    """The Programs of one function, by key; ``name`` is for messages."""
+
+    name: str
+    _found: dict[Key, tuple[Specialization, ...]] = field(default_factory=dict)
+    _varying: dict[str, set[int]] = field(default_factory=dict)
+    """By argument: dimensions that had different sizes in different calls."""
+    _fixed: dict[str, set[int]] = field(default_factory=dict)
+    """By argument: dimensions that cannot be left open."""
+    _warned: bool = False
+
+    def find(self, key: Key, arguments: Arguments) -> Specialization | None:
+        """The Program that fits the call, if there is one."""
+        for candidate in self._found.get(key, ()):
+            if candidate.mismatch(arguments) is None:
+                candidate.last_used = next(_clock)
+                return candidate
+        return None
+
+    def get(self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace) -> Specialization:
+        """The Program that fits the call, traced now if there is none. ``asked``: dimensions the user left open.
+
+        Errors raised: whatever tracing raises; nothing of the failed trace stays.
+        """
+        found = self.find(key, arguments)
+        if found is not None:
+            return found
+        with trace_lock:
+            found = self.find(key, arguments)
+            if found is None:
+                self._note_varying(key, arguments)
+                found = self._make(key, arguments, asked, trace)
+                self._add(found, arguments)
+            return found
+
+    def all(self) -> list[Specialization]:
+        """Every Program kept, the last used one first."""
+        every = [one for group in tuple(self._found.values()) for one in group]
+        return sorted(every, key=lambda one: -one.last_used)
+
+    def clear(self) -> None:
+        """Forget every Program."""
+        with trace_lock:
+            self._found = {}
+
+    def _note_varying(self, key: Key, arguments: Arguments) -> None:
+        differing = [one.differing_dims(arguments) for one in self._found.get(key, ())]
+        closest = min(differing, key=lambda dims: sum(map(len, dims.values())), default={})
+        for label, dims in closest.items():
+            self._varying.setdefault(label, set()).update(dims)
+
+    def _make(self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace) -> Specialization:
+        dynamic: Dynamic = {}
+        for label, tensor in zip(arguments.labels, arguments.tensors):
+            dims = self._varying.get(label, set()) - self._fixed.get(label, set())
+            free = asked.get(label, frozenset()) | {dim for dim in dims if dim < tensor.dim()}
+            if free:
+                dynamic[label] = frozenset(free)
+        while True:
+            traced, dynamic = self._trace(arguments, dynamic, asked, trace)
+            made = specialize(key, traced, arguments, dynamic)
+            broken = made.broken_assumption(arguments)
+            if broken is None:
+                break
+            dynamic = self._without(dynamic, broken.symbols.values(), asked)
+        traced.executable = compile_program(traced.program, exceptions=traced.raised)
+        return made
+
+    def _trace(self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Trace) -> tuple[Traced, Dynamic]:
+        """The Program, and the dimensions it leaves open: fewer, if only that can be traced."""
+        if dynamic == asked:
+            return trace(arguments, dynamic), dynamic
+        with contextlib.suppress(Exception):  # sizes were left open only because they varied: fixed ones may work
+            return trace(arguments, dynamic), dynamic
+        traced = trace(arguments, asked)
+        self._fix({label: dims - asked.get(label, frozenset()) for label, dims in dynamic.items()})
+        return traced, dict(asked)
+
+    def _fix(self, dims: Dynamic) -> None:
+        for label, some in dims.items():
+            self._fixed.setdefault(label, set()).update(some)
+
+    def _without(self, dynamic: Dynamic, places: Iterable[tuple[str, int]], asked: Dynamic) -> Dynamic:
+        """The open dimensions without some that this very call shows cannot be left open."""
+        result = dict(dynamic)
+        for label, dim in places:
+            result[label] = result[label] - {dim}
+            if dim in asked.get(label, frozenset()):
+                warnings.warn(
+                    f"{self.name}(): the size of '{label}' in dimension {dim} is fixed for this call, although the InputSpec "
+                    "leaves it open: an operator works differently for the sizes given",
+                    RetraceWarning, stacklevel=2,
+                )  # fmt: skip
+            self._fix({label: frozenset({dim})})
+        return {label: dims for label, dims in result.items() if dims}
+
+    def _add(self, made: Specialization, arguments: Arguments) -> None:
+        before = self.all()
+        made.last_used = next(_clock)
+        if len(before) >= WARN_BEYOND and not self._warned:
+            self._warned = True
+            warnings.warn(self._complaint(made, before, arguments), RetraceWarning, stacklevel=2)
+        keep = [made, *before[: KEEP_AT_MOST - 1]]
+        found: dict[Key, tuple[Specialization, ...]] = {}
+        for one in keep:
+            found[one.key] = (*found.get(one.key, ()), one)
+        self._found = found
+
+    def _complaint(self, made: Specialization, before: list[Specialization], arguments: Arguments) -> str:
+        reasons = [reason for one in before if one.key == made.key and (reason := one.mismatch(arguments)) is not None]
+        reason = reasons[0] if reasons else "a Python argument, a dtype or PyTorch's state is another one"
+        return (
+            f"{self.name}() has been traced {len(before) + 1} times, the last time because {reason}. "
+            "Each trace takes time and memory; pass what changes as a tensor, or leave its size open in an InputSpec."
+        )
+
+
+__all__ = ["KEEP_AT_MOST", "WARN_BEYOND", "ProgramCache", "RetraceWarning"]

@@ -1,0 +1,128 @@
+"""One Program of a converted function, and whether it may answer a given call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from dy2static.cache_key import Key, sharing
+from runtime import torch_internals
+from runtime.ir import Assume
+from runtime.ir.assume import check
+from runtime.ir.input_spec import InputSpec
+from runtime.tracer.arguments import Arguments
+from runtime.tracer.boundary import Traced
+
+Sizes = tuple[int | None, ...]
+
+
+@dataclass(eq=False)
+class Specialization:
+    """A Program made for one kind of call. ``sizes`` are those it fixes of every tensor argument (None: any)."""
+
+    key: Key
+    traced: Traced
+    labels: list[str]
+    sizes: list[Sizes]
+    layouts: list[Key]
+    parameters: list[Key]
+    sharing: Key
+    specs: dict[str, Any]
+    """The arguments with an InputSpec in place of every tensor."""
+    assumes: list[tuple[Assume, dict[str, tuple[int, int]]]] = field(default_factory=list)
+    last_used: int = 0
+
+    def mismatch(self, arguments: Arguments) -> str | None:
+        """Why the Program does not fit a call whose key is the same; None if it fits."""
+        for label, tensor, sizes, layout in zip(self.labels, arguments.tensors, self.sizes, self.layouts):
+            for dim, (size, fixed) in enumerate(zip(tensor.shape, sizes)):
+                if fixed is not None and size != fixed:
+                    return f"argument '{label}' has size {size} in dimension {dim}, not {fixed}"
+            if layout_key(tensor, sizes) != layout:
+                return f"argument '{label}' has other strides"
+        for guard in self.traced.guards:
+            if not guard.holds():
+                return f"{guard.description} has changed"
+        return self._parameters_changed(arguments) or self._assumption_broken(arguments)
+
+    def _parameters_changed(self, arguments: Arguments) -> str | None:
+        if not self.traced.live:
+            return None
+        try:
+            tensors = self.traced.parameters()
+        except (AttributeError, KeyError):
+            return "a parameter is gone"
+        for live, tensor, key in zip(self.traced.live, tensors, self.parameters):
+            if parameter_key(tensor) != key:
+                return f"'{live.parameter.name}' has another shape, dtype, device or requires_grad"
+        if self.traced.program.writes and sharing([*arguments.tensors, *tensors]) != self.sharing:
+            return "other tensors share memory"
+        return None
+
+    def _assumption_broken(self, arguments: Arguments) -> str | None:
+        broken = self.broken_assumption(arguments)
+        if broken is None:
+            return None
+        names = " and ".join(f"the size of '{name}' in dimension {dim}" for name, dim in broken.symbols.values())
+        return f"the Program holds only where {broken.expr}, which is about {names}"
+
+    def broken_assumption(self, arguments: Arguments) -> Assume | None:
+        """The first assumption about sizes that does not hold for a call."""
+        for assume, places in self.assumes:
+            sizes = {symbol: arguments.tensors[index].shape[dim] for symbol, (index, dim) in places.items()}
+            if not check(assume, sizes):
+                return assume
+        return None
+
+    def differing_dims(self, arguments: Arguments) -> dict[str, set[int]]:
+        """The dimensions, by label, in which a call differs from the sizes that the Program fixes."""
+        return {
+            label: dims
+            for label, tensor, sizes in zip(self.labels, arguments.tensors, self.sizes)
+            if (dims := {dim for dim, (a, b) in enumerate(zip(tensor.shape, sizes)) if b is not None and a != b})
+        }
+
+
+def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str, frozenset[int]]) -> Specialization:
+    """What to check before ``traced``, made from ``arguments``, is used again."""
+    sizes: list[Sizes] = []
+    specs = []
+    for label, tensor in zip(arguments.labels, arguments.tensors):
+        free = dynamic.get(label, frozenset())
+        sizes.append(tuple(None if dim in free else size for dim, size in enumerate(tensor.shape)))
+        specs.append(InputSpec(sizes[-1], tensor.dtype))
+    tensors = traced.parameters()
+    positions = {label: index for index, label in enumerate(arguments.labels)}
+    return Specialization(
+        key, traced, list(arguments.labels), sizes,
+        [layout_key(tensor, fixed) for tensor, fixed in zip(arguments.tensors, sizes)],
+        [parameter_key(tensor) for tensor in tensors],
+        sharing([*arguments.tensors, *tensors]) if traced.program.writes else (),
+        arguments.rebuild(specs)[0],
+        [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})
+         for assume in traced.program.assumes],
+    )  # fmt: skip
+
+
+def layout_key(tensor: torch.Tensor, sizes: Sequence[int | None]) -> Key:
+    """The strides; where sizes are free, their order and the gaps between them."""
+    if tensor.layout is not torch.strided:
+        return None
+    strides = tensor.stride()
+    if None not in sizes:
+        return strides
+    return tuple((dim, None if dense else strides[dim]) for dim, dense in torch_internals.layout_of(tensor))
+
+
+def parameter_key(tensor: Any) -> Key:
+    """What a Program fixes of a tensor it reads but does not get as an argument."""
+    if not isinstance(tensor, torch.Tensor):
+        return type(tensor)
+    strides = tensor.stride() if tensor.layout is torch.strided else None
+    return (type(tensor), tensor.dtype, tensor.device, tensor.shape, strides, tensor.requires_grad)
+
+
+__all__ = ["Specialization", "layout_key", "parameter_key", "specialize"]

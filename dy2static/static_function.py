@@ -1,0 +1,309 @@
+"""StaticFunction: called like the function it was made of, it runs a Program that fits the call.
+
+    arguments -> bound by Python's rules, held against the InputSpecs, taken apart
+              -> a key and guards choose the cached Program, or the function is traced
+              -> the Program runs; results, writes and effects go back to the caller
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+
+from dy2static import operators, settings, traceback
+from dy2static.cache_key import Key, arguments_key, surroundings_key
+from dy2static.errors import SignatureError
+from dy2static.input_spec import Specs, read_specs
+from dy2static.program_cache import Dynamic, ProgramCache
+from dy2static.signature import signature_of
+from dy2static.specialization import Specialization
+from runtime.ir import Program
+from runtime.passes import BuildStrategy
+from runtime.tracer import state
+from runtime.tracer.arguments import Arguments, flatten
+from runtime.tracer.boundary import Traced, trace
+
+_BOUND = "_dy2static_bound"
+_NOTHING = object()
+
+
+class StaticFunction:
+    """A converted function or bound method. Made by ``to_static``.
+
+    ``instance``: what it is bound to (``self``). ``is_class_method``: it binds to the class it is looked up on.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], *, instance: Any = _NOTHING, input_spec: Any = None,
+        build_strategy: BuildStrategy | None = None, backend: str = "interpreter", is_class_method: bool = False,
+        is_static_method: bool = False,
+    ) -> None:
+        self._python = function
+        self._instance = instance
+        self._is_class_method = is_class_method
+        self._is_static_method = is_static_method
+        self._replaced: Any = _NOTHING
+        self.input_spec = input_spec
+        self.build_strategy = build_strategy
+        self.backend = backend
+        self.__name__: str = getattr(function, "__name__", type(function).__name__)
+        self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
+        self.__module__: str = getattr(function, "__module__", "") or ""
+        self.__doc__ = function.__doc__
+        bound = instance is not _NOTHING
+        self._signature = signature_of(function, bound)
+        self._specs: Specs | None = None
+        if bound or not self._looks_like_a_method():
+            self._read_specs()
+        self._cache = ProgramCache(self.__name__)
+
+    def _read_specs(self) -> Specs | None:
+        if self._specs is None and self.input_spec is not None:
+            self._specs = read_specs(self.input_spec, self._signature)
+        return self._specs
+
+    # -- what it stands for --------------------------------------------------------------------------------------
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The original function, or bound method."""
+        if self._instance is _NOTHING:
+            return self._python
+        return MethodType(self._python, self._instance)
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self.function
+
+    @property
+    def __self__(self) -> Any:
+        if self._instance is _NOTHING:
+            raise AttributeError(f"'{self.__name__}' is not bound to an object")
+        return self._instance
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self._signature.python
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes that the user set on the original function."""
+        if not name.startswith("__") and "_python" in self.__dict__ and hasattr(self._python, name):
+            return getattr(self._python, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __repr__(self) -> str:
+        owner = "" if self._instance is _NOTHING else f" of {_type_name(self._instance)}"
+        count = len(self._cache.all())
+        programs = "1 program" if count == 1 else f"{count} programs"
+        return f"<StaticFunction {self.__name__}{self._signature.python}{owner}, {programs}, {self.backend}>"
+
+    # -- binding -------------------------------------------------------------------------------------------------
+
+    def __get__(self, instance: Any, owner: type | None = None) -> StaticFunction:
+        if self._is_static_method or self._instance is not _NOTHING:
+            return self
+        if self._is_class_method:
+            instance = owner if owner is not None else type(instance)
+        return self if instance is None else self.bind(instance)
+
+    def bind(self, instance: Any) -> StaticFunction:
+        """The method of one object, with Programs of its own; they live as long as the object."""
+        holder = _holder(self, instance)
+        found = holder.get(self)
+        if found is None or found._instance is not instance:
+            found = StaticFunction(
+                self._python, instance=instance, input_spec=self.input_spec, build_strategy=self.build_strategy,
+                backend=self.backend,
+            )
+            holder[self] = found
+        return found
+
+    def _looks_like_a_method(self) -> bool:
+        """Whether the function stands in a class body: then its first parameter may be ``self``."""
+        return not self._is_static_method and len(self.__qualname__.rpartition("<locals>.")[2].split(".")) > 1
+
+    def _owner_among(self, args: tuple[Any, ...]) -> Any:
+        """The object in ``Class.method(object, ...)``."""
+        if self._instance is _NOTHING and args and self._looks_like_a_method():
+            first = args[0]
+            for cls in (first if isinstance(first, type) else type(first)).__mro__:
+                found = cls.__dict__.get(self.__name__)
+                if found is self or (isinstance(found, classmethod) and found.__func__ is self):
+                    return first
+        return _NOTHING
+
+    # -- calling -------------------------------------------------------------------------------------------------
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if state.active() is not None:
+            return operators.call(self.function, *args, **kwargs)
+        if not settings.is_enabled():
+            return self.function(*args, **kwargs)
+        owner = self._owner_among(args)
+        if owner is not _NOTHING:
+            return self.bind(owner)(*args[1:], **kwargs)
+        try:
+            arguments, found = self._prepare(self._signature.bind(args, kwargs))
+            return found.traced.call(arguments)
+        except Exception as error:
+            failure = error
+        try:
+            raise traceback.rewrite(failure)
+        finally:
+            del failure
+
+    def _prepare(self, bound: dict[str, Any]) -> tuple[Arguments, Specialization]:
+        """The arguments taken apart, and the Program that fits them."""
+        specs = self._read_specs()
+        matched = specs.check(bound) if specs is not None else []
+        arguments = flatten(bound)
+        asked: Dynamic = {}
+        if matched:
+            labels = {id(tensor): label for tensor, label in zip(arguments.tensors, arguments.labels)}
+            for tensor, spec in matched:
+                if spec.dynamic:
+                    asked[labels[id(tensor)]] = spec.dynamic
+            stopped = {id(tensor) for tensor, spec in matched if spec.stop_gradient}
+            arguments.tensors = [t.detach() if t.requires_grad and id(t) in stopped else t for t in arguments.tensors]
+        return arguments, self._cache.get(self._key(arguments), arguments, asked, self._trace)
+
+    def _key(self, arguments: Arguments) -> Key:
+        training = self._instance.training if isinstance(self._instance, torch.nn.Module) else None
+        return (arguments_key(arguments), surroundings_key(), training)
+
+    def _trace(self, arguments: Arguments, dynamic: Dynamic) -> Traced:
+        def call(function: Callable[..., Any], bound: dict[str, Any]) -> Any:
+            args, kwargs = self._signature.unbind(bound)
+            return operators.call(function, *args, **kwargs)
+
+        return trace(self.function, arguments, name=self.__name__, dynamic=dynamic, call=call)
+
+    # -- looking inside ------------------------------------------------------------------------------------------
+
+    def concrete_program(self, *args: Any, **kwargs: Any) -> Traced:
+        """The Program for these arguments, with what a live call needs beside it; nothing is run.
+
+        Without arguments: for the InputSpecs, else for the last call.
+
+        Errors raised: SignatureError (D2S307) if there is neither.
+        """
+        if args or kwargs or not self._signature.required():
+            return self._prepare(self._signature.bind(args, kwargs))[1].traced
+        return self.specialization().traced
+
+    def specialization(self) -> Specialization:
+        """The Program for the InputSpecs, else the one that was used last."""
+        specs = self._read_specs()
+        if specs is not None:
+            return self._prepare(specs.example(self._signature, self._device()))[1]
+        kept = self._cache.all()
+        if not kept:
+            raise SignatureError(
+                f"{self.__name__}() has no Program yet, and no input_spec to make one from", code="D2S307",
+                hint=f"Call it once, or convert it with to_static({self.__name__}, input_spec=[...]).",
+            )
+        return kept[0]
+
+    def _device(self) -> torch.device | None:
+        if isinstance(self._instance, torch.nn.Module):
+            for tensor in self._instance.parameters():
+                return tensor.device
+        return None
+
+    @property
+    def programs(self) -> list[Program]:
+        """All Programs made so far, the last used one first."""
+        return [one.traced.program for one in self._cache.all()]
+
+    @property
+    def program(self) -> Program:
+        """The last used Program; made from the InputSpecs if there is none yet. SignatureError without either."""
+        kept = self._cache.all()
+        return kept[0].traced.program if kept else self.specialization().traced.program
+
+    @property
+    def code(self) -> str:
+        """The converted function's source text."""
+        from dy2static.conversion import convert
+
+        function: Any = self._python
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"{function!r} has no source of its own")
+        return str(getattr(convert(function), "__dy2static_source__"))  # noqa: B009  # set by convert
+
+    def rollback(self) -> Any:
+        """Undo the conversion: a module gets its own forward back and is returned, else the original function is."""
+        self._cache.clear()
+        if self._instance is _NOTHING:
+            return self._python
+        namespace = getattr(self._instance, "__dict__", {})
+        if namespace.get(self.__name__) is self:
+            del namespace[self.__name__]
+            if self._replaced is not _NOTHING:
+                namespace[self.__name__] = self._replaced
+            return self._instance
+        return self.function
+
+    # -- copies --------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> StaticFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
+        """A function is its own copy; a method's copy belongs to the copied object, and has no Programs yet."""
+        if self._instance is _NOTHING:
+            return self
+        return StaticFunction(
+            self._python, instance=copy.deepcopy(self._instance, memo), input_spec=self.input_spec,
+            build_strategy=self.build_strategy, backend=self.backend,
+        )
+
+    def __reduce__(self) -> Any:
+        """Pickled as the original: a function by its name, a method as the object's own method."""
+        if self._instance is _NOTHING:
+            return self.__qualname__
+        return (_method_of, (self._instance, self.__name__))
+
+
+class _Bound(dict[StaticFunction, StaticFunction]):
+    """The converted methods of one object, kept in its ``__dict__``: they go when it goes, and are not copied."""
+
+    def __copy__(self) -> _Bound:
+        return _Bound()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Bound:
+        return _Bound()
+
+    def __reduce__(self) -> Any:
+        return (_Bound, ())
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} converted methods>"
+
+
+_without_dict: dict[int, tuple[Any, _Bound]] = {}
+"""Objects that have no ``__dict__``, and classes: kept alive, with their methods."""
+
+
+def _holder(function: StaticFunction, instance: Any) -> _Bound:
+    namespace = None if isinstance(instance, type) else getattr(instance, "__dict__", None)
+    if isinstance(namespace, dict):
+        holder = namespace.get(_BOUND)
+        return holder if isinstance(holder, _Bound) else namespace.setdefault(_BOUND, _Bound())
+    return _without_dict.setdefault(id(instance), (instance, _Bound()))[1]
+
+
+def _method_of(instance: Any, name: str) -> Any:
+    return MethodType(getattr(type(instance), name), instance)
+
+
+def _type_name(instance: Any) -> str:
+    return instance.__qualname__ if isinstance(instance, type) else type(instance).__qualname__
+
+
+__all__ = ["StaticFunction"]
