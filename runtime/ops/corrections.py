@@ -106,6 +106,7 @@ ALIASES: dict[str, Hidden] = {
     "aten._to_cpu": _LIST,
     "aten._remove_batch_dim": _SELF,
     "aten.set": Hidden(("source",)),
+    "aten.histogramdd": Hidden(("bins",)),
     "aten._saturate_weight_to_fp16": Hidden(("weight",)),
     **{f"aten._cast_{kind}": _SELF for kind in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")},
 }

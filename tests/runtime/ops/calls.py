@@ -107,6 +107,7 @@ CALLS: list[tuple[Any, ...]] = [
     ("unflatten_dense_tensors.default", (f(6), [V, V])), ("cartesian_prod.default", ([V],)),
     ("combinations.default", (V,)), ("_to_cpu.default", ([V],)), ("_remove_batch_dim.default", (X, 0, 2, 0)),
     ("set.source_Tensor", (X, V)),
+    ("histogramdd.TensorList_bins", (f(4, 2), [torch.tensor([0.0, 0.5, 1.0])] * 2)),
     ("_saturate_weight_to_fp16.default", (X,)),
     ("chain_matmul.default", ([S],)), ("chain_matmul.default", ([S, S],)), ("diag_embed.default", (V,)),
     ("pixel_shuffle.default", (f(1, 4, 2, 2), 1)), ("channel_shuffle.default", (f(1, 4, 2, 2), 1)),

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import importlib.util
-import warnings
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from runtime.errors import ProgramError
 from runtime.ops import corrections
 from runtime.ops.aten import arguments, is_random, is_view, may_alias, name_of, resolve, returns_alias, writes
 
-_spec = importlib.util.spec_from_file_location("operator_calls", Path(__file__).parent / "calls.py")
-assert _spec is not None and _spec.loader is not None
-calls: Any = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(calls)
+
+def sibling(stem: str) -> Any:
+    """The module beside this file."""
+    spec = importlib.util.spec_from_file_location(f"operator_{stem}", Path(__file__).parent / f"{stem}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+calls, observe = sibling("calls"), sibling("observe")
+Seen = observe.Seen
 
 ROWS = [(f"{name}.default", (calls.f(3, 3),), {}) for name in calls.UNARY]
 ROWS += [(row[0], row[1], row[2] if len(row) > 2 else {}) for row in calls.CALLS]
@@ -27,43 +35,18 @@ CUDA_ONLY = {"aten.cudnn_batch_norm", "aten.miopen_batch_norm", "aten.batch_norm
              "aten.batch_norm_gather_stats_with_counts"}  # fmt: skip
 
 
-def tensors(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-
-
-def storage(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata if tensor.untyped_storage().nbytes() else 0
-
-
-class Seen:
-    """What a call really did: names of the arguments written and shared, whether it drew random numbers."""
-
-    def __init__(self, overload: Any, args: Any, kwargs: Any) -> None:
-        args, kwargs = tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs))
-        bound = {name: tensors(value) for name, value in arguments(overload, args, kwargs).items()}
-        before = {name: [(one._version, one.clone()) for one in found] for name, found in bound.items()}
-        owners = {storage(one): name for name, found in bound.items() for one in found}
-        state = torch.get_rng_state()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            outputs = tensors(overload(*args, **kwargs))
-        self.random = not torch.equal(state, torch.get_rng_state())
-        self.written = {
-            name
-            for name, found in bound.items()
-            for one, (version, old) in zip(found, before[name])
-            if one._version != version
-            or (one.shape == old.shape and not torch.equal(torch.nan_to_num(one), torch.nan_to_num(old)))
-        }
-        shared = [owners.get(storage(one)) for one in outputs if storage(one)]
-        self.aliased = {name for name in shared if name is not None}
-        self.all_views = bool(shared) and None not in shared
-
-
 def prepared() -> Iterator[Any]:
     for name, args, kwargs in ROWS:
         flags = [arg for arg in (*args, *kwargs.values()) if type(arg) in (bool, float)]
         yield pytest.param(name, args, kwargs, id=f"{name}{flags or ''}")
+
+
+def check_facts(overload: Any, args: Any, kwargs: Any, seen: Any) -> None:
+    for known in ((args, kwargs), ()):  # with the arguments, and without knowing any
+        assert seen.written <= set(writes(overload, *known)), overload
+        assert not seen.aliased or seen.aliased & set(may_alias(overload, *known)), overload
+        assert seen.random <= is_random(overload, *known), overload
+        assert not is_view(overload, *known) or seen.all_views, overload
 
 
 def test_there_are_many_operators():
@@ -76,11 +59,7 @@ def test_the_facts_hold_on_real_tensors(name, args, kwargs):
     overload = resolve(f"aten.{name}")
     torch.manual_seed(0)
     seen = Seen(overload, args, kwargs)
-    for known in ((args, kwargs), ()):  # with the arguments, and without knowing any
-        assert seen.written <= set(writes(overload, *known))
-        assert seen.aliased <= set(may_alias(overload, *known))
-        assert seen.random <= is_random(overload, *known)
-        assert not is_view(overload, *known) or seen.all_views
+    check_facts(overload, args, kwargs, seen)
     hidden = corrections.WRITES.get(name_of(overload).rpartition(".")[0])
     if hidden is not None:  # with the arguments, exactly
         assert seen.written == set(writes(overload, args, kwargs))
@@ -157,3 +136,41 @@ def test_lists_of_views_alias_their_source():
     assert returns_alias(resolve("aten.unbind.int")) == ("self",)
     assert is_view(resolve("aten.chunk.default"))
     assert not is_view(resolve("aten._foreach_add_.Scalar"))
+
+
+class Calls(TorchDispatchMode):
+    """Records the calls that reach the dispatcher, composite operators whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[tuple[Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.made.append((func, *observe.copied((args, kwargs or {}))))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_facts_hold_for_the_samples_that_torch_tests_itself_with():
+    pytest.importorskip("expecttest", reason="torch's own test data needs expecttest")
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    checked = set()
+    for info in op_db:
+        for dtype in {torch.float32, torch.complex64, torch.int64, torch.bool} & set(info.dtypes):
+            for sample in itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=False), 6):
+                recorded = Calls()
+                try:
+                    with torch._C._AutoDispatchBelowAutograd(), recorded:
+                        info.op(sample.input, *sample.args, **sample.kwargs)
+                except (RuntimeError, NotImplementedError, TypeError, AssertionError):
+                    continue  # not every sample runs below autograd
+                for func, args, kwargs in recorded.made:
+                    try:
+                        seen = Seen(func, args, kwargs)
+                    except (RuntimeError, NotImplementedError):
+                        continue  # an argument that cannot be copied
+                    check_facts(func, args, kwargs, seen)
+                    checked.add(func)
+    assert len(checked) > 500
