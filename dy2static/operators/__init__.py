@@ -18,10 +18,13 @@ from dy2static.operators.handler import handler
 from dy2static.operators.if_expr import if_expr
 from dy2static.operators.if_stmt import if_stmt
 from dy2static.operators.load import load
+from dy2static.operators.patches import install
 from dy2static.operators.raise_stmt import raise_stmt
 from dy2static.operators.subscript import del_item, item, set_item
 from dy2static.operators.while_stmt import while_stmt
 from runtime.tracer.structure import Undefined
+
+install()
 
 __all__ = [
     "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "compare", "del_attr", "del_item", "for_stmt",

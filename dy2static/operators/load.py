@@ -10,19 +10,20 @@ from typing import Any
 from dy2static.operators.staging import MISSING, Choice, Session, Undefined, active, unbound_message
 
 
-def load(value: Any, name: str) -> Any:
-    """The value of the local variable ``name``.
+def load(value: Any, name: str, free: bool = False) -> Any:
+    """The value of the local variable ``name``; ``free``: of an outer function's.
 
     Raises:
-        UnboundLocalError: The name is not bound, with Python's own words; a name bound only on some staged paths
-            raises it when the Program runs and took another.
+        UnboundLocalError: The name is not bound, with Python's own words (NameError for an outer function's name); a
+            name bound only on some staged paths raises it when the Program runs and took another.
     """
     if isinstance(value, Undefined):
-        raise UnboundLocalError(unbound_message(name))
+        raise (NameError if free else UnboundLocalError)(unbound_message(name, free))
     if isinstance(value, Choice):
         session = active()
         if session is not None:
-            return settle(session, value, Undefined, "UnboundLocalError", unbound_message(name))
+            exception = "NameError" if free else "UnboundLocalError"
+            return settle(session, value, Undefined, exception, unbound_message(name, free))
     return value
 
 

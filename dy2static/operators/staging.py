@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,12 +56,14 @@ def _is_or_holds_staged(value: Any, depth: int) -> bool:
     return False
 
 
-def unbound_message(name: str) -> str:
-    """What this version of Python says when an unbound local is read."""
-    import sys
-
+def unbound_message(name: str, free: bool = False) -> str:
+    """What this version of Python says when an unbound local (``free``: of an outer function) is read."""
     if sys.version_info >= (3, 11):
+        if free:
+            return f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
         return f"cannot access local variable '{name}' where it is not associated with a value"
+    if free:
+        return f"free variable '{name}' referenced before assignment in enclosing scope"
     return f"local variable '{name}' referenced before assignment"
 
 

@@ -1,0 +1,227 @@
+"""``torch.autograd.Function.apply`` inside a trace: ``custom_grad`` with the function's own backward.
+
+    y = Exp.apply(x)   ->   %y = custom_grad(%x) { ^(%a): ... yield %y, <saved> } { ^(<saved>, %g): ... yield %dx }
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from dy2static.operators.staging import NO_NAMES, Session, Staged, active
+from runtime.ir import Operand, TensorType, Type, Variable
+from runtime.tracer import structure
+from runtime.tracer.branches import trace_path
+from runtime.tracer.session import Scope
+from runtime.tracer.storage_table import mark_uncertain
+
+_plain_apply = torch.autograd.Function.__dict__["apply"]
+
+
+class Context:
+    """What ``forward`` and ``backward`` get as ``ctx``."""
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self._saved: tuple[Any, ...] = ()
+        self._not_differentiable: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._materialize = True
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for backward."""
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Kept for forward-mode differentiation only, which a Program does not have."""
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors kept for backward."""
+        return self._saved
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Outputs that need no gradient."""
+        self._not_differentiable = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Inputs that ``forward`` writes in place."""
+        self._dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients that do not exist arrive as zeros (here they always do)."""
+        self._materialize = value
+
+
+def is_apply(method: types.MethodType) -> bool:
+    """Whether a bound method is ``SomeFunction.apply``."""
+    owner = method.__self__
+    if not isinstance(owner, type) or not issubclass(owner, torch.autograd.Function):
+        return False
+    return method.__func__ in (_plain_apply.__func__, _patched_apply)
+
+
+def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``cls.apply(*args)``."""
+    from dy2static.operators.call import call
+
+    with_setup = cls.setup_context is not torch.autograd.Function.setup_context
+    if with_setup:
+        bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        args, kwargs = bound.args, bound.kwargs
+    inputs = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    grad = torch.is_grad_enabled()
+    needs = tuple(grad and isinstance(arg, torch.Tensor) and session.info(arg).requires_grad for arg in args)
+    context = Context(needs)
+    operands: list[Operand] = [session.read(tensor) for tensor in inputs]
+    before = session.storages.snapshot()
+    with session.open("custom_grad") as scope, torch.no_grad():
+        inner = [_stand_in(session, tensor, scope) for tensor in inputs]
+        stand_ins = iter(inner)
+        given = [next(stand_ins) if isinstance(arg, torch.Tensor) else arg for arg in args]
+        entry = [session.info(tensor).storage.value for tensor in inner]
+        if with_setup:
+            result = call(cls.forward, *given, **kwargs)
+            call(cls.setup_context, context, tuple(given), result)
+        else:
+            result = call(cls.forward, context, *given, **kwargs)
+        changed = [tensor for tensor, value in zip(inner, entry) if session.info(tensor).storage.value is not value]
+        if context._dirty or changed or any(storage.value is not value for storage, value in before.items()):
+            raise session.error(f"{cls.__name__}.forward writes a tensor in place that it was given", code="D2S218",
+                                hint="Return a new tensor instead of writing into an argument (mark_dirty).")
+        outputs = list(result) if isinstance(result, tuple) else [result]
+        tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+        saved = _Saved(session, context)
+        scope.block.yields.extend([*(session.read(output) for output in tensors), *saved.operands()])
+        types_ = [session.type_of(session.fake(output)) for output in tensors]
+    backward = _trace_backward(session, cls, args, context, tensors, saved)
+    made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, backward],
+                        attrs={"n_outputs": len(tensors)})
+    fresh = iter([
+        _result(session, output, var, any(needs) and not any(output is one for one in context._not_differentiable))
+        for output, var in zip(tensors, made)
+    ])
+    joined = [next(fresh) if isinstance(output, torch.Tensor) else output for output in outputs]
+    for output, new in zip(outputs, joined):
+        for tensor, own in zip(inputs, inner):
+            if isinstance(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
+                mark_uncertain(session.info(new).storage, session.info(tensor).storage,
+                               f"{cls.__name__}.forward returns its argument or a view of it", session.location())
+    return tuple(joined) if isinstance(result, tuple) else joined[0]
+
+
+def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Tensor:
+    """The tensor as the forward block's argument."""
+    fake = session.fake(tensor)
+    info = session.info(tensor)
+    var = session.new_variable(session.type_of(fake), "")
+    scope.block.args.append(var)
+    return session.fresh(session.clone_meta(fake), var, requires_grad=info.requires_grad, layout_known=info.layout_known,
+                         divergent=info.divergent)
+
+
+def _result(session: Session, output: torch.Tensor, var: Variable, differentiable: bool) -> torch.Tensor:
+    """The tensor outside that carries an output."""
+    fake = session.clone_meta(session.fake(output))
+    needs = differentiable and (fake.is_floating_point() or fake.is_complex())
+    made = session.fresh(fake, var, requires_grad=needs, layout_known=session.info(output).layout_known)
+    session.sizes.bind_sizes(made, var)
+    var.type = session.type_of(made)
+    return made
+
+
+class _Saved:
+    """What forward hands to backward: tensors it saved or put on ``ctx``, and staged numbers."""
+
+    def __init__(self, session: Session, context: Context) -> None:
+        self.session = session
+        self.values: dict[str, Any] = {
+            name: value for name, value in vars(context).items() if name == "_saved" or structure.has_traced(value)
+        }
+        self.plain = {name: value for name, value in vars(context).items() if name not in self.values}
+        self.structure = structure.structure_of(session, self.values)
+
+    def operands(self) -> list[Operand]:
+        """The residuals, read at the end of the forward block."""
+        return structure.lower(self.session, self.values, self.structure)
+
+    def types(self) -> list[Type]:
+        """Their types."""
+        return structure.types(self.session, self.structure)
+
+    def context(self, variables: Iterator[Variable]) -> Context:
+        """``ctx`` as backward sees it."""
+        made = Context(self.plain["needs_input_grad"])
+        vars(made).update(self.plain)
+        vars(made).update(structure.lift(self.session, self.structure, variables))
+        return made
+
+
+def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], context: Context, outputs: list[torch.Tensor],
+                    saved: _Saved) -> Any:
+    from dy2static.operators.call import call
+
+    inside: list[Any] = []
+
+    def prepare(scope: Scope) -> None:
+        variables = [session.new_variable(type_, "") for type_ in saved.types()]
+        scope.block.args.extend(variables)
+        inside.append(saved.context(iter(variables)))
+        for output in outputs:
+            fake = session.fake(output)
+            var = session.new_variable(TensorType(fake.dtype, None), "")
+            scope.block.args.append(var)
+            grad = session.fresh(session.clone_meta(fake), var)
+            var.type = session.type_of(grad)
+            inside.append(grad)
+
+    def run() -> Any:
+        with torch.no_grad():
+            return call(cls.backward, *inside)
+
+    path = trace_path(session, "custom_grad", NO_NAMES, run, prepare)
+    block = path.scope.block
+    wanted = [index for index, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+    if path.ended:
+        block.yields.extend([None] * len(wanted))
+        return block
+    grads = path.result if isinstance(path.result, tuple) else (path.result,)
+    if len(grads) < len(args) or any(grad is not None for grad in grads[len(args):]):
+        raise RuntimeError(f"function {cls.__name__}Backward returned an incorrect number of gradients "
+                           f"(expected {len(args)}, got {len(grads)})")
+    with path.inside(session):
+        for index in wanted:
+            block.yields.append(_gradient(session, cls, grads[index], args[index]))
+    return block
+
+
+def _gradient(session: Session, cls: Any, grad: Any, arg: torch.Tensor) -> Operand:
+    if grad is None:
+        return None
+    if not isinstance(grad, torch.Tensor) or isinstance(grad, Staged):
+        raise TypeError(f"{cls.__name__}.backward: expected Tensor or None, not {type(grad).__name__}")
+    return session.read(grad)
+
+
+def _patched_apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    session = active()
+    if session is None:
+        return _plain_apply.__func__(cls, *args, **kwargs)
+    return apply(session, cls, args, kwargs)
+
+
+@contextlib.contextmanager
+def patched_functions(session: Session) -> Iterator[None]:
+    """Stage custom functions wherever they are applied from, in the thread that traces."""
+    before = torch.autograd.Function.__dict__["apply"]
+    torch.autograd.Function.apply = classmethod(_patched_apply)  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        torch.autograd.Function.apply = before

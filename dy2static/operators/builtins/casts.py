@@ -1,0 +1,88 @@
+"""``int float bool complex str repr ascii format``, ``len``: of tensors and staged numbers when the Program runs.
+
+    int(t)   ->   %0 = scalar.item(%t); %1 = scalar.int(%0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.f_string import format_value
+from dy2static.operators.sequences import staged_sequence
+from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method, truth_of
+
+
+def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def cast(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not args:
+            return function(**kwargs)
+        value, *rest = args
+        if isinstance(value, Choice):
+            return distribute(session, value, lambda option: cast(session, (option, *rest), kwargs))
+        if isinstance(value, torch.Tensor) and not rest:
+            value = value.item()
+        if isinstance(value, Staged):
+            return session.scalar(name, value, *rest, *kwargs.values())
+        method = python_method(value, f"__{name}__")
+        if method is not None:
+            from dy2static.operators.call import call
+
+            return call(method, value)
+        return function(*args, **kwargs)
+
+    return cast
+
+
+def _bool(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return truth_of(session, *args) if len(args) == 1 and not kwargs else bool(*args, **kwargs)
+
+
+def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def convert(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice)):
+            if isinstance(args[0], Staged) and args[0].kind == "str" and letter == "s":
+                return args[0]
+            return format_value(args[0], letter)
+        method = python_method(args[0], "__repr__" if letter == "r" else "__str__") if len(args) == 1 else None
+        if method is not None:
+            from dy2static.operators.call import call
+
+            return call(method, args[0])
+        return function(*args, **kwargs)
+
+    return convert
+
+
+def _format(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return format_value(args[0], "", *args[1:])
+
+
+def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) != 1 or kwargs:
+        return len(*args, **kwargs)
+    (value,) = args
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: _len(session, (option,), {}))
+    if isinstance(value, Staged):
+        if value.kind != "str":
+            raise TypeError(f"object of type '{value.kind}' has no len()")
+        raise session.error("the length of a piece of text that is only known while the Program runs", code="D2S263",
+                            hint="Compute the length from numbers.")
+    sequence = staged_sequence(session, value)
+    if sequence is not None:
+        return sequence.length(session)
+    method = python_method(value, "__len__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        return call(method, value)
+    return len(value)
+
+
+HANDLERS: list[tuple[Any, Any]] = [
+    (int, _number("int", int)), (float, _number("float", float)), (complex, _number("complex", complex)), (bool, _bool),
+    (str, _text("s", str)), (repr, _text("r", repr)), (ascii, _text("a", ascii)), (format, _format), (len, _len),
+]  # fmt: skip

@@ -1,0 +1,115 @@
+"""Functions that make tensors of Python data, and torch's questions about values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.sequences import StagedSize
+from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.torch_values import to_torch
+from runtime.ops.scalar import kind_of_dtype
+
+
+def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
+    def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        data = args[0] if args else kwargs.get("data")
+        if isinstance(data, Choice):
+            return distribute(session, data, lambda option: make(session, (option, *args[1:]), kwargs))
+        if not _holds_values(data) or isinstance(data, torch.Tensor):
+            return function(*args, **kwargs)
+        options = dict(zip(("dtype", "device"), args[1:])) | {k: v for k, v in kwargs.items() if k != "data"}
+        if options.get("requires_grad"):
+            raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
+                                hint="Make it outside.", code="D2S269")
+        dtype = options.get("dtype") or _common_dtype(session, data)
+        result = _build(session, data, dtype, options.get("device"))
+        return result.detach() if isinstance(data, (list, tuple)) and _holds_tensors(data) else result
+
+    return make
+
+
+def _holds_values(data: Any) -> bool:
+    return any_staged([data]) or _holds_tensors(data)
+
+
+def _holds_tensors(data: Any) -> bool:
+    if isinstance(data, torch.Tensor):
+        return True
+    return isinstance(data, (list, tuple)) and any(_holds_tensors(item) for item in data)
+
+
+def _common_dtype(session: Session, data: Any) -> torch.dtype:
+    """The dtype that ``torch.tensor`` infers."""
+    if isinstance(data, torch.Tensor):
+        return session.fake(data).dtype
+    if isinstance(data, (list, tuple)):
+        found = [_common_dtype(session, item) for item in data]
+        if not found:
+            return torch.get_default_dtype()
+        result = found[0]
+        for other in found[1:]:
+            result = torch.promote_types(result, other)
+        return result
+    kind = data.kind if isinstance(data, Staged) else type(data).__name__
+    table = {"bool": torch.bool, "int": torch.int64, "float": torch.get_default_dtype()}
+    if kind == "complex":
+        return torch.complex128 if torch.get_default_dtype() is torch.float64 else torch.complex64
+    if kind not in table:
+        raise TypeError(f"must be real number, not {kind}")
+    return table[kind]
+
+
+def _build(session: Session, data: Any, dtype: torch.dtype, device: Any) -> torch.Tensor:
+    if isinstance(data, (list, tuple)):
+        if not data:
+            return torch.empty(0, dtype=dtype, device=device)
+        return torch.stack([_build(session, item, dtype, device) for item in data])
+    if isinstance(data, torch.Tensor):
+        fake = session.fake(data)
+        if fake.dim():
+            if fake.numel() != 1:
+                raise ValueError("only one element tensors can be converted to Python scalars")
+            data = data.reshape(())
+        return data.to(dtype=dtype, device=device) if device is not None else data.to(dtype)
+    if isinstance(data, Staged):
+        wanted = kind_of_dtype(dtype)
+        if wanted != data.kind and wanted in ("int", "float", "bool"):
+            data = session.scalar(wanted, data)
+        return torch.scalar_tensor(to_torch(session, data), dtype=dtype, device=device)
+    return torch.tensor(data, dtype=dtype, device=device)
+
+
+def _size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1 and any_staged(args):
+        return StagedSize(args[0])
+    return torch.Size(*args)
+
+
+def _checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Recomputation in backward changes no value: the function is simply called."""
+    from dy2static.operators.call import call
+
+    own = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
+    return call(*args, **{key: value for key, value in kwargs.items() if key not in own})
+
+
+def _yes_no(answer: bool) -> Callable[..., Any]:
+    return lambda session, args, kwargs: answer
+
+
+def _checkpoint_function() -> Any:
+    from torch.utils import checkpoint
+
+    return checkpoint.checkpoint
+
+
+HANDLERS: list[tuple[Any, Any]] = [
+    (torch.tensor, _tensor(torch.tensor)), (torch.as_tensor, _tensor(torch.as_tensor)),
+    (torch.asarray, _tensor(torch.asarray)), (torch.Size, _size), (_checkpoint_function(), _checkpoint),
+    (torch.compiler.is_compiling, _yes_no(False)), (torch.compiler.is_exporting, _yes_no(False)),
+    (torch.jit.is_tracing, _yes_no(False)), (torch.jit.is_scripting, _yes_no(False)),
+]  # fmt: skip
+

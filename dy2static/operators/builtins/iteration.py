@@ -1,0 +1,192 @@
+"""``range enumerate zip map filter reversed sorted iter next list tuple set frozenset dict``, ``sum any all``."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from typing import Any
+
+import torch
+
+from dy2static.operators.sequences import (
+    Listed, StagedEnumerate, StagedMap, StagedRange, StagedReversed, StagedSequence, StagedZip, staged_sequence,
+)
+from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method, truth_of
+from dy2static.operators.traced_for import iterate
+
+
+
+
+def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    bounds = [_bound(session, arg) for arg in args]
+    for index, bound in enumerate(bounds):
+        if isinstance(bound, Choice):
+            return distribute(session, bound, lambda option, index=index: _range(  # type: ignore[misc]
+                session, (*bounds[:index], option, *bounds[index + 1:]), kwargs))
+    if not any_staged(bounds):
+        return range(*bounds, **kwargs)
+    start, stop, step = (bounds[0], *bounds[1:], 1)[:3] if len(bounds) > 1 else (0, bounds[0], 1)
+    if isinstance(step, Staged):
+        session.emit("assert", [session.operand(step != 0)], attrs={
+            "exception": "ValueError", "message": "range() arg 3 must not be zero"})
+    elif step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    return StagedRange(session, start, stop, step)
+
+
+def _bound(session: Session, value: Any) -> Any:
+    """A bound of a range as an int: ``__index__`` of tensors and bools."""
+    if isinstance(value, torch.Tensor):
+        fake = session.fake(value)
+        if fake.dtype.is_floating_point or fake.dtype.is_complex:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        value = value.item()
+    if isinstance(value, Staged):
+        if value.kind not in ("int", "bool"):
+            raise TypeError(f"'{value.kind}' object cannot be interpreted as an integer")
+        return session.scalar("int", value) if value.kind == "bool" else value
+    return value
+
+
+def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    sequence = staged_sequence(session, args[0]) if args else None
+    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    if sequence is not None:
+        return StagedEnumerate(sequence, start)
+    if isinstance(start, Staged):
+        return ((start + index, value) for index, value in enumerate(iterate(session, args[0])))
+    return enumerate(*_iterables(session, args[:1]), *args[1:], **kwargs)
+
+
+def _zip(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    staged = [staged_sequence(session, arg) for arg in args]
+    if any(sequence is not None for sequence in staged):
+        return StagedZip([_as_sequence(session, arg, found) for arg, found in zip(args, staged)],
+                         bool(kwargs.get("strict", False)))
+    return zip(*_iterables(session, args), **kwargs)
+
+
+def _as_sequence(session: Session, value: Any, found: StagedSequence | None) -> StagedSequence:
+    if found is not None:
+        return found
+    if isinstance(value, (list, tuple, range, str, torch.Tensor, torch.nn.ModuleList)):
+        return Listed(value)
+    raise session.error(f"a {type(value).__name__} is zipped with a sequence whose length is only known while the Program runs",
+                        hint="Make it a list first.", code="D2S261")
+
+
+def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) < 2:
+        return map(*args, **kwargs)
+    function, *iterables = args
+    staged = [staged_sequence(session, one) for one in iterables]
+    if any(sequence is not None for sequence in staged):
+        inner = StagedZip([_as_sequence(session, one, found) for one, found in zip(iterables, staged)], False)
+        return StagedMap(_callback(function), inner)
+    return map(_callback(function), *_iterables(session, tuple(iterables)))
+
+
+def _callback(function: Any) -> Any:
+    from dy2static.operators.call import call
+
+    return functools.partial(call, function) if callable(function) else function
+
+
+def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    function, iterable = args
+    return filter(_callback(function), iterate(session, iterable))
+
+
+def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    sequence = staged_sequence(session, args[0])
+    if sequence is not None:
+        return StagedReversed(sequence)
+    if isinstance(args[0], torch.Tensor):
+        return iter(args[0].flip(0).unbind(0)) if session.fake(args[0]).dim() else args[0]
+    method = python_method(args[0], "__reversed__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        return call(method, args[0])
+    return reversed(args[0])
+
+
+def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if "key" in kwargs:
+        kwargs = {**kwargs, "key": _callback(kwargs["key"])}
+    return sorted(*_iterables(session, args), **kwargs)
+
+
+def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    function, iterable, *initial = args
+    return functools.reduce(_callback(function), iterate(session, iterable), *initial)
+
+
+def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1:
+        if isinstance(args[0], Choice):
+            return distribute(session, args[0], lambda option: _iter(session, (option,), {}))
+        return iterate(session, args[0])
+    return iter(_callback(args[0]), *args[1:])
+
+
+def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(session.journal.frames) > 1:
+        raise session.error("an iterator is advanced on a path that is only taken for some inputs", code="D2S266",
+                            hint="Take the item before the branch or loop, or index a list.")
+    method = python_method(args[0], "__next__") if args else None
+    if method is None:
+        return next(*args, **kwargs)
+    from dy2static.operators.call import call
+
+    try:
+        return call(method, args[0])
+    except StopIteration:
+        if len(args) > 1:
+            return args[1]
+        raise
+
+
+def _container(kind: type) -> Any:
+    def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) == 1 and isinstance(args[0], Choice):
+            return distribute(session, args[0], lambda option: make(session, (option,), kwargs))
+        return kind(*_iterables(session, args), **kwargs)
+
+    return make
+
+
+def _iterables(session: Session, args: tuple[Any, ...]) -> list[Any]:
+    """The arguments with users' ``__iter__`` converted."""
+    return [iterate(session, arg) if python_method(arg, "__iter__") is not None else arg for arg in args]
+
+
+def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return sum(iterate(session, args[0]), *args[1:], **kwargs) if args else sum(*args, **kwargs)
+
+
+def _fold(stop: bool) -> Any:
+    def fold(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        (iterable,) = args
+        if isinstance(iterable, Choice):
+            return distribute(session, iterable, lambda option: fold(session, (option,), kwargs))
+        result: Any = not stop
+        for value in iterate(session, iterable):
+            flag = truth_of(session, value)
+            if not isinstance(flag, Staged):
+                if flag is stop:
+                    return stop if not isinstance(result, Staged) else session.scalar("or_" if stop else "and_", result, stop)
+            elif isinstance(result, Staged):
+                result = session.scalar("or_" if stop else "and_", result, flag)
+            else:
+                result = flag
+        return result
+
+    return fold
+
+
+HANDLERS: list[tuple[Any, Any]] = [
+    (range, _range), (enumerate, _enumerate), (zip, _zip), (map, _map), (filter, _filter), (reversed, _reversed),
+    (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum), (any, _fold(True)),
+    (all, _fold(False)), *((kind, _container(kind)) for kind in (list, tuple, set, frozenset, deque)),
+]  # fmt: skip

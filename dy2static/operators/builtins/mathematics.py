@@ -1,0 +1,116 @@
+"""``min max abs round divmod pow`` and the functions of ``math``."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.staging import (
+    NO_NAMES, Choice, Session, Staged, any_staged, distribute, stages, truth_of,
+)
+from dy2static.operators.traced_for import iterate
+from runtime.ops import scalar as scalar_ops
+from runtime.tracer import cond as tracer_cond
+
+_MISSING = object()
+
+
+def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def pick(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        values = args
+        if len(args) == 1:
+            if isinstance(args[0], Choice):
+                return distribute(session, args[0], lambda option: pick(session, (option,), kwargs))
+            values = tuple(iterate(session, args[0]))
+        if not values or len(values) == 1 and len(args) > 1 or set(kwargs) - {"key", "default"}:
+            return function(*([values] if len(args) == 1 else args), **kwargs)
+        key = kwargs.get("key")
+        keys = list(values)
+        if key is not None:
+            from dy2static.operators.call import call
+
+            keys = [call(key, value) for value in values]
+        if not any(stages(one) for one in keys) and not any_staged(keys):
+            return function(zip(keys, values), key=lambda pair: pair[0])[1]
+        if key is None and all(isinstance(value, Staged) or type(value) in (int, float, bool) for value in values):
+            kinds = {value.kind if isinstance(value, Staged) else type(value).__name__ for value in values}
+            if len(kinds) == 1:
+                return session.scalar(name, *values)
+        return _fold(session, name, list(zip(keys, values)))
+
+    return pick
+
+
+def _fold(session: Session, name: str, pairs: list[tuple[Any, Any]]) -> Any:
+    """Python's own loop: the first of equals stays."""
+    best_key, best = pairs[0]
+    for key, value in pairs[1:]:
+        better = truth_of(session, key < best_key if name == "min" else key > best_key)
+        if isinstance(better, Staged):
+            new, old = (key, value), (best_key, best)
+
+            def take(pair: tuple[Any, Any] = new) -> tuple[Any, Any]:
+                return pair
+
+            def keep(pair: tuple[Any, Any] = old) -> tuple[Any, Any]:
+                return pair
+
+            best_key, best = tracer_cond.cond(session, better, take, keep, NO_NAMES)
+        elif better:
+            best_key, best = key, value
+    return best
+
+
+def _numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``math``: of tensors it takes their value, as eagerly."""
+
+    def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for index, arg in enumerate(args):
+            if isinstance(arg, Choice):
+                return distribute(session, arg, lambda option, index=index: apply(  # type: ignore[misc]
+                    session, (*args[:index], option, *args[index + 1:]), kwargs))
+        values = [session.scalar("float", arg.item()) if isinstance(arg, torch.Tensor) else arg for arg in args]
+        if not any_staged([values, kwargs]):
+            return function(*values, **kwargs)
+        short = name.removeprefix("scalar.math.")
+        if name not in scalar_ops.FUNCTIONS or kwargs:
+            raise session.error(f"math.{short} of a number that is only known while the Program runs", code="D2S267",
+                                hint="Use torch's function on a tensor, or simpler functions of math.")
+        return session.scalar("math." + short, *values)
+
+    return apply
+
+
+def _round(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    number = args[0] if args else kwargs.get("number")
+    digits = args[1] if len(args) > 1 else kwargs.get("ndigits", _MISSING)
+    if isinstance(number, Choice):
+        return distribute(session, number, lambda option: _round(session, (option, *args[1:]), kwargs))
+    if isinstance(digits, Staged):
+        return session.scalar("round", number, digits)
+    return round(*args, **kwargs)
+
+
+def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for index, arg in enumerate(args):
+            if isinstance(arg, Choice):
+                return distribute(session, arg, lambda option, index=index: apply(  # type: ignore[misc]
+                    session, (*args[:index], option, *args[index + 1:]), kwargs))
+        if function is pow and len(args) == 3 and any_staged(args):
+            return session.scalar("pow", *args)
+        return function(*args, **kwargs)
+
+    return apply
+
+
+HANDLERS: list[tuple[Any, Any]] = [
+    (min, _extreme("min", min)), (max, _extreme("max", max)), (round, _round),
+    *((function, _binary(function)) for function in (abs, divmod, pow)),
+    *((getattr(math, name), _numeric(f"scalar.math.{name}", getattr(math, name)))
+      for name in sorted(vars(math)) if isinstance(getattr(math, name), type(builtins.len))),
+]  # fmt: skip

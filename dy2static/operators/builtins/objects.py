@@ -1,0 +1,115 @@
+"""``isinstance type callable getattr setattr hasattr delattr id hash`` as eager Python would answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators import traced_attribute
+from dy2static.operators.sequences import (
+    StagedEnumerate, StagedMap, StagedRange, StagedReversed, StagedSequence, StagedSize, StagedZip,
+)
+from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute
+from runtime import torch_internals
+from runtime.tracer.scalars import refuse
+
+_TYPES: dict[type, type] = {
+    StagedRange: range, StagedEnumerate: enumerate, StagedZip: zip, StagedMap: map, StagedReversed: reversed,
+    StagedSize: torch.Size,
+}  # fmt: skip
+
+
+def eager_type(value: Any) -> type:
+    """``type(value)`` as the user's program, run eagerly, would see it."""
+    if isinstance(value, Staged):
+        return value.python_type
+    if isinstance(value, torch.Tensor) and torch_internals.is_fake(value):
+        return torch.Tensor
+    return _TYPES.get(type(value), type(value))
+
+
+def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    value, classes = args
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: _isinstance(session, (option, classes), {}))
+    if isinstance(value, (Staged, StagedSequence, StagedSize)):
+        return issubclass(eager_type(value), classes)
+    return isinstance(value, classes)
+
+
+
+
+def _type(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) != 1 or kwargs:
+        return type(*args, **kwargs)
+    if isinstance(args[0], Choice):
+        return distribute(session, args[0], eager_type)
+    return eager_type(args[0])
+
+
+def _callable(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    (value,) = args
+    return distribute(session, value, callable) if isinstance(value, Choice) else callable(value)
+
+
+def _getattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    obj, name, *default = args
+    if not isinstance(name, str) or not default:
+        return traced_attribute.read(session, obj, _name(name))
+    try:
+        return traced_attribute.read(session, obj, name)
+    except AttributeError:
+        traced_attribute.note_absent(session, obj, name)
+        return default[0]
+
+
+def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    obj, name = args
+    if isinstance(obj, Choice):
+        return distribute(session, obj, lambda option: _hasattr(session, (option, name), {}))
+    if isinstance(obj, Staged):
+        return hasattr(obj.python_type, _name(name))
+    found = hasattr(obj, _name(name))
+    if found:
+        traced_attribute.note_present(session, obj, name)
+    else:
+        traced_attribute.note_absent(session, obj, name)
+    return found
+
+
+def _setattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    obj, name, value = args
+    traced_attribute.write(session, obj, _name(name), value)
+
+
+def _delattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    obj, name = args
+    traced_attribute.note_write(session, obj, _name(name))
+    delattr(obj, name)
+
+
+def _name(name: Any) -> str:
+    if isinstance(name, Staged):
+        refuse(name, "used as the name of an attribute")
+    if not isinstance(name, str):
+        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+    return name
+
+
+def _identity(function: Any, how: str) -> Any:
+    def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args and isinstance(args[0], Staged):
+            refuse(args[0], how)
+        if args and (isinstance(args[0], Choice) or any_staged(args)):
+            raise session.error(f"a value that is only known while the Program runs was {how}", code="D2S210",
+                                hint="Use the value itself.")
+        return function(*args, **kwargs)
+
+    return apply
+
+
+HANDLERS: list[tuple[Any, Any]] = [
+    (isinstance, _isinstance), (type, _type), (callable, _callable), (getattr, _getattr), (setattr, _setattr),
+    (hasattr, _hasattr), (delattr, _delattr), (id, _identity(id, "asked for its id")), (hash, _identity(hash, "hashed")),
+]  # fmt: skip

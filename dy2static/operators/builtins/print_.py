@@ -1,0 +1,84 @@
+"""``print`` inside a trace prints at every run.
+
+    print("loss", t)   ->   print("loss", %t) attrs {sep: " ", end: "\\n"}
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+
+from dy2static.operators.sequences import StagedSequence, StagedSize
+from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method
+from runtime.ir.constants import spell_constant
+from runtime.tracer import structure
+
+
+def _print(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    options = {"sep": " ", "end": "\n", "file": None, "flush": False, **kwargs}
+    if set(options) != {"sep", "end", "file", "flush"}:
+        return print(*args, **kwargs)
+    if options["file"] not in (None, sys.stdout):
+        raise session.error("print to a file inside a converted function", code="D2S268",
+                            hint="Print to the standard output, or write the file outside.")
+    for index, arg in enumerate(args):
+        if isinstance(arg, Choice):
+            return distribute(session, arg, lambda option, index=index: _print(  # type: ignore[misc]
+                session, (*args[:index], option, *args[index + 1:]), kwargs))
+    attrs: dict[str, Any] = {}
+    for name in ("sep", "end"):
+        value = options[name]
+        if isinstance(value, Staged):
+            raise session.error(f"the '{name}' of print is only known while the Program runs", code="D2S268",
+                                hint="Print it as a value instead.")
+        attrs[name] = {"sep": " ", "end": "\n"}[name] if value is None else value
+    if options["flush"]:
+        attrs["flush"] = True
+    session.emit("print", [_operand(session, arg) for arg in args], attrs=attrs)
+    return None
+
+
+def _operand(session: Session, value: Any) -> Any:
+    """What is printed: a value of the Program, or the text of anything else."""
+    if isinstance(value, (torch.Tensor, Staged)):
+        return session.operand(value)
+    if isinstance(value, StagedSize):
+        return session.operand(_size_text(session, value))
+    if isinstance(value, StagedSequence) or (any_staged([value]) and not _is_simple(value)):
+        raise session.error(f"a {type(value).__name__} that holds numbers only known while the Program runs is printed",
+                            hint="Print its items one by one.", code="D2S268")
+    if _is_simple(value):
+        return session.operand(value)
+    if structure.has_traced(value):
+        raise session.error(f"a {type(value).__name__} that holds tensors is printed", code="D2S268",
+                            hint="Print its items one by one.")
+    method = python_method(value, "__str__") or python_method(value, "__repr__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        return session.operand(call(method, value))
+    return str(value)
+
+
+def _size_text(session: Session, value: StagedSize) -> Any:
+    text: Any = "torch.Size(["
+    for index, size in enumerate(value):
+        part = session.scalar("str", size) if isinstance(size, Staged) else str(size)
+        text = text + (", " if index else "") + part
+    return text + "])"
+
+
+def _is_simple(value: Any) -> bool:
+    """Whether an operand can hold the value so that it prints the same."""
+    if isinstance(value, (torch.Tensor, Staged)):
+        return True
+    if type(value) in (list, tuple):
+        return all(_is_simple(item) for item in value)
+    if type(value) is dict:
+        return all(isinstance(key, (str, int)) and _is_simple(item) for key, item in value.items())
+    return type(value) in (bool, int, float, complex, str, type(None)) and spell_constant(value) is not None
+
+
+HANDLERS: list[tuple[Any, Any]] = [(print, _print)]

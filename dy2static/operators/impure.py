@@ -1,0 +1,56 @@
+"""What a trace would freeze without a word: host randomness, time, the environment, files, input."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any, NoReturn
+
+from dy2static.operators.staging import Session
+
+_MODULES = {
+    "random": "Python's random numbers", "time": "the time", "secrets": "random numbers", "uuid": "random identifiers",
+    "_random": "Python's random numbers", "numpy.random": "NumPy's random numbers",
+}  # fmt: skip
+_CLOCKS = ("now", "today", "utcnow")
+_BUILTINS = {id(open): "a file", id(input): "the terminal", id(os.getenv): "the environment",
+             id(os.urandom): "random bytes"}  # fmt: skip
+_QUIET = ("sleep", "struct_time", "strftime", "strptime", "gmtime_r", "UUID")
+"""Functions of those modules that read nothing."""
+
+
+def check(session: Session, f: Any) -> None:
+    """Refuse a call whose result would be the same in every run of the Program.
+
+    Raises:
+        TraceError: ``f`` reads something that changes from run to run.
+    """
+    what = _BUILTINS.get(id(f))
+    owner = getattr(f, "__self__", None)
+    name = getattr(f, "__name__", type(f).__name__)
+    if what is None and name not in _QUIET:
+        module = getattr(f, "__module__", None)
+        if isinstance(module, str):
+            what = _MODULES.get(module) or ("NumPy's random numbers" if module.startswith("numpy.random") else None)
+        if what is None and owner is not None and not isinstance(owner, type):
+            kind = type(owner).__module__
+            if isinstance(owner, random.Random):
+                what = "Python's random numbers"
+            elif kind.startswith("numpy.random"):
+                what = "NumPy's random numbers"
+            elif owner is os.environ:
+                what = "the environment"
+        if what is None and name in _CLOCKS and getattr(owner, "__module__", "") == "datetime":
+            what = "the time"
+    if what is not None:
+        refuse(session, f"{name}()", what)
+
+
+def refuse(session: Session, name: str, what: str) -> NoReturn:
+    """The located error for reading ``what`` while tracing."""
+    raise session.error(
+        f"{name} reads {what} inside a converted function: the Program would repeat what it gave while tracing",
+        hint="Do it outside and pass the result in as an argument; for random numbers use torch's (torch.rand, "
+        "torch.randint), which are drawn anew at each run.",
+        code="D2S214",
+    )

@@ -1,0 +1,126 @@
+"""Calls of ``torch.nn.Module`` inside a trace: hooks in eager's order around the converted ``forward``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from dy2static.exclusions import exclusion_of
+from dy2static.operators.provenance import note_module
+from dy2static.operators.staging import Session, active
+from runtime import torch_internals
+
+_plain_call = torch.nn.Module.__call__
+
+
+def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``module(*args, **kwargs)``."""
+    from dy2static.operators.traced_call import call_function, unconverted
+
+    own_call = type(module).__call__
+    if own_call not in (_plain_call, _patched_call):
+        return call_function(session, own_call, (module, *args), kwargs)
+    note_module(session, module)
+    excluded = exclusion_of(module) or exclusion_of(type(module))
+    if excluded is not None:
+        with unconverted(session, type(module), excluded), _originals():
+            return _plain_call(module, *args, **kwargs)
+    return _call_with_hooks(session, module, args, kwargs)
+
+
+def _call_with_hooks(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from dy2static.operators.call import call
+
+    shared = torch_internals.global_module_hooks()
+    if module._backward_hooks or module._backward_pre_hooks or shared.backward or shared.backward_pre:
+        raise session.error(
+            f"{type(module).__name__} has a backward hook, and a Program has no backward of single modules",
+            hint="Put hooks on tensors outside the converted function, or convert the modules around this one separately.",
+            code="D2S219",
+        )
+    pre_hooks = (*shared.forward_pre.items(), *module._forward_pre_hooks.items())
+    hooks = (*shared.forward.items(), *module._forward_hooks.items())
+    if not pre_hooks and not hooks:
+        return call(module.forward, *args, **kwargs)
+    always = [key for key, _ in hooks if key in module._forward_hooks_always_called or key in shared.always_called]
+    ran: set[int] = set()
+    result: Any = None
+    try:
+        for key, hook in pre_hooks:
+            args, kwargs = _pre_hook(module, hook, key in module._forward_pre_hooks_with_kwargs, args, kwargs)
+        result = call(module.forward, *args, **kwargs)
+        for key, hook in hooks:
+            if key in always:
+                ran.add(key)
+            result = _forward_hook(module, hook, _takes_kwargs(module, shared, key), args, kwargs, result)
+        return result
+    except Exception:
+        for key, hook in hooks:
+            if key in always and key not in ran:
+                with contextlib.suppress(Exception):  # eager warns and raises the first error
+                    result = _forward_hook(module, hook, _takes_kwargs(module, shared, key), args, kwargs, result)
+        raise
+
+
+def _takes_kwargs(module: torch.nn.Module, shared: torch_internals.GlobalModuleHooks, key: int) -> bool:
+    return key in module._forward_hooks_with_kwargs or key in shared.with_kwargs
+
+
+def _pre_hook(module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    from dy2static.operators.call import call
+
+    if not with_kwargs:
+        result = call(hook, module, args)
+        if result is None:
+            return args, kwargs
+        return (result if isinstance(result, tuple) else (result,)), kwargs
+    result = call(hook, module, args, kwargs)
+    if result is None:
+        return args, kwargs
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+    return result
+
+
+def _forward_hook(module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any) -> Any:
+    from dy2static.operators.call import call
+
+    given = call(hook, module, args, kwargs, result) if with_kwargs else call(hook, module, args, result)
+    return result if given is None else given
+
+
+def _patched_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+    """What ``nn.Module.__call__`` is while a trace is on: modules called by code that is not converted convert too."""
+    session = active()
+    if session is None or _local_originals:
+        return _plain_call(self, *args, **kwargs)
+    return call_module(session, self, args, kwargs)
+
+
+_local_originals: list[None] = []
+
+
+@contextlib.contextmanager
+def _originals() -> Iterator[None]:
+    """While the block runs, modules call their forward as it is."""
+    _local_originals.append(None)
+    try:
+        yield
+    finally:
+        _local_originals.pop()
+
+
+@contextlib.contextmanager
+def patched_modules(session: Session) -> Iterator[None]:
+    """Convert what modules run wherever they are called from, in the thread that traces."""
+    before, excluded = torch.nn.Module.__call__, _local_originals[:]
+    _local_originals.clear()
+    torch.nn.Module.__call__ = _patched_call  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.nn.Module.__call__ = before  # type: ignore[method-assign]
+        _local_originals.extend(excluded)

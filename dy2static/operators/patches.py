@@ -1,0 +1,24 @@
+"""What every trace switches on: modules and custom functions convert wherever they are called from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from dy2static.operators.autograd_function import patched_functions
+from dy2static.operators.modules import patched_modules
+from dy2static.operators.staging import Session
+from runtime.tracer import boundary
+
+
+@contextlib.contextmanager
+def patches(session: Session) -> Iterator[None]:
+    """Both, for the length of one trace."""
+    with patched_modules(session), patched_functions(session):
+        yield
+
+
+def install() -> None:
+    """Have every trace use them; calling it again changes nothing."""
+    if patches not in boundary.trace_contexts:
+        boundary.trace_contexts.append(patches)

@@ -1,0 +1,93 @@
+"""Who is converted: the user's Python, not libraries that know nothing of control flow over tensors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import types
+from functools import lru_cache
+from typing import Any
+
+import numpy
+import torch
+
+import runtime
+from dy2static.exclusions import exclusion_of
+
+_OWN = tuple(os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (os.path.dirname(__file__), runtime.__file__))
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
+_STANDARD = tuple({
+    os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
+})  # fmt: skip
+_TORCH_CONVERTED = tuple(_TORCH + path for path in (
+    os.path.join("nn", "modules", "container.py"), "distributions" + os.sep,
+))  # fmt: skip
+
+
+def reason_not_converted(function: types.FunctionType) -> str:
+    """Why a Python function runs as it is; empty if it is converted."""
+    excluded = exclusion_of(function)
+    if excluded is not None:
+        return excluded
+    home = home_of(function.__code__.co_filename)
+    if home and not (home in ("torch", "the standard library") and _wraps_user_function(function)):
+        return f"it is part of {home}"
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def home_of(file: str) -> str:
+    """The library that a file belongs to; empty for the user's files and those of other packages."""
+    if file.startswith(_OWN):
+        return "dy2static"
+    if file.startswith(_TORCH):
+        return "" if file.startswith(_TORCH_CONVERTED) else "torch"
+    if file.startswith(_NUMPY):
+        return "NumPy"
+    if file.startswith("<frozen "):
+        return "the standard library"
+    installed = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+    if file.startswith(_STANDARD) and not any(part in file for part in installed):
+        return "the standard library"
+    return ""
+
+
+def _wraps_user_function(function: types.FunctionType) -> bool:
+    """A decorator of torch or the standard library around a user's function (``@torch.no_grad()``)."""
+    inner = getattr(function, "__wrapped__", None)
+    while inner is not None:
+        code = getattr(inner, "__code__", None)
+        if code is not None and not home_of(code.co_filename):
+            return True
+        inner = getattr(inner, "__wrapped__", None)
+    return False
+
+
+def is_torch(target: Any) -> bool:
+    """Whether a callable belongs to torch."""
+    code = getattr(target, "__code__", None)
+    if code is not None:
+        return bool(code.co_filename.startswith(_TORCH))
+    owner = getattr(target, "__self__", None)
+    if isinstance(owner, torch.Tensor):
+        return True
+    module = getattr(target, "__module__", None) or getattr(owner, "__module__", None) or type(target).__module__
+    return _under(module, "torch")
+
+
+def is_standard(target: Any) -> bool:
+    """Whether a callable belongs to Python itself."""
+    module = str(getattr(target, "__module__", "") or type(target).__module__)
+    return module.split(".")[0] in sys.stdlib_module_names
+
+
+def is_library(module: types.ModuleType) -> bool:
+    """Whether a Python module is torch's, NumPy's or Python's own: what it holds is taken as fixed."""
+    top = module.__name__.split(".")[0]
+    return top in ("torch", "numpy") or top in sys.stdlib_module_names
+
+
+def _under(module: Any, package: str) -> bool:
+    return isinstance(module, str) and (module == package or module.startswith(package + "."))

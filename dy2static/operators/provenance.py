@@ -1,0 +1,299 @@
+"""Where values came from: guards on what a trace read, sources of the tensors it met, objects that existed before it."""
+
+from __future__ import annotations
+
+import dis
+import types
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from dy2static.names import OPERATORS
+from dy2static.operators.staging import Choice, Session, Staged, Undefined
+from runtime import torch_internals
+from runtime.tracer.guards import is_plain
+from runtime.tracer.journal import MISSING, Place
+
+CONTAINERS = (list, dict, set, deque)
+_WALK = 20_000
+
+
+@dataclass(eq=False)
+class Memo:
+    """What the operators remember for one trace."""
+
+    created: dict[int, Any] = field(default_factory=dict)
+    """Objects made by converted code."""
+    entered: dict[int, types.FunctionType] = field(default_factory=dict)
+    paths: dict[int, str] = field(default_factory=dict)
+    """Modules by identity: their dotted path from the outermost one."""
+    labels: dict[str, int] = field(default_factory=dict)
+    modules: dict[int, torch.nn.Module] = field(default_factory=dict)
+    called: dict[int, torch.nn.Module] = field(default_factory=dict)
+
+
+_memos: weakref.WeakKeyDictionary[Session, Memo] = weakref.WeakKeyDictionary()
+
+
+def memo(session: Session) -> Memo:
+    """The operators' memory of this trace."""
+    found = _memos.get(session)
+    if found is None:
+        found = _memos[session] = Memo()
+    return found
+
+
+class Namespace:
+    """A dictionary of globals, read through attributes."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._names[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+# -- objects from before the trace
+
+
+def is_external(session: Session, obj: object) -> bool:
+    """Whether an object existed before the trace, as far as reads from other such objects tell."""
+    if id(obj) in session.externals:
+        return True
+    if id(obj) in memo(session).created or isinstance(obj, CONTAINERS):
+        return False
+    return not isinstance(obj, (torch.Tensor, Staged, Choice, Undefined))
+
+
+def adopt(session: Session, value: Any) -> None:
+    """Note that ``value``, and what its containers hold, existed before the trace."""
+    todo, budget = [value], _WALK
+    while todo and budget:
+        budget -= 1
+        one = todo.pop()
+        if is_plain(one) or isinstance(one, (torch.Tensor, Staged, Choice)) or id(one) in session.externals:
+            continue
+        if id(one) in memo(session).created:
+            continue
+        if isinstance(one, (*CONTAINERS, tuple)):
+            todo.extend(one.values() if isinstance(one, dict) else one)
+        if not isinstance(one, tuple):
+            session.externals[id(one)] = (one, None)
+
+
+def holds_traced(value: Any, depth: int = 0) -> bool:
+    """Whether a value of this or another trace is inside: a tensor without data, a staged number, a choice."""
+    if isinstance(value, (Staged, Choice, Undefined)) or value is MISSING:
+        return True
+    if isinstance(value, torch.Tensor):
+        return torch_internals.is_fake(value)
+    if depth > 8:
+        return False
+    if type(value) in (list, tuple, set, frozenset, deque):
+        return any(holds_traced(item, depth + 1) for item in value)
+    if isinstance(value, dict):
+        return any(holds_traced(item, depth + 1) for item in value.values())
+    return False
+
+
+# -- reads and writes
+
+
+def written(session: Session, place: Place) -> bool:
+    """Whether the trace stored to a place (on any path)."""
+    return place in session.journal.frames[0]
+
+
+def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> None:
+    """Guard what ``obj.name`` was; remember where a tensor came from."""
+    if not is_external(session, obj) or written(session, Place("attribute", obj, name)):
+        return
+    if isinstance(value, torch.Tensor):
+        if not torch_internals.is_fake(value):
+            note_tensor(session, obj, name, value)
+        return
+    if holds_traced(value):
+        return
+    adopt(session, obj)
+    adopt(session, value)
+    kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
+    session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value)
+
+
+def note_attribute_write(session: Session, obj: Any, name: str) -> None:
+    """Call before ``obj.name`` is stored or deleted: on a staged path the old value becomes part of the join."""
+    if is_external(session, obj):
+        adopt(session, obj)
+        if len(session.journal.frames) > 1:
+            namespace = getattr(obj, "__dict__", {})
+            old = namespace.get(name, MISSING)
+            if old is not MISSING:
+                note_attribute_read(session, obj, name, old)
+    session.journal.note_attribute(obj, name)
+
+
+def note_content_write(session: Session, container: Any) -> None:
+    """Call before a list, dict, set or deque is changed."""
+    session.journal.note_content(container)
+
+
+def note_item_read(session: Session, container: Any, key: Any, value: Any) -> None:
+    """An item of a container from before the trace; of a large one, its guard."""
+    if id(container) not in session.externals or written(session, Place("content", container)):
+        return
+    if not isinstance(value, torch.Tensor) and not holds_traced(value):
+        adopt(session, value)
+        if len(container) > 256:
+            session.guards.add((id(container), "item", repr(key)), f"item {key!r} of a {type(container).__name__}",
+                               lambda: container[key], value)
+
+
+def note_global_write(session: Session, namespace: dict[str, Any], name: str) -> None:
+    """Call before a global is bound."""
+    if len(session.journal.frames) > 1 and name in namespace:
+        _note_global_read(session, namespace, name)
+    session.journal.note_global(namespace, name)
+
+
+def _note_global_read(session: Session, namespace: dict[str, Any], name: str) -> None:
+    value = namespace[name]
+    if written(session, Place("global", namespace, name)):
+        return
+    if isinstance(value, torch.Tensor):
+        if not torch_internals.is_fake(value):
+            session.hint_source(value, Namespace(namespace), name, unique_label(session, name, value))
+        return
+    if holds_traced(value):
+        return
+    adopt(session, value)
+    session.guards.add((id(namespace), name), f"global '{name}'", lambda: namespace[name], value)
+
+
+# -- tensors
+
+
+def note_tensor(session: Session, owner: Any, name: str, value: torch.Tensor) -> None:
+    """Remember that a real tensor is ``owner.name``, under the name that ``state_dict`` gives it."""
+    label = name
+    if isinstance(owner, torch.nn.Module):
+        path = memo(session).paths.get(id(owner))
+        if path is None:
+            register_module(session, owner)
+            path = memo(session).paths[id(owner)]
+        label = f"{path}.{name}" if path else name
+    session.hint_source(value, owner, name, unique_label(session, label, value))
+
+
+def unique_label(session: Session, label: str, value: torch.Tensor) -> str:
+    """``label``, or with a number where another tensor has it."""
+    labels = memo(session).labels
+    inputs = {program_input.name for program_input in session.program.inputs}
+    candidate, number = label, 1
+    while labels.setdefault(candidate, id(value)) != id(value) or candidate in inputs:
+        candidate = f"{label}_{number}"
+        number += 1
+    return candidate
+
+
+def register_module(session: Session, root: torch.nn.Module) -> None:
+    """Name a module's submodules by their path from it, and its tensors as ``state_dict`` does."""
+    paths = memo(session).paths
+    prefix = "" if not paths else f"{type(root).__name__.lower()}"
+    for path, module in root.named_modules():
+        paths.setdefault(id(module), ".".join(part for part in (prefix, path) if part))
+        memo(session).modules[id(module)] = module
+
+
+def note_module(session: Session, module: torch.nn.Module) -> None:
+    """Guard what a called module is made of, and remember where its parameters and buffers are found."""
+    key = (id(module), "<module>")
+    if id(module) in memo(session).called:
+        return
+    memo(session).called[id(module)] = module
+    adopt(session, module)
+    for slot in (module._parameters, module._buffers):
+        for name, value in slot.items():
+            if value is not None and not torch_internals.is_fake(value):
+                note_tensor(session, module, name, value)
+    session.guards.add(key, f"module {type(module).__name__}", lambda: describe(module), describe(module))
+
+
+def describe(module: torch.nn.Module) -> tuple[Any, ...]:
+    """What a trace of a module's call depends on besides what its own code reads."""
+    tensors = tuple(
+        (name, value.dtype, str(value.device), tuple(value.shape), value.requires_grad) if value is not None else (name,)
+        for slot in (module._parameters, module._buffers) for name, value in slot.items()
+    )
+    hooks = tuple(
+        tuple(getattr(module, attribute).values())
+        for attribute in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
+    )
+    return (module.training, hooks, tensors, tuple(module._modules.items()))
+
+
+# -- functions
+
+
+def enter_function(session: Session, function: types.FunctionType) -> None:
+    """Guard the globals, closure values and defaults that a function's code names."""
+    entered = memo(session).entered
+    if id(function) in entered:
+        return
+    entered[id(function)] = function
+    namespace = function.__globals__
+    for name in global_names(function.__code__):
+        if name in namespace:
+            _note_global_read(session, namespace, name)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if name not in (OPERATORS, "__class__"):
+            _note_cell(session, name, cell)
+    for attribute in ("__defaults__", "__kwdefaults__"):
+        value = getattr(function, attribute)
+        if value and not holds_traced(value):
+            for item in value.values() if isinstance(value, dict) else value:
+                if not isinstance(item, torch.Tensor):
+                    adopt(session, item)
+            session.guards.add((id(function), attribute), f"defaults of {function.__qualname__}",
+                               lambda attribute=attribute: getattr(function, attribute), value)
+
+
+def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
+    try:
+        value = cell.cell_contents
+    except ValueError:
+        return
+    if isinstance(value, torch.Tensor):
+        if not torch_internals.is_fake(value):
+            session.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
+        return
+    if holds_traced(value):
+        return
+    adopt(session, value)
+    session.guards.add((id(cell), "cell"), f"closure variable '{name}'", lambda: cell.cell_contents, value)
+
+
+@lru_cache(maxsize=4096)
+def global_names(code: types.CodeType) -> tuple[str, ...]:
+    """The globals that a code object, or one nested in it, reads.
+
+    >>> global_names((lambda: [len(x) for y in z]).__code__)
+    ('len', 'x', 'z')
+    """
+    return tuple(sorted(set(_global_names(code))))
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield str(instruction.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _global_names(constant)

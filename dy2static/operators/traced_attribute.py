@@ -1,0 +1,168 @@
+"""Attributes inside a trace: properties of users' classes are converted, reads guarded, stores journaled."""
+
+from __future__ import annotations
+
+import functools
+import os
+import types
+from typing import Any
+
+import torch
+
+from dy2static.operators.load import settle
+from dy2static.operators.policy import home_of, is_library
+from dy2static.operators.provenance import is_external, note_attribute_read, note_attribute_write, written
+from dy2static.operators.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
+from dy2static.operators.torch_values import from_torch
+from runtime.tracer.journal import Place
+
+_NOTHING = object()
+
+
+def read(session: Session, obj: Any, name: str) -> Any:
+    """``obj.name``."""
+    if isinstance(obj, Choice):
+        return distribute(session, obj, lambda option: read(session, option, name))
+    if isinstance(obj, Undefined):
+        raise UnboundLocalError(unbound_message(obj.name))
+    if isinstance(obj, torch.Tensor):
+        return from_torch(session, getattr(obj, name))
+    if isinstance(obj, Staged):
+        return _of_number(session, obj, name)
+    if obj is os and name == "environ":
+        from dy2static.operators.impure import refuse
+
+        refuse(session, "os.environ", "the environment")
+    return _of_object(session, obj, name)
+
+
+def _of_number(session: Session, obj: Staged, name: str) -> Any:
+    if not hasattr(obj.python_type, name):
+        raise AttributeError(f"'{obj.kind}' object has no attribute '{name}'")
+    if name.startswith("__") or name in ("var", "sym", "kind") or not hasattr(type(obj), name):
+        raise session.error(f"'.{name}' of a Python {obj.kind} that is only known while the Program runs",
+                            hint="Use arithmetic, comparisons or conversions.", code="D2S262")
+    return getattr(obj, name)
+
+
+def _of_object(session: Session, obj: Any, name: str) -> Any:
+    cls = type(obj)
+    if isinstance(obj, types.ModuleType) and is_library(obj):
+        return getattr(obj, name)
+    if isinstance(obj, (type, types.ModuleType, super)) or cls.__getattribute__ not in _PLAIN_LOOKUPS:
+        value = getattr(obj, name)
+    else:
+        found = _class_attribute(cls, name)
+        if isinstance(found, property) and _is_user_function(found.fget):
+            return _property(session, obj, name, found)
+        if isinstance(found, functools.cached_property) and _is_user_function(found.func):
+            return _cached_property(session, obj, name, found)
+        value = _plain(session, obj, name, found)
+        if found is not _NOTHING and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
+            return value
+    if isinstance(obj, super):
+        return value
+    if isinstance(value, Choice):
+        message = f"'{cls.__name__}' object has no attribute '{name}'"
+        return settle(session, value, MISSING, "AttributeError", message)
+    if not isinstance(value, (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)):
+        note_attribute_read(session, obj, name, value)
+    return value
+
+
+def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
+    """Python's lookup; a ``__getattr__`` that a user wrote is converted."""
+    fallback = _class_attribute(type(obj), "__getattr__")
+    if not _is_user_function(fallback):
+        return getattr(obj, name)
+    try:
+        return object.__getattribute__(obj, name)
+    except AttributeError:
+        from dy2static.operators.call import call
+
+        return call(fallback, obj, name)
+
+
+def _property(session: Session, obj: Any, name: str, found: property) -> Any:
+    from dy2static.operators.call import call
+
+    try:
+        return call(found.fget, obj)
+    except AttributeError:
+        fallback = _class_attribute(type(obj), "__getattr__")
+        if fallback is _NOTHING:
+            raise
+        return call(fallback, obj, name)
+
+
+def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
+    if name not in obj.__dict__:
+        from dy2static.operators.call import call
+
+        value = call(found.func, obj)
+        note_attribute_write(session, obj, name)
+        obj.__dict__[name] = value
+    return obj.__dict__[name]
+
+
+def _class_attribute(cls: type, name: str) -> Any:
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _NOTHING
+
+
+def _is_user_function(function: Any) -> bool:
+    return isinstance(function, types.FunctionType) and not home_of(function.__code__.co_filename)
+
+
+def write(session: Session, obj: Any, name: str, value: Any) -> None:
+    """``obj.name = value``."""
+    if isinstance(obj, Choice):
+        distribute(session, obj, lambda option: write(session, option, name, value))
+        return
+    found = _class_attribute(type(obj), name)
+    if isinstance(found, property) and _is_user_function(found.fset):
+        from dy2static.operators.call import call
+
+        call(found.fset, obj, value)
+        return
+    note_write(session, obj, name)
+    if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
+        return
+    setattr(obj, name, value)
+
+
+def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:
+    """A buffer may hold, while tracing, what Module refuses to store there."""
+    if name in module._buffers and isinstance(value, (Staged, Choice)):
+        module._buffers[name] = value  # type: ignore[assignment]
+        return True
+    return False
+
+
+def note_write(session: Session, obj: Any, name: str) -> None:
+    """Call before an attribute is stored or deleted."""
+    if not isinstance(obj, torch.Tensor):
+        note_attribute_write(session, obj, name)
+
+
+_PLAIN_LOOKUPS = (object.__getattribute__,)
+
+
+def note_absent(session: Session, obj: Any, name: str) -> None:
+    """Guard that an object has no such attribute."""
+    _note_presence(session, obj, name, False)
+
+
+def note_present(session: Session, obj: Any, name: str) -> None:
+    """Guard that an object has such an attribute."""
+    _note_presence(session, obj, name, True)
+
+
+def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None:
+    if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)) or not is_external(session, obj):
+        return
+    if not written(session, Place("attribute", obj, name)):
+        session.guards.add((id(obj), name, "present"), f"whether a {type(obj).__name__} has '{name}'",
+                           lambda: hasattr(obj, name), present)

@@ -1,0 +1,228 @@
+"""Calls inside a trace: what is called decides.
+
+A builtin has its own meaning for staged values, a module runs its hooks, a user's function is converted, torch gets
+symbolic numbers; everything else runs as it is, under a note of why.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from dy2static.errors import SourceUnavailable
+from dy2static.exclusions import exclusion_of
+from dy2static.operators import impure, policy
+from dy2static.operators.policy import home_of, reason_not_converted
+from dy2static.operators.provenance import adopt, enter_function, memo, note_content_write
+from dy2static.operators.staging import Choice, Session, Staged, Undefined, any_staged, distribute, unbound_message
+from dy2static.operators.torch_values import from_torch, to_torch
+from dy2static.origin import is_generated_file
+
+_LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_MUTATORS = frozenset({
+    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
+    "discard", "difference_update", "intersection_update", "symmetric_difference_update", "appendleft", "extendleft",
+    "popleft", "rotate", "move_to_end", "subtract", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__",
+    "__init__",
+})
+
+
+def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f(*args, **kwargs)``."""
+    from dy2static.operators import autograd_function, modules
+    from dy2static.operators.builtins import handler_of
+
+    if isinstance(f, Choice):
+        return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
+    if isinstance(f, Undefined):
+        raise UnboundLocalError(unbound_message(f.name))
+    handler = handler_of(f)
+    if handler is not None:
+        return handler(session, args, kwargs)
+    impure.check(session, f)
+    if isinstance(f, torch.nn.Module):
+        return modules.call_module(session, f, args, kwargs)
+    if isinstance(f, types.FunctionType):
+        return call_function(session, f, args, kwargs)
+    if isinstance(f, types.MethodType):
+        if autograd_function.is_apply(f):
+            return autograd_function.apply(session, f.__self__, args, kwargs)
+        excluded = exclusion_of(f)
+        if excluded is not None:
+            with unconverted(session, f, excluded):
+                return f(*args, **kwargs)
+        return traced_call(session, f.__func__, (f.__self__, *args), kwargs)
+    if isinstance(f, functools.partial):
+        return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
+    if isinstance(f, type):
+        return _make(session, f, args, kwargs)
+    if policy.is_torch(f):
+        return call_torch(session, f, args, kwargs)
+    if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)):
+        return _builtin(session, f, args, kwargs)
+    wrapped = getattr(f, "__wrapped__", None)
+    if isinstance(f, _CACHED) and wrapped is not None:  # a cache must not keep values of a trace
+        return traced_call(session, wrapped, args, kwargs)
+    method = _call_method(f)
+    if method is not None:
+        return call_function(session, method, (f, *args), kwargs)
+    return f(*args, **kwargs)
+
+
+_CACHED = type(functools.lru_cache(lambda: None))
+
+
+def _call_method(f: Any) -> types.FunctionType | None:
+    for cls in type(f).__mro__:
+        method = cls.__dict__.get("__call__")
+        if method is not None:
+            return method if isinstance(method, types.FunctionType) else None
+    return None
+
+
+# -- Python functions
+
+
+def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a Python function: converted if it is a user's, else as it is."""
+    file = f.__code__.co_filename
+    if is_generated_file(file):
+        return _enter(session, f, args, kwargs)
+    home = home_of(file)
+    if home == "dy2static":
+        return f(*args, **kwargs)
+    reason = reason_not_converted(f)
+    if home == "torch" and reason:
+        with unconverted(session, f, reason):
+            return call_torch(session, f, args, kwargs)
+    if not reason and not f.__code__.co_flags & _LAZY:
+        try:
+            converted = convert(f)
+        except SourceUnavailable as error:
+            reason = error.summary
+        else:
+            return _enter(session, converted, args, kwargs)
+    if f.__code__.co_flags & _LAZY:
+        return f(*args, **kwargs)
+    with unconverted(session, f, reason):
+        return f(*args, **kwargs)
+
+
+def convert(f: types.FunctionType) -> types.FunctionType:
+    """The converted function. Raises SourceUnavailable if it has no source."""
+    from dy2static import conversion
+
+    return conversion.convert(f)
+
+
+def _enter(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run converted code."""
+    if not memo(session).entered:
+        for arg in (*args, *kwargs.values()):
+            adopt(session, arg)
+    enter_function(session, f)
+    before, session.unconverted = session.unconverted, []
+    try:
+        return f(*args, **kwargs)
+    finally:
+        session.unconverted = before
+
+
+@contextmanager
+def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
+    """While the block runs, errors say that they happened inside a function that is not converted, and why."""
+    session.unconverted.append((getattr(f, "__qualname__", type(f).__name__), reason))
+    try:
+        yield
+    finally:
+        session.unconverted.pop()
+
+
+# -- torch
+
+
+def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call one of torch's functions: staged numbers go in as symbolic ones and come back as staged ones."""
+    for index, arg in enumerate(args):
+        if isinstance(arg, Choice):
+            return distribute(session, arg, lambda option, index=index: call_torch(  # type: ignore[misc]
+                session, f, (*args[:index], option, *args[index + 1:]), kwargs))
+    for name, arg in kwargs.items():
+        if isinstance(arg, Choice):
+            return distribute(session, arg, lambda option, name=name: call_torch(  # type: ignore[misc]
+                session, f, args, {**kwargs, name: option}))
+    if any_staged([args, kwargs]):
+        args = tuple(to_torch(session, arg) for arg in args)
+        kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
+    return from_torch(session, f(*args, **kwargs))
+
+
+# -- builtin functions and methods of containers
+
+
+def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    owner = getattr(f, "__self__", None)
+    name = f.__name__
+    if isinstance(f, types.MethodDescriptorType) and args:  # list.append(items, x)
+        owner = args[0]
+    if isinstance(owner, (list, dict, set, deque)):
+        if name in _MUTATORS:
+            note_content_write(session, owner)
+            if name == "sort" and kwargs.get("key") is not None:
+                from dy2static.operators.call import call
+
+                kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
+        elif name in ("index", "count") and any_staged(args):
+            raise session.error(f"{type(owner).__name__}.{name} of a number that is only known while the Program runs",
+                                hint="Loop over the items and compare.", code="D2S263")
+    if isinstance(owner, (dict, OrderedDict)) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
+        raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
+                            hint="Index a list with a single int, or use a tensor and index that.")
+    result = f(*args, **kwargs)
+    if isinstance(owner, (list, dict, set, deque)) and id(owner) in session.externals and name in ("get", "pop", "copy"):
+        adopt(session, result) if name != "copy" else None
+    return result
+
+
+# -- classes
+
+
+def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An instance: ``__init__`` (and ``__new__``) of users' classes are converted."""
+    if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, torch.nn.Module)):
+        made = call_torch(session, cls, args, kwargs)
+    elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
+        made = cls(*args, **kwargs)
+    else:
+        made = _construct(session, cls, args, kwargs)
+    if not isinstance(made, (torch.Tensor, Staged, Choice)):
+        memo(session).created[id(made)] = made
+    return made
+
+
+def _has_user_constructor(cls: type) -> bool:
+    return any(
+        isinstance(method, types.FunctionType) and not home_of(method.__code__.co_filename)
+        for method in (cls.__init__, cls.__new__)
+    )
+
+
+def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    new = cls.__new__
+    if isinstance(new, types.FunctionType):
+        made = traced_call(session, new, (cls, *args), kwargs)
+    elif new is object.__new__ and cls.__init__ is not object.__init__:
+        made = new(cls)
+    else:
+        made = new(cls, *args, **kwargs)
+    if isinstance(made, cls):
+        memo(session).created[id(made)] = made
+        traced_call(session, type(made).__init__, (made, *args), kwargs)
+    return made

@@ -1,0 +1,113 @@
+"""``in`` and ``is`` inside a trace."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import torch
+
+from dy2static.operators.sequences import StagedRange
+from dy2static.operators.staging import (
+    Choice, Session, Staged, Undefined, any_staged, distribute, python_method, truth_of,
+)
+
+_CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
+
+
+def contains(session: Session, container: Any, value: Any) -> Any:
+    """``value in container``, a plain or staged bool."""
+    if isinstance(container, Choice):
+        return distribute(session, container, lambda option: contains(session, option, value))
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: contains(session, container, option))
+    if isinstance(container, StagedRange):
+        return _in_range(session, container, value)
+    if isinstance(container, torch.Tensor):
+        if isinstance(value, Staged):
+            return session.from_tensor("truth", (container == session.sizes.symbolic(value)).any(), kind="bool")
+        return value in container
+    if isinstance(container, _CONTAINERS) and _compares(value, container):
+        return _any_equal(session, container, value)
+    if isinstance(value, Staged) and isinstance(container, (str, bytes)):
+        raise session.error("a piece of text only known while the Program runs is looked up in a string",
+                            hint="Compare numbers or tensors instead.", code="D2S263")
+    method = python_method(container, "__contains__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        return truth_of(session, call(method, container, value))
+    return value in container
+
+
+def _compares(value: Any, container: Any) -> bool:
+    """Whether comparing with the items has to be staged."""
+    if isinstance(value, Staged):
+        return True
+    return isinstance(container, (list, tuple, deque)) and (
+        isinstance(value, torch.Tensor) or any_staged(container)
+        or any(isinstance(item, torch.Tensor) for item in container))
+
+
+def _any_equal(session: Session, container: Any, value: Any) -> Any:
+    flag: Any = False
+    items = list(container)
+    if isinstance(container, range) and isinstance(value, Staged) and container.step == 1:
+        return session.scalar("and_", value >= container.start, value < container.stop)
+    for item in items:
+        if item is value:
+            same: Any = True
+        elif isinstance(item, Choice):
+            same = distribute(session, item, lambda option: truth_of(session, option == value))
+        else:
+            same = truth_of(session, item == value)
+        if same is True:
+            return True if flag is False else session.scalar("or_", flag, True)
+        if isinstance(same, Staged):
+            flag = same if flag is False else session.scalar("or_", flag, same)
+    return flag
+
+
+def _in_range(session: Session, container: StagedRange, value: Any) -> Any:
+    if not isinstance(value, (int, float, Staged)):
+        return False
+    index = value - container.start
+    length = container.length(session)
+    if type(container.step) is int and container.step == 1:
+        if isinstance(value, float) and not value.is_integer():
+            return False
+        flags = [index >= 0, index < length]
+    else:
+        flags = [index % container.step == 0, index // container.step >= 0, index // container.step < length]
+    if isinstance(value, Staged) and value.kind == "float":
+        flags.append(value % 1 == 0)
+    result: Any = True
+    for flag in flags:
+        if flag is False:
+            return False
+        if isinstance(flag, Staged):
+            result = flag if result is True else session.scalar("and_", result, flag)
+    return result
+
+
+def identical(session: Session, a: Any, b: Any) -> Any:
+    """``a is b``, a plain or staged bool."""
+    if isinstance(a, Choice):
+        if a is b:
+            return True
+        return distribute(session, a, lambda option: identical(session, option, b))
+    if isinstance(b, Choice):
+        return identical(session, b, a)
+    if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
+        return a is b
+    if isinstance(b, Staged) and not isinstance(a, Staged):
+        a, b = b, a
+    if isinstance(a, Staged):
+        if a.kind == "bool" and (isinstance(b, bool) or (isinstance(b, Staged) and b.kind == "bool")):
+            return session.scalar("eq", a, b)
+        if isinstance(b, (int, float, complex, str, Staged)) and not isinstance(b, bool):
+            raise session.error(
+                f"'is' compares a Python {a.kind} that is only known while the Program runs", code="D2S264",
+                hint="Use == to compare values.")
+        return False
+    return a is b

@@ -1,0 +1,230 @@
+"""``for`` inside a trace.
+
+A sequence of staged length becomes a staged loop over a counter; a Python iterable is unrolled. Once the condition to
+go on (a ``break`` under a tensor) is staged, each further item runs only "while still running".
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from dy2static.operators.policy import home_of
+from dy2static.operators.provenance import CONTAINERS, adopt
+from dy2static.operators.sequences import StagedSequence, staged_sequence
+from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method, truth_of
+from runtime.errors import Dy2StaticError
+from runtime.tracer import cond as tracer_cond
+from runtime.tracer.journal import Place
+from runtime.tracer.while_loop import while_loop
+
+ROLL_THRESHOLD = 64
+"""A plain range longer than this is tried as a staged loop first, and unrolled where that is not possible."""
+
+UNROLL_LIMIT = 20_000
+"""More items than this of one Python iterator under a staged ``break`` are taken for an endless one."""
+
+
+def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+               names: LocalNames, options: dict[str, Any] | None) -> None:
+    """Stage or unroll ``for item in iterable``."""
+    if isinstance(iterable, Choice):
+        choice = iterable
+
+        def path(option: Any) -> Callable[[], None]:
+            return lambda: traced_for(session, option, test, body, names, options)
+
+        tracer_cond.switch(session, choice.selector, [path(option) for option in choice.options], names)
+        return
+    if isinstance(iterable, Staged):
+        raise TypeError(f"'{iterable.kind}' object is not iterable")
+    sequence = staged_sequence(session, iterable)
+    if sequence is not None:
+        _staged_loop(session, sequence, 0, test, body, names, options)
+    elif isinstance(iterable, itertools.count):
+        _count_loop(session, iterable, test, body, names, options)
+    elif not _rolled(session, iterable, test, body, names, options):
+        _unrolled(session, iterable, test, body, names)
+
+
+class _WithCounter:
+    """The loop's names and a counter that the user does not see."""
+
+    def __init__(self, inner: LocalNames, counter: Any) -> None:
+        self.inner = inner
+        self.counter = counter
+        self.names = (*inner.names, "")
+
+    def get(self) -> tuple[Any, ...]:
+        """The user's variables and the counter."""
+        return (*self.inner.get(), self.counter)
+
+    def set(self, values: tuple[Any, ...]) -> None:
+        """Assign them."""
+        self.inner.set(values[:-1])
+        self.counter = values[-1]
+
+
+def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: Callable[[], Any] | None,
+                 body: Callable[[Any], None], names: LocalNames, options: dict[str, Any] | None) -> None:
+    """A staged loop over the positions of a sequence."""
+    length = sequence.length(session)
+    counted = _WithCounter(names, start)
+
+    def condition() -> Any:
+        more = counted.counter < length
+        if test is None:
+            return more
+        going = truth_of(session, test())
+        if not isinstance(going, Staged):
+            return more if going else False
+        if not isinstance(more, Staged):
+            return going if more else False
+        return session.scalar("and_", going, more)
+
+    def step() -> None:
+        value = sequence.get(session, counted.counter)
+        counted.counter = counted.counter + 1
+        body(value)
+
+    first = condition()
+    if isinstance(first, Staged) or first:
+        while_loop(session, first, condition, step, counted, options)
+
+
+class _Counting(StagedSequence):
+    """A plain or endless arithmetic sequence."""
+
+    def __init__(self, start: Any, step: Any, length: Any) -> None:
+        self.start, self.step, self._length = start, step, length
+
+    def length(self, session: Session) -> Any:
+        return self._length
+
+    def get(self, session: Session, index: Any) -> Any:
+        return self.start + index * self.step
+
+
+class _Endless:
+    """More than any number."""
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+                names: LocalNames, options: dict[str, Any] | None) -> None:
+    """``itertools.count``: unrolled until the condition to go on is staged, a staged loop from there."""
+    while True:
+        going = truth_of(session, test()) if test is not None else True
+        if isinstance(going, Staged):
+            start, step = (*counter.__reduce__()[1], 1)[:2]
+            _staged_loop(session, _Counting(start, step, _Endless()), 0, test, body, names, options)
+            return
+        if not going:
+            return
+        body(next(counter))
+
+
+def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+            names: LocalNames, options: dict[str, Any] | None) -> bool:
+    """Try a long plain range as a staged loop; False, with nothing recorded, if the body needs the numbers."""
+    if type(iterable) is not range or len(iterable) <= ROLL_THRESHOLD:
+        return False
+    block, scope = session.scope.block, session.scope
+    count, sizes, values = len(block.ops), dict(scope.sizes), names.get()
+    storages, asserts = session.storages.snapshot(), set(session.sizes._asserts_seen)
+    counting = _Counting(iterable.start, iterable.step, len(iterable))
+    try:
+        _staged_loop(session, counting, 0, test, body, names, options)
+    except Dy2StaticError:
+        for op in block.ops[count:]:
+            scope.names.difference_update(op.outputs)
+        del block.ops[count:]
+        scope.sizes = sizes
+        session.sizes._asserts_seen = asserts
+        session.storages.restore(storages)
+        names.set(values)
+        return False
+    return True
+
+
+def _unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+              names: LocalNames) -> None:
+    external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
+    single_pass = False
+    taken = 0
+    iterator = iterate(session, iterable)
+    while True:
+        going = truth_of(session, test()) if test is not None else True
+        if not isinstance(going, Staged) and not going:
+            return
+        if isinstance(going, Staged) and not single_pass:
+            single_pass = True
+            _require_repeatable(session, iterable)
+        try:
+            value = next(iterator)
+        except StopIteration:
+            return
+        if external:
+            adopt(session, value)
+        if isinstance(going, Staged):
+            taken += 1
+            if taken > UNROLL_LIMIT:
+                raise session.error("this loop over an endless iterator is left by a condition on a tensor",
+                                    hint="Use itertools.count, while, or a range.", code="D2S266")
+            item = value
+            tracer_cond.cond(session, going, lambda item=item: body(item), lambda: None, names)  # type: ignore[misc]
+        else:
+            body(value)
+
+
+def _is_old(session: Session, container: Any) -> bool:
+    return id(container) in session.externals and Place("content", container) not in session.journal.frames[0]
+
+
+def iterate(session: Session, iterable: Any) -> Iterator[Any]:
+    """``iter(iterable)``; the special methods of users' classes are converted."""
+    if isinstance(iterable, torch.Tensor):
+        if session.fake(iterable).dim() == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(iterable.unbind(0))
+    method = python_method(iterable, "__iter__")
+    if method is None or home_of(method.__code__.co_filename):
+        return iter(iterable)
+    from dy2static.operators.call import call
+
+    return _Converted(call(method, iterable))
+
+
+class _Converted:
+    """An iterator whose ``__next__`` is converted."""
+
+    def __init__(self, iterator: Any) -> None:
+        self.iterator = iterator
+
+    def __iter__(self) -> _Converted:
+        return self
+
+    def __next__(self) -> Any:
+        method = python_method(self.iterator, "__next__")
+        if method is None:
+            return next(self.iterator)
+        from dy2static.operators.call import call
+
+        return call(method, self.iterator)
+
+
+_REPEATABLE = (enumerate, zip, reversed, map, filter, itertools.chain, itertools.islice)
+
+
+def _require_repeatable(session: Session, iterable: Any) -> None:
+    """Taking one item too many from an iterator has an effect that no path can undo."""
+    if hasattr(type(iterable), "__next__") and not isinstance(iterable, _REPEATABLE):
+        raise session.error(
+            f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is only "
+            "known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",
+        )

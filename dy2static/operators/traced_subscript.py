@@ -1,0 +1,184 @@
+"""Subscripts inside a trace."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators import impure, tensor_index
+from dy2static.operators.provenance import CONTAINERS, note_content_write, note_item_read
+from dy2static.operators.sequences import StagedSequence, StagedSize
+from dy2static.operators.staging import (
+    NO_NAMES, Choice, Session, Staged, any_staged, distribute, python_method,
+)
+from dy2static.operators.torch_values import to_torch
+from runtime.tracer import cond as tracer_cond
+
+_MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
+
+
+def read(session: Session, obj: Any, key: Any) -> Any:
+    """``obj[key]``."""
+    if isinstance(obj, Choice):
+        return distribute(session, obj, lambda option: read(session, option, key))
+    if isinstance(key, Choice):
+        return distribute(session, key, lambda option: read(session, obj, option))
+    if isinstance(obj, torch.Tensor):
+        if tensor_index.is_staged(session, obj, key):
+            return tensor_index.read(session, obj, key)
+        return obj[tensor_index.plain(session, key)]
+    if isinstance(obj, StagedSequence):
+        return _of_staged(session, obj, key)
+    key = _as_int(session, obj, key)
+    if isinstance(key, Staged):
+        return _by_staged_key(session, obj, key)
+    if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *_MODULES)):
+        raise _refuse_key(session, obj, "a slice or key of")
+    if type(obj).__module__ == "os":
+        impure.refuse(session, "os.environ[...]", "the environment")
+    method = python_method(obj, "__getitem__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        return call(method, obj, key)
+    value = obj[key]
+    if isinstance(obj, CONTAINERS):
+        note_item_read(session, obj, key, value)
+    return value
+
+
+def _as_int(session: Session, obj: Any, key: Any) -> Any:
+    """A tensor as index into a Python sequence counts by its value, as ``__index__`` does eagerly."""
+    if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
+        fake = session.fake(key)
+        if fake.dtype.is_floating_point or fake.dtype.is_complex or (fake.dim() and fake.numel() != 1):
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return session.scalar("int", key.item())
+    return key
+
+
+def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
+    if isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
+        if key.kind not in ("int", "bool"):
+            raise TypeError(f"{type(obj).__name__} indices must be integers or slices, not {key.kind}")
+        items = list(obj) if not isinstance(obj, torch.nn.ParameterList) else [obj[i] for i in range(len(obj))]
+        if isinstance(obj, CONTAINERS):
+            for position, value in enumerate(items):
+                note_item_read(session, obj, position, value)
+        return _choose(session, items, key, type(obj).__name__)
+    if isinstance(obj, dict):
+        raise _refuse_key(session, obj, "a key of")
+    method = python_method(obj, "__getitem__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        return call(method, obj, key)
+    return obj[key]
+
+
+def _choose(session: Session, items: list[Any], key: Staged, kind: str) -> Any:
+    """One of the items, at a position known when the Program runs."""
+    if not items:
+        raise IndexError(f"{'string' if kind == 'str' else kind} index out of range")
+
+    def path(value: Any) -> Callable[[], Any]:
+        return lambda: value
+
+    index = key if key.kind == "int" else session.scalar("int", key)
+    return tracer_cond.switch(session, index, [path(value) for value in items], NO_NAMES)
+
+
+def _refuse_key(session: Session, obj: Any, what: str) -> Exception:
+    return session.error(
+        f"{what} a {type(obj).__name__} is a number that is only known while the Program runs", code="D2S265",
+        hint="Index a list with a single int, or use a tensor and index that.")
+
+
+def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
+    """An item of ``range(n)``: counted from the end if negative, IndexError if there is none."""
+    if isinstance(key, slice):
+        raise session.error(f"a slice of a {obj.python_name} whose length is only known while the Program runs",
+                            hint="Compute its bounds and make a new range.", code="D2S265")
+    length = obj.length(session)
+    if isinstance(key, Staged):
+        index = session.scalar("select", key < 0, key + length, key)
+        inside = session.scalar("and_", index >= 0, index < length)
+    else:
+        index = key if key >= 0 else length + key
+        inside = index < length if key >= 0 else index >= 0
+    if isinstance(inside, Staged):
+        session.emit("assert", [session.operand(inside)], attrs={
+            "exception": "IndexError", "message": "range object index out of range"})
+    elif not inside:
+        raise IndexError("range object index out of range")
+    return obj.get(session, index)
+
+
+def write(session: Session, obj: Any, key: Any, value: Any) -> None:
+    """``obj[key] = value``."""
+    if isinstance(obj, Choice):
+        distribute(session, obj, lambda option: write(session, option, key, value))
+        return
+    if isinstance(obj, torch.Tensor):
+        if isinstance(value, Choice):
+            distribute(session, value, lambda option: write(session, obj, key, option))
+        elif tensor_index.is_staged(session, obj, key):
+            tensor_index.write(session, obj, key, to_torch(session, value))
+        else:
+            obj[tensor_index.plain(session, key)] = _stored(session, value)
+        return
+    key = _as_int(session, obj, key)
+    if isinstance(key, Staged) and isinstance(obj, (list, deque)):
+        _store_at(session, obj, key, value)
+        return
+    if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple)):
+        raise _refuse_key(session, obj, "a slice or key of")
+    method = python_method(obj, "__setitem__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        call(method, obj, key, value)
+        return
+    if isinstance(obj, (*CONTAINERS, OrderedDict)):
+        note_content_write(session, obj)
+    obj[key] = value
+
+
+def _stored(session: Session, value: Any) -> Any:
+    return to_torch(session, value) if isinstance(value, (Staged, StagedSize)) or any_staged([value]) else value
+
+
+def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
+    """``list[n] = value`` for a staged n: the list is changed on one of as many paths as it has items."""
+    if not obj:
+        raise IndexError("list assignment index out of range")
+    note_content_write(session, obj)
+
+    def path(position: int) -> Callable[[], None]:
+        def run() -> None:
+            note_content_write(session, obj)
+            obj[position] = value
+
+        return run
+
+    tracer_cond.switch(session, key, [path(position) for position in range(len(obj))], NO_NAMES)
+
+
+def delete(session: Session, obj: Any, key: Any) -> None:
+    """``del obj[key]``."""
+    if any_staged([key]):
+        raise _refuse_key(session, obj, "an item deleted from")
+    method = python_method(obj, "__delitem__")
+    if method is not None:
+        from dy2static.operators.call import call
+
+        call(method, obj, key)
+        return
+    if isinstance(obj, CONTAINERS):
+        note_content_write(session, obj)
+    del obj[key]
+
+
