@@ -9,6 +9,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -359,3 +360,24 @@ def rng_restored(saved: list[torch.Tensor] | None) -> Iterator[None]:
         yield
     finally:
         put(before)
+
+
+@dataclass(frozen=True)
+class GlobalModuleHooks:
+    """The hooks that apply to every module."""
+
+    forward_pre: dict[int, Any]
+    forward: dict[int, Any]
+    backward_pre: dict[int, Any]
+    backward: dict[int, Any]
+    with_kwargs: dict[int, bool]
+    always_called: dict[int, bool]
+
+
+def global_module_hooks() -> GlobalModuleHooks:
+    """What ``torch.nn.modules.module.register_module_*_hook`` registered."""
+    home = torch.nn.modules.module
+    return GlobalModuleHooks(
+        home._global_forward_pre_hooks, home._global_forward_hooks, home._global_backward_pre_hooks,
+        home._global_backward_hooks, home._global_forward_hooks_with_kwargs, home._global_forward_hooks_always_called,
+    )
