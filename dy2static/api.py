@@ -19,8 +19,8 @@ _OPTIONS = ("function", "input_spec", "build_strategy", "backend", "full_graph")
 
 
 def to_static(
-    function: Any = None, input_spec: Any = None, build_strategy: BuildStrategy | None = None, backend: str | None = None,
-    full_graph: bool = True, **unknown: Any,
+    function: Any = None, input_spec: Any = None, build_strategy: BuildStrategy | None = None,
+    backend: str | None = None, full_graph: bool = True, **unknown: Any,
 ) -> Any:
     """Convert a function, method or module: it is called as before, and runs as a Program.
 
@@ -80,7 +80,7 @@ def _convert(function: Any, **options: Any) -> Any:
     if isinstance(function, classmethod):
         return StaticFunction(_checked(_inner(function)), is_class_method=True, **options)
     if not isinstance(function, (type, FunctionType, functools.partial, BuiltinFunctionType)):
-        method = getattr(type(function), "__call__", None)
+        method = inspect.getattr_static(type(function), "__call__", None)
         if isinstance(method, FunctionType):
             return StaticFunction(_checked(method), instance=function, **options)
     return StaticFunction(_checked(function), **options)
@@ -98,9 +98,10 @@ def _convert_module(module: torch.nn.Module, options: dict[str, Any]) -> torch.n
         before = None
         forward = forward.function
     bound = isinstance(forward, MethodType) and forward.__self__ is module
-    converted = StaticFunction(
-        _checked(forward.__func__ if bound else forward), **({"instance": module} if bound else {}), **options
-    )
+    if bound:
+        converted = StaticFunction(_checked(forward.__func__), instance=module, **options)
+    else:
+        converted = StaticFunction(_checked(forward), **options)
     if before is not None:
         converted._replaced = before
     module.__dict__["forward"] = converted
@@ -119,7 +120,8 @@ def _checked(function: Any) -> Callable[..., Any]:
     if isinstance(function, (property, functools.cached_property)):
         raise TypeError("to_static() was given a property; write @property above @to_static")
     if not isinstance(function, (FunctionType, MethodType)):
-        advice = "; options are given by name: to_static(input_spec=...)" if isinstance(function, (list, tuple, dict)) else ""
+        options = isinstance(function, (list, tuple, dict))
+        advice = "; options are given by name: to_static(input_spec=...)" if options else ""
         raise TypeError(f"to_static() takes a Python function, a method or an nn.Module, not {function!r}{advice}")
     for is_kind, kind in (
         (inspect.isasyncgenfunction, "an async generator"), (inspect.iscoroutinefunction, "an async function"),

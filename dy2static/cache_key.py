@@ -39,7 +39,8 @@ class Same:
 
 
 def value_key(value: Any) -> Key:
-    """The key of anything among the arguments: plain values by type and value, containers by content, others by identity.
+    """The key of anything among the arguments: plain values by type and value, containers by content, others by
+    identity.
 
     >>> len({value_key(v) for v in (1, True, 1.0, -1, -2, 0.0, -0.0, 1j, "1", b"1", None, (1,), [1], (True,))})
     14

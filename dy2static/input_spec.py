@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -51,8 +52,10 @@ class Specs:
             elif parameter.default is not parameter.empty:
                 values[parameter.name] = parameter.default
             else:
-                raise SignatureError(f"argument '{parameter.name}' has neither an InputSpec nor a default", code="D2S301",
-                                     hint="Give input_spec one entry for every argument.")  # fmt: skip
+                raise SignatureError(
+                    f"argument '{parameter.name}' has neither an InputSpec nor a default", code="D2S301",
+                    hint="Give input_spec one entry for every argument.",
+                )  # fmt: skip
         return values
 
 
@@ -170,7 +173,8 @@ def _shown(value: Any) -> str:
 
 def _example(spec: Any, device: torch.device | None) -> Any:
     if isinstance(spec, InputSpec):
-        sizes = [_EXAMPLE_SIZES[dim % len(_EXAMPLE_SIZES)] if size is None else size for dim, size in enumerate(spec.shape)]
+        free = itertools.cycle(_EXAMPLE_SIZES)
+        sizes = [next(free) if size is None else size for size in spec.shape]
         return torch.zeros(sizes, dtype=spec.dtype, device=device)
     if type(spec) in (list, tuple):
         return type(spec)(_example(item, device) for item in spec)

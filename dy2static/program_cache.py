@@ -120,8 +120,8 @@ class ProgramCache:
             result[label] = result[label] - {dim}
             if dim in asked.get(label, frozenset()):
                 warnings.warn(
-                    f"{self.name}(): the size of '{label}' in dimension {dim} is fixed for this call, although the InputSpec "
-                    "leaves it open: an operator works differently for the sizes given",
+                    f"{self.name}(): the size of '{label}' in dimension {dim} is fixed for this call, although the "
+                    "InputSpec leaves it open: an operator works differently for the sizes given",
                     RetraceWarning, stacklevel=2,
                 )  # fmt: skip
             self._fix({label: frozenset({dim})})

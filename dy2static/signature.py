@@ -26,7 +26,7 @@ class Signature:
         self.parameters = parameters
         self.python = full.replace(parameters=parameters)
         self.names = [parameter.name for parameter in parameters]
-        self._stub = _stub_of(full) if isinstance(function, FunctionType) else None
+        self._stub = _stub_of(function, full) if isinstance(function, FunctionType) else None
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Parameter names and values, defaults filled in.
@@ -74,7 +74,7 @@ class Signature:
         ]
 
 
-def _stub_of(signature: inspect.Signature) -> FunctionType:
+def _stub_of(function: FunctionType, signature: inspect.Signature) -> FunctionType:
     """A function of the same parameters that returns them: Python itself does the binding."""
     shown = []
     kinds = [parameter.kind for parameter in signature.parameters.values()]
@@ -83,7 +83,7 @@ def _stub_of(signature: inspect.Signature) -> FunctionType:
         if parameter.kind is parameter.KEYWORD_ONLY and not star:
             shown.append("*")
             star = True
-        prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        prefix = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" * (parameter.kind is parameter.VAR_KEYWORD)
         star = star or prefix == "*"
         default = "" if parameter.default is parameter.empty else "=None"
         shown.append(prefix + parameter.name + default)
@@ -95,16 +95,8 @@ def _stub_of(signature: inspect.Signature) -> FunctionType:
     exec(f"def stub({', '.join(shown)}): return ({names})", namespace)  # identifiers only
     stub = namespace["stub"]
     assert isinstance(stub, FunctionType)
+    stub.__name__, stub.__qualname__ = function.__name__, function.__qualname__
     return stub
 
 
-def signature_of(function: FunctionType, bound: bool) -> Signature:
-    """The signature whose binding errors name the function as Python does."""
-    result = Signature(function, bound)
-    if result._stub is not None:
-        result._stub.__name__ = function.__name__
-        result._stub.__qualname__ = function.__qualname__
-    return result
-
-
-__all__ = ["Signature", "signature_of"]
+__all__ = ["Signature"]

@@ -20,7 +20,7 @@ from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.errors import SignatureError
 from dy2static.input_spec import Specs, read_specs
 from dy2static.program_cache import Dynamic, ProgramCache
-from dy2static.signature import signature_of
+from dy2static.signature import Signature
 from dy2static.specialization import Specialization
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
@@ -56,7 +56,7 @@ class StaticFunction:
         self.__module__: str = getattr(function, "__module__", "") or ""
         self.__doc__ = function.__doc__
         bound = instance is not _NOTHING
-        self._signature = signature_of(function, bound)
+        self._signature = Signature(function, bound)
         self._specs: Specs | None = None
         if bound or not self._looks_like_a_method():
             self._read_specs()

@@ -38,7 +38,8 @@ class Again:
 class Container:
     """A list, tuple, dict, named tuple or dataclass among the arguments.
 
-    ``items`` are templates; ``keys`` their keys or field names, None for lists and tuples; ``original`` is the caller's.
+    ``items`` are templates; ``keys`` their keys or field names, None for lists and tuples; ``original`` is the
+    caller's.
     """
 
     kind: type
