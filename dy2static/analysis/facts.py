@@ -23,6 +23,7 @@ class Fact(Enum):
     """Every key there is. In brackets: the nodes that carry it."""
 
     LOCALS = "names that are local to the function, found before any transform [function]"
+    LEFT_ALONE = "why its control flow is not converted, or an empty string [function]"
     SCOPE = "its Scope [function]"
     LIVE_IN = "names whose value is read at or after the start of the statement [statement]"
     LIVE_OUT = "names whose value is read after the statement [statement]"
@@ -37,9 +38,9 @@ class Fact(Enum):
     CONVERTIBLE = "bodies of this construct can become functions [If, While, For]"
     BREAK_FLAG = "the name of the flag that is set whenever this is reached [Break]"
     LOOP_TEST = "this last statement of a loop body leaves the loop; it stands for a test before each item [If]"
-    IMMEDIATE = "only called in the next statement, where it stands for a comprehension [FunctionDef]"
+    IMMEDIATE = "stands for a comprehension: runs only where its name is read [FunctionDef]"
+    READS = "names that are read when this function, which stands for a comprehension, is called [Name]"
     PLAIN = "made by a transform: later transforms leave it as it is [any]"
-    ORIGINAL = "a copy of the statement as the user wrote it [statement]"
 
 
 def put(node: gast.AST, fact: Fact, value: Any = True) -> None:

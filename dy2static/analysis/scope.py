@@ -145,6 +145,7 @@ class _Visitor(gast.NodeVisitor):
     def visit_Name(self, node: gast.AST) -> None:
         if isinstance(node.ctx, gast.Load):
             self.uses.reads.add(node.id)
+            self.uses.reads.update(facts.get(node, Fact.READS, ()))
             return
         self.uses.writes.add(node.id)
         if isinstance(node.ctx, gast.Del):
@@ -196,8 +197,8 @@ class _Visitor(gast.NodeVisitor):
         self._all(node.decorator_list)
         self._signature(node)
         inner = self._nested(node)
-        target = self.uses.reads if facts.get(node, Fact.IMMEDIATE) else self.uses.captured
-        target.update(inner)
+        if not facts.get(node, Fact.IMMEDIATE):
+            self.uses.captured.update(inner)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 

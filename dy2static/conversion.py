@@ -1,0 +1,163 @@
+"""Function -> converted function: the same globals, cells, defaults and metadata, with rewritten code.
+
+    def factory(_d2s, <free variables>):        the compiled file; only the code of ``forward`` is taken from it
+        def forward(...): ...
+        return forward
+
+Code is converted once per code object: closures made again from the same code share the result.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from dy2static import operators
+from dy2static.errors import converting
+from dy2static.generated_file import GeneratedFile, write_generated
+from dy2static.names import OPERATORS, PREFIX, Namer
+from dy2static.origin import is_generated_file
+from dy2static.pipeline import convert_tree
+from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
+from dy2static.template import replace
+from dy2static.transforms.base import converts
+
+_OWN_ATTRIBUTES = {"__wrapped__"}
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The outcome for one code object: ``code`` is None where the function is left alone."""
+
+    code: types.CodeType | None
+    file: GeneratedFile | None
+
+
+_lock = threading.RLock()
+_cache: dict[int, tuple[weakref.ref[types.CodeType], Converted]] = {}
+_operators_cell = types.CellType(operators)
+
+
+def convert(function: types.FunctionType) -> types.FunctionType:
+    """The converted form of a plain function; the function itself if it is a generator, a coroutine, looks at its
+    own frame, or is converted already.
+
+    The result shares ``function``'s globals and closure cells: stores are visible both ways.
+    Raises SourceUnavailable or ConversionError, with the place in the user's file.
+    """
+    if not isinstance(function, types.FunctionType):
+        raise TypeError(f"convert takes a Python function, got {type(function).__name__}")
+    if is_converted(function):
+        return function
+    result = _converted(function)
+    if result.code is None or result.file is None:
+        return function
+    return _bind(function, result.code, result.file)
+
+
+def is_converted(function: object) -> bool:
+    """Whether ``function`` is a result of `convert`, or a function defined inside one."""
+    return isinstance(function, types.FunctionType) and is_generated_code(function.__code__)
+
+
+def is_generated_code(code: types.CodeType) -> bool:
+    """Whether ``code`` was compiled from a generated file."""
+    return is_generated_file(code.co_filename)
+
+
+def _converted(function: types.FunctionType) -> Converted:
+    code = function.__code__
+    with _lock:
+        known = _cache.get(id(code))
+        if known is not None and known[0]() is code:
+            return known[1]
+        result = _compile(function)
+        key = id(code)
+
+        def forget(reference: weakref.ref[types.CodeType]) -> None:
+            if key in _cache and _cache[key][0] is reference:
+                del _cache[key]
+
+        _cache[key] = (weakref.ref(code, forget), result)
+        return result
+
+
+def _compile(function: types.FunctionType) -> Converted:
+    source = get_source(function)
+    with converting(source):
+        if not converts(source.tree):
+            return Converted(None, None)
+        tree = convert_tree(source.tree, source)
+        factory = Namer(tree, source.freevars).fresh("factory")
+        file = write_generated(_module(tree, factory, source), source, function.__code__.co_flags & FUTURE_FLAGS)
+    code = _find(file.code, factory, tree.name)
+    prefix = f"{factory}.<locals>."
+    return Converted(_named(code, prefix, function.__code__), file)
+
+
+def _module(tree: gast.FunctionDef, factory: str, source: FunctionSource) -> gast.Module:
+    parameters = [OPERATORS, *(name for name in source.freevars if name != OPERATORS)]
+    body = replace(
+        "def factory(parameters):\n    function\n    return name",
+        factory=factory, parameters=parameters, function=[tree], name=tree.name, origin=tree,
+    )  # fmt: skip
+    return gast.Module(body, [])
+
+
+def _find(module: types.CodeType, factory: str, name: str) -> types.CodeType:
+    """The code of the function inside the factory."""
+    outer = next(c for c in module.co_consts if isinstance(c, types.CodeType) and c.co_name == factory)
+    found = [c for c in outer.co_consts if isinstance(c, types.CodeType) and c.co_name == name]
+    return found[-1]
+
+
+def _named(code: types.CodeType, prefix: str, original: types.CodeType) -> types.CodeType:
+    """The code with the user's names instead of those of the generated file, nested functions and classes included."""
+    changes: dict[str, Any] = {"co_name": original.co_name}
+    if hasattr(original, "co_qualname"):
+        changes["co_qualname"] = original.co_qualname
+    start = f"{prefix}{code.co_name}."
+    qualname = getattr(original, "co_qualname", original.co_name)
+    return _renamed(code, prefix, start, f"{qualname}.").replace(**changes)
+
+
+def _renamed(code: types.CodeType, prefix: str, old: str, new: str) -> types.CodeType:
+    def rename(name: str) -> str:
+        if not name.startswith(prefix):
+            return name
+        name = new + name[len(old) :] if name.startswith(old) else name[len(prefix) :]
+        parts = name.split(".<locals>.")
+        return ".<locals>.".join([part for part in parts[:-1] if not part.startswith(PREFIX)] + parts[-1:])
+
+    constants = tuple(
+        _renamed(part, prefix, old, new) if isinstance(part, types.CodeType)
+        else rename(part) if isinstance(part, str) else part
+        for part in code.co_consts
+    )  # fmt: skip
+    changes: dict[str, Any] = {"co_consts": constants}
+    if hasattr(code, "co_qualname"):
+        changes["co_qualname"] = rename(code.co_qualname)
+    return code.replace(**changes)
+
+
+def _bind(function: types.FunctionType, code: types.CodeType, file: GeneratedFile) -> types.FunctionType:
+    """A function of the new code with everything else from ``function``."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[OPERATORS] = _operators_cell
+    closure = tuple(cells[name] for name in code.co_freevars)
+    result = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    result.__kwdefaults__ = function.__kwdefaults__
+    result.__annotations__ = function.__annotations__
+    result.__doc__ = function.__doc__
+    result.__qualname__ = function.__qualname__
+    result.__module__ = function.__module__
+    if hasattr(function, "__type_params__"):
+        result.__type_params__ = function.__type_params__
+    result.__dict__.update({k: v for k, v in function.__dict__.items() if k not in _OWN_ATTRIBUTES})
+    result.__dict__["__dy2static_source__"] = file.text
+    return result

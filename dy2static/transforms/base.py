@@ -1,0 +1,246 @@
+"""What all transforms share: the context they run in, and a walk that keeps to the code that converts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import gast
+
+from dy2static.analysis import facts, state
+from dy2static.analysis.facts import Fact
+from dy2static.analysis.flow import left_alone
+from dy2static.analysis.scope import scope_of
+from dy2static.names import OPERATORS, Namer
+from dy2static.template import replace_expr
+
+
+@dataclass
+class Context:
+    """What a transform may need besides the tree.
+
+    ``class_name`` is the class the function stands in, ``class_cell`` whether it may use ``__class__``;
+    ``full`` is False where only control flow converts.
+    """
+
+    namer: Namer
+    class_name: str | None = None
+    class_cell: bool = False
+    full: bool = True
+    root: gast.AST | None = field(default=None, repr=False)
+
+
+Transform = Callable[[Any, Context], Any]
+
+
+class Transformer(gast.NodeTransformer):
+    """Visits the code that converts, blocks as lists; leaves out generators, class bodies, patterns and annotations.
+
+    A visitor of an expression may add statements to ``before``, where ``hoisting`` is True: they go before the
+    statement that the expression stands in. Outside (in lambdas, comprehensions) there is no such place.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.functions: list[gast.AST] = []
+        self.before: list[gast.AST] = []
+        self.hoisting = False
+
+    @property
+    def function(self) -> Any:
+        """The innermost function around the current node."""
+        return self.functions[-1]
+
+    def block(self, body: list[gast.AST]) -> list[gast.AST]:
+        """The new statements of a block."""
+        result: list[gast.AST] = []
+        for statement in body:
+            outside, self.before = self.before, []
+            new = self.visit(statement)
+            result += self.before
+            result += new if isinstance(new, list) else [] if new is None else [new]
+            self.before = outside
+        return result
+
+    def visit(self, node: gast.AST) -> Any:
+        return node if facts.get(node, Fact.PLAIN) else super().visit(node)
+
+    def generic_visit(self, node: gast.AST) -> Any:
+        for name, value in list(gast.iter_fields(node)):
+            if isinstance(value, list) and value and isinstance(value[0], gast.stmt):
+                setattr(node, name, self.block(value))
+            elif isinstance(value, list):
+                setattr(node, name, [self.visit(item) if isinstance(item, gast.AST) else item for item in value])
+            elif isinstance(value, gast.AST):
+                setattr(node, name, self.visit(value))
+        return node
+
+    def each(self, nodes: list[Any]) -> list[Any]:
+        return [self.visit(node) if isinstance(node, gast.AST) else node for node in nodes]
+
+    def visit_FunctionDef(self, node: gast.AST) -> Any:
+        if node is not self.context.root:
+            node.decorator_list = self.each(node.decorator_list)
+            self._defaults(node)
+        if converts(node):
+            self.enter(node)
+        return node
+
+    def visit_AsyncFunctionDef(self, node: gast.AST) -> Any:
+        return self.visit_FunctionDef(node)
+
+    def _defaults(self, node: gast.AST) -> None:
+        node.args.defaults = self.each(node.args.defaults)
+        node.args.kw_defaults = self.each(node.args.kw_defaults)
+
+    def enter(self, node: gast.AST) -> None:
+        """Visit the body of a function."""
+        outside, self.hoisting = self.hoisting, True
+        self.functions.append(node)
+        node.body = self.block(node.body)
+        self.functions.pop()
+        self.hoisting = outside
+
+    def visit_Lambda(self, node: gast.AST) -> Any:
+        self._defaults(node)
+        if converts(node):
+            outside, self.hoisting = self.hoisting, False
+            self.functions.append(node)
+            node.body = self.visit(node.body)
+            self.functions.pop()
+            self.hoisting = outside
+        return node
+
+    def _comprehension(self, node: gast.AST) -> Any:
+        node.generators[0].iter = self.visit(node.generators[0].iter)
+        outside, self.hoisting = self.hoisting, False
+        for index, generator in enumerate(node.generators):
+            generator.iter = self.visit(generator.iter) if index else generator.iter
+            generator.ifs = self.each(generator.ifs)
+        for name in ("key", "value", "elt"):
+            if hasattr(node, name):
+                setattr(node, name, self.visit(getattr(node, name)))
+        self.hoisting = outside
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def visit_ClassDef(self, node: gast.AST) -> Any:
+        node.decorator_list = self.each(node.decorator_list)
+        node.bases = self.each(node.bases)
+        node.keywords = self.each(node.keywords)
+        for method in methods(node):
+            if converts(method):
+                self.enter(method)
+        return node
+
+    def visit_AnnAssign(self, node: gast.AST) -> Any:
+        node.target = self.visit(node.target)
+        node.value = self.visit(node.value) if node.value is not None else None
+        return node
+
+    def visit_Match(self, node: gast.AST) -> Any:
+        node.subject = self.visit(node.subject)
+        for case in node.cases:
+            case.guard = self.visit(case.guard) if case.guard is not None else None
+            case.body = self.block(case.body)
+        return node
+
+    def visit_TypeAlias(self, node: gast.AST) -> Any:
+        return node
+
+
+def methods(class_: gast.AST) -> Iterator[gast.AST]:
+    """The functions that a class body defines, also in its ``if`` and ``try`` statements."""
+    todo = list(class_.body)
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef)):
+            yield node
+        elif not isinstance(node, gast.expr):
+            todo[:0] = list(gast.iter_child_nodes(node))
+
+
+def converts(function: gast.AST) -> bool:
+    """Whether the function's own code is converted (see `left_alone`); decided once, on the tree the user wrote."""
+    reason = facts.get(function, Fact.LEFT_ALONE)
+    if reason is None:
+        reason = left_alone(function)
+        facts.put(function, Fact.LEFT_ALONE, reason)
+    return not reason
+
+
+def functions_in(tree: gast.AST) -> list[gast.AST]:
+    """Every function that converts in ``tree``, outer ones first, lambdas included."""
+    found: list[gast.AST] = []
+
+    class Finder(Transformer):
+        def enter(self, node: gast.AST) -> None:
+            found.append(node)
+            super().enter(node)
+
+        def visit_Lambda(self, node: gast.AST) -> Any:
+            found.append(node)
+            return super().visit_Lambda(node)
+
+    Finder(Context(Namer(tree), root=tree)).visit(tree)
+    return found
+
+
+def prepare(tree: Any, context: Context) -> Any:
+    """First of all: note which names are local to each function, and which functions convert."""
+    for node in gast.walk(tree):
+        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
+            facts.put(node, Fact.LOCALS, scope_of(node).locals)
+            converts(node)
+    return tree
+
+
+def annotate(tree: Any, context: Context) -> Any:
+    """Run the analyses on every function, so that the transforms behind it can read their facts."""
+    for node in gast.walk(tree):
+        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
+            if converts(node):
+                state.analyse(node)
+            else:
+                facts.put(node, Fact.SCOPE, scope_of(node))
+    return tree
+
+
+def operator(name: str, *args: Any, origin: gast.AST) -> Any:
+    """A call of the operator ``name``."""
+    return replace_expr(f"{OPERATORS}.{name}(args)", args=list(args), origin=origin)
+
+
+def is_operator(node: gast.AST) -> bool:
+    """Whether ``node`` is ``_d2s.<name>``."""
+    return isinstance(node, gast.Attribute) and isinstance(node.value, gast.Name) and node.value.id == OPERATORS
+
+
+def constant(value: Any) -> Any:
+    return gast.Constant(value, None)
+
+
+def name_node(name: str, origin: gast.AST) -> Any:
+    return gast.copy_location(gast.Name(name, gast.Load(), None, None), origin)
+
+
+def insert_at_top(function: gast.AST, statements: list[gast.AST]) -> None:
+    """Insert behind the docstring."""
+    first = function.body[0] if function.body else None
+    docstring = (
+        isinstance(first, gast.Expr) and isinstance(first.value, gast.Constant) and isinstance(first.value.value, str)
+    )
+    function.body[int(docstring) : int(docstring)] = statements
+
+
+def rewritten(source: str, *transforms: Transform, full: bool = True, class_name: str | None = None) -> str:
+    """The text of a function after some transforms: for the examples in the transforms' docstrings, and for tests."""
+    from dy2static.generate import to_source
+
+    tree = gast.parse(source.strip("\n")).body[0]
+    context = Context(Namer(tree), class_name=class_name, class_cell=class_name is not None, full=full, root=tree)
+    for transform in (prepare, *transforms):
+        tree = transform(tree, context)
+    return to_source(tree).rstrip("\n")

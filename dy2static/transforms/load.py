@@ -1,0 +1,142 @@
+"""Reads of names that may not be bound go through `load`, which raises UnboundLocalError with the user's name.
+
+>>> from dy2static.transforms.base import annotate, rewritten
+>>> print(rewritten('''
+... def f(c):
+...     if c:
+...         y = 1
+...     y += 1
+...     return lambda: y
+... ''', annotate, transform))
+def f(c):
+    if c:
+        y = 1
+    y = _d2s.load(y, 'y')
+    y += 1
+    return lambda: _d2s.load(y, 'y', True)
+
+The third argument says that the name belongs to an outer function: Python then raises NameError.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import gast
+
+from dy2static.analysis import facts
+from dy2static.analysis.facts import Fact
+from dy2static.template import replace
+from dy2static.transforms.base import Context, Transformer, constant, converts, operator
+
+_COMPREHENSIONS_ARE_FUNCTIONS = sys.version_info < (3, 12)
+
+
+def transform(tree: Any, context: Context) -> Any:
+    """Wrap the reads that the analysis found uncertain."""
+    return _Load(context).visit(tree)
+
+
+class _Load(Transformer):
+    """Enters all code: also a generator may read a name that holds a placeholder."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.comprehensions = 0
+        self.classes = 0
+
+    def visit_FunctionDef(self, node: gast.AST) -> Any:
+        if node is not self.context.root:
+            node.decorator_list = self.each(node.decorator_list)
+            self._defaults(node)
+        self._inside(node)
+        return node
+
+    def visit_Lambda(self, node: gast.AST) -> Any:
+        self._defaults(node)
+        self._inside(node)
+        return node
+
+    def visit_ClassDef(self, node: gast.AST) -> Any:
+        node.decorator_list = self.each(node.decorator_list)
+        node.bases = self.each(node.bases)
+        node.keywords = self.each(node.keywords)
+        self.comprehensions += 1  # to what stands in a class body, the function's names are an outer function's
+        node.body = self.block(node.body)
+        self.comprehensions -= 1
+        return node
+
+    def _inside(self, node: gast.AST) -> None:
+        outside = self.comprehensions
+        self.comprehensions = int(bool(facts.get(node, Fact.IMMEDIATE)))
+        self.functions.append(node)
+        node.body = self.block(node.body) if isinstance(node.body, list) else self.visit(node.body)
+        self.functions.pop()
+        self.comprehensions = outside
+
+    def _comprehension(self, node: gast.AST) -> Any:
+        node.generators[0].iter = self.visit(node.generators[0].iter)
+        first, node.generators[0].iter = node.generators[0].iter, None
+        lazy = isinstance(node, gast.GeneratorExp) or _COMPREHENSIONS_ARE_FUNCTIONS
+        self.comprehensions += lazy
+        self.generic_visit(node)
+        self.comprehensions -= lazy
+        node.generators[0].iter = first
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def visit_Name(self, node: gast.AST) -> Any:
+        if not isinstance(node.ctx, gast.Load):
+            return node
+        if facts.get(node, Fact.UNBOUND) and converts(self.function):
+            free = [constant(True)] if self.comprehensions else []
+            return operator("load", node, constant(node.id), *free, origin=node)
+        if self._may_hold_placeholder(node.id):
+            return operator("load", node, constant(node.id), constant(True), origin=node)
+        return node
+
+    def _may_hold_placeholder(self, name: str) -> bool:
+        """Whether ``name`` belongs to an outer function, where it may hold a placeholder now."""
+        for depth, function in enumerate(reversed(self.functions)):
+            scope = facts.get(function, Fact.SCOPE)
+            if name in scope.globals or (name in scope.locals and depth == 0):
+                return False
+            if name in scope.locals:
+                return holds_placeholder(function, name)
+        return False
+
+    def visit_AugAssign(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.target, gast.Name):
+            if facts.get(node.target, Fact.UNBOUND) and converts(self.function):
+                return [*_checked(node.target, node), node]
+            if self._may_hold_placeholder(node.target.id):
+                return [*_checked(node.target, node, constant(True)), node]
+        return node
+
+    def visit_Delete(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        checks: list[gast.AST] = []
+        for part in gast.walk(node):
+            if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Del):
+                if facts.get(part, Fact.UNBOUND) and converts(self.function):
+                    checks += _checked(part, node)
+                elif self._may_hold_placeholder(part.id):
+                    checks += _checked(part, node, constant(True))
+        return [*checks, node]
+
+
+def holds_placeholder(function: gast.AST, name: str) -> bool:
+    """Whether the local ``name`` of ``function`` may hold a placeholder at some time."""
+    scope = facts.get(function, Fact.SCOPE)
+    if name in facts.get(function, Fact.UNDEFINED, ()):
+        return True
+    return name in facts.get(function, Fact.TRACKED, ()) and name in scope.deleted | scope.unbound
+
+
+def _checked(name: gast.AST, origin: gast.AST, *free: Any) -> list[gast.AST]:
+    return replace(
+        "name = _d2s.load(name, text, free)", name=name.id, text=constant(name.id), free=list(free), origin=origin
+    )
