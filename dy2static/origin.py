@@ -73,15 +73,20 @@ class OriginMap:
     source_lines: list[str]
     spans: dict[Span, Place] = field(default_factory=dict)
     lines: dict[int, Place] = field(default_factory=dict)
+    lambda_lines: set[int] = field(default_factory=set)
 
-    def place(self, line: int, span: Span | None = None) -> Place | None:
-        """The user's place of a generated line, as exactly as ``span`` allows."""
+    def place(self, code: CodeType, instruction: int, line: int | None) -> Place | None:
+        """The user's place of an instruction: exact where Python records columns (3.11), else its statement's."""
+        span = span_of(code, instruction)
         if span is not None and span in self.spans:
             return self.spans[span]
-        return self.lines.get(line)
+        place = self.lines.get(line or code.co_firstlineno)
+        if place is not None and code.co_name == "<lambda>" and code.co_firstlineno in self.lambda_lines:
+            place = replace(place, function="<lambda>")
+        return place
 
-    def location(self, line: int, span: Span | None = None) -> Location | None:
-        place = self.place(line, span)
+    def location(self, code: CodeType, instruction: int, line: int | None) -> Location | None:
+        place = self.place(code, instruction, line)
         if place is None:
             return None
         text = source_line(self.source_lines, place.line)
@@ -116,6 +121,7 @@ def build_map(
             owner = old.name
         elif isinstance(old, ast.Lambda) and (line, old.col_offset) in lambdas:
             owner = "<lambda>"
+            result.lambda_lines.add(new.lineno)  # type: ignore[attr-defined] # a Lambda too
         if line is not None:
             place = _place(old, owner)
         elif place is not None and place.function != owner:
@@ -175,7 +181,7 @@ def location_of_code(code: CodeType, instruction: int, line: int | None) -> Loca
     origins = _maps.get(code.co_filename)
     if origins is None:
         return None
-    return origins.location(line or code.co_firstlineno, span_of(code, instruction))
+    return origins.location(code, instruction, line)
 
 
 def span_of(code: CodeType, instruction: int) -> Span | None:

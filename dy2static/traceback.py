@@ -23,7 +23,7 @@ from typing import Any
 
 import runtime
 from dy2static.names import PREFIX, is_generated
-from dy2static.origin import Place, is_generated_file, is_user_file, map_of, source_line, span_of
+from dy2static.origin import Place, is_generated_file, is_user_file, map_of, source_line
 from runtime.errors import Dy2StaticError
 
 FULL = "DY2STATIC_FULL_TRACEBACK"
@@ -94,7 +94,7 @@ def _visible(frames: list[TracebackType]) -> tuple[list[_Entry], list[TracebackT
     for frame in frames:
         code = frame.tb_frame.f_code
         origins = map_of(code.co_filename)
-        place = origins.place(frame.tb_lineno, span_of(code, frame.tb_lasti)) if origins is not None else None
+        place = origins.place(code, frame.tb_lasti, frame.tb_lineno) if origins is not None else None
         if origins is not None and place is not None:
             names = {name: value for name, value in frame.tb_frame.f_locals.items() if not is_generated(name)}
             last = entries[-1] if entries else None

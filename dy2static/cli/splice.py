@@ -150,7 +150,13 @@ class _Splice:
             start = first_line(original)
             yield from self._lead(start, indent, indent_of(self.lines[start - 1]))
             if not list(blocks(original)):
+                segment = self._original(statement) is not None
+                if segment:  # it shares its lines with other statements
+                    self.done.update(range(original.lineno, original.end_lineno))
                 yield from self._flush(original.end_lineno + 1, indent)
+                if segment:
+                    yield from self._segment(original, indent)
+                    return
         generator = _Outline(self.unit)
         generator.visit(statement)
         for line in "".join(generator.result).strip("\n").split("\n"):
@@ -160,6 +166,13 @@ class _Splice:
                 yield from self.block(generator.blocks[int(text[1:])], moved)
             elif text:
                 yield indent + line + self.file.line_end
+
+    def _segment(self, node: Any, indent: str) -> Iterator[str]:
+        """A simple statement's own text, on lines of its own."""
+        lines = [line.encode() for line in self.lines[node.lineno - 1 : node.end_lineno]]
+        lines[-1] = lines[-1][: node.end_col_offset] + self.file.line_end.encode()
+        lines[0] = indent.encode() + lines[0][node.col_offset :]
+        yield from (line.decode() for line in lines)
 
     def _around(self, statement: ast.stmt) -> Any:
         """The innermost original statement that ``statement`` was made from."""
@@ -265,4 +278,5 @@ def first_line(node: Any) -> int:
 
 
 def indent_of(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t\f"))]
+    """The indentation of a line; a form feed starts it anew."""
+    return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]

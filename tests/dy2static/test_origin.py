@@ -157,7 +157,7 @@ def test_the_files_are_removed_when_the_process_ends(tmp_path: Path) -> None:
     """)
     )
     root = Path(__file__).resolve().parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
     command = [sys.executable, "-W", "ignore::DeprecationWarning", str(script)]  # forking beside torch's threads
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -143,9 +143,11 @@ def test_only_the_users_frames_are_left(module: types.ModuleType) -> None:
     assert len(shown(error)) == 5
     result = rewrite(error)
     assert result is error
-    assert shown(result) == shown(eager) == [("users_module.py", 9, "forward"), ("users_module.py", 3, "divide")]
+    line = 9 if sys.version_info >= (3, 11) else 8  # Python 3.10 records no columns: the statement's first line
+    assert shown(result) == [("users_module.py", line, "forward"), ("users_module.py", 3, "divide")]
+    assert shown(eager) == [("users_module.py", 9, "forward"), ("users_module.py", 3, "divide")]
     text = "".join(traceback.format_exception(result))
-    assert "divide(x, k))" in text and "_d2s" not in text and "operators" not in text
+    assert TEXT.splitlines()[line - 1].strip() in text and "_d2s" not in text and "operators" not in text
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 shows no carets")
@@ -167,7 +169,7 @@ def test_a_debugger_sees_the_users_line_and_all_locals(module: types.ModuleType)
     debugger.reset()
     debugger.interaction(None, error.__traceback__)
     assert "(1, 1, 0)" in out.getvalue() and "['k', 'total', 'x']" in out.getvalue()
-    assert "divide(x, k))" in out.getvalue()
+    assert "divide(x, k))" in out.getvalue()  # listed
 
 
 def test_a_local_of_the_user_is_not_called_a_free_variable(module: types.ModuleType) -> None:
