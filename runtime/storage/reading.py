@@ -1,0 +1,354 @@
+"""An Artefact from a JSON-able document: the inverse of ``writing``.
+
+Everything a document says is checked here, so that what comes out can be called.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import torch
+
+from runtime.errors import ProgramError, StorageError
+from runtime.ir import Variable
+from runtime.ir.tree import Leaf, Record
+from runtime.ops import aten
+from runtime.storage.allowed import allowed_operators, check_operators
+from runtime.storage.artefact import (
+    HOLE,
+    MODES,
+    Again,
+    Argument,
+    Artefact,
+    Attribute,
+    Constant,
+    Hole,
+    Method,
+    ModuleEntry,
+    Passed,
+    Path,
+    Slot,
+    State,
+    Store,
+    Target,
+    TensorRef,
+    Variant,
+    View,
+    ViewStep,
+)
+from runtime.storage.document import Node
+from runtime.storage.operands import decode
+from runtime.storage.serde import program_from_document
+from runtime.storage.table import Raw
+from runtime.storage.tensors import unpack
+from runtime.storage.trees import at_path, leaves, records, with_part, with_tensors
+from runtime.storage.types import EXCEPTION_BASES, OBJECTS, check_record
+from runtime.storage.upgrade import upgraded
+from runtime.storage.writing import FORMAT
+
+_KINDS = {
+    "positional_only": inspect.Parameter.POSITIONAL_ONLY,
+    "positional_or_keyword": inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    "var_positional": inspect.Parameter.VAR_POSITIONAL,
+    "keyword_only": inspect.Parameter.KEYWORD_ONLY,
+    "var_keyword": inspect.Parameter.VAR_KEYWORD,
+}
+
+
+def from_document(
+    node: Node, table: Mapping[str, Raw], allow: Collection[str] = (), device: torch.device | None = None
+) -> Artefact:
+    """The artefact in a document, with its tensors from the table.
+
+    Errors raised: StorageError naming the place in the document, or the operator that is not allowed.
+    """
+    node = upgraded(node)
+    names = ("format", "version", "made_by", "name", "libraries", "modules", "tensors", "constants", "methods")
+    fields = node.record(*names)
+    fields["format"].choice(FORMAT)
+    for item in fields["made_by"].mapping().values():
+        item.text()
+    for item in fields["libraries"].items():
+        if item.text() not in allow:
+            raise StorageError(
+                f"the artefact uses operators of the library {item.text()!r}",
+                hint=f"If you trust it, import it and pass allow=[{item.text()!r}].",
+                code="D2S515",
+            )
+    tensors, constants = unpack([fields["tensors"], fields["constants"]], table, device)
+    modules = _modules(fields["modules"], tensors)
+    artefact = Artefact(fields["name"].text(), modules, tensors, constants, {})
+    reader = _Reader(artefact, frozenset(allow))
+    for name, item in fields["methods"].mapping().items():
+        artefact.methods[name] = reader.method(name, item)
+    if not artefact.methods:
+        fields["methods"].fail("an artefact needs a method")
+    return artefact
+
+
+def signature_of(method: Method, constants: list[torch.Tensor]) -> inspect.Signature:
+    """The method's signature as Python's own. Errors raised: ValueError if no function has such a one."""
+    empty = inspect.Parameter.empty
+    parameters = []
+    for one in method.signature:
+        default = one.default if one.default is empty else with_tensors(one.default, constants)
+        parameters.append(inspect.Parameter(one.name, _KINDS[one.kind], default=default))
+    return inspect.Signature(parameters)
+
+
+def _modules(node: Node, tensors: list[torch.Tensor]) -> list[ModuleEntry]:
+    modules: dict[str, ModuleEntry] = {}
+    names: dict[str, set[str]] = {}
+    for item in node.items():
+        twice = type(item.value) is dict and "same_as" in item.value
+        fields = item.record("path", "same_as") if twice else item.record("path", "type", "parameters", "buffers")
+        path = fields["path"].text()
+        parent, _, name = path.rpartition(".")
+        if path in modules or (path == "") != (not modules) or (path and parent not in names):
+            fields["path"].fail(f"{path!r} is not where a module can be")
+        if path:
+            _claim(fields["path"], name, names[parent])
+        if twice:
+            first = fields["same_as"].text()
+            if first not in names or path == first or f"{path}.".startswith(f"{first}."):
+                fields["same_as"].fail(f"there is no module {first!r} that could be at {path!r} too")
+            modules[path] = ModuleEntry(path, modules[first].type_name, same_as=first)
+            continue
+        own = names[path] = set()
+        module = modules[path] = ModuleEntry(path, fields["type"].text())
+        for slot in fields["parameters"].items():
+            slot_name, index = slot.items(2)
+            _claim(slot_name, slot_name.text(), own)
+            module.parameters.append((slot_name.text(), _index(index, tensors)))
+        for slot in fields["buffers"].items():
+            slot_name, index, persistent = slot.items(3)
+            _claim(slot_name, slot_name.text(), own)
+            module.buffers.append((slot_name.text(), _index(index, tensors), persistent.flag()))
+    if not modules:
+        node.fail("an artefact needs a module")
+    return list(modules.values())
+
+
+def _claim(node: Node, name: str, taken: set[str]) -> None:
+    if not name or "." in name or name in taken or (name.startswith("__") and name.endswith("__")):
+        node.fail(f"{name!r} cannot be a name here")
+    taken.add(name)
+
+
+def _index(node: Node, tensors: list[torch.Tensor]) -> int | None:
+    if node.value is None:
+        return None
+    index = node.integer(0)
+    if index >= len(tensors):
+        node.fail(f"there are only {len(tensors)} tensors")
+    return index
+
+
+def _special(tag: str, node: Node) -> Any:
+    if tag == "slot":
+        return Slot(node.integer(0))
+    if tag == "again":
+        return Again(node.integer(0))
+    if tag == "tensor":
+        return TensorRef(node.integer(0))
+    if tag == "hole" and node.flag():
+        return HOLE
+    node.fail(f"unknown kind of operand {tag!r}")
+
+
+class _Reader:
+    """Reads methods; knows what they may refer to."""
+
+    def __init__(self, artefact: Artefact, allow: frozenset[str]) -> None:
+        self.artefact = artefact
+        self.allow = allow
+        self.state = artefact.state()
+        self.paths = {module.path for module in artefact.modules}
+        self.buffers = {
+            f"{module.path}.{name}".lstrip(".") for module in artefact.modules for name, *_ in module.buffers
+        }
+
+    def method(self, name: str, node: Node) -> Method:
+        if not name.isidentifier() or keyword.iskeyword(name) or (name.startswith("__") and name != "__call__"):
+            node.fail(f"{name!r} cannot be the name of a method")
+        if name != "forward" and hasattr(torch.nn.Module, name):
+            node.fail(f"a method {name!r} would hide that of torch.nn.Module")
+        fields = node.record("signature", "modes", "variants")
+        method = Method(name, tuple(self.argument(item) for item in fields["signature"].items()), {})
+        try:
+            signature_of(method, self.artefact.constants)
+        except ValueError as error:
+            fields["signature"].fail(f"no function has this signature: {error}")
+        variants = [self.variant(item, method.signature) for item in fields["variants"].items()]
+        for mode, index in fields["modes"].record(*MODES).items():
+            if index.integer(0) >= len(variants):
+                index.fail(f"there are only {len(variants)} variants")
+            method.variants[mode] = variants[index.integer()]
+        return method
+
+    def argument(self, node: Node) -> Argument:
+        fields = node.record("name", "kind", optional=("default",))
+        kind = fields["kind"].choice(*_KINDS)
+        if "default" not in fields:
+            return Argument(fields["name"].text(), kind)
+        default = decode(fields["default"], {}, _special)
+        for leaf in leaves(default):
+            if isinstance(leaf, (Slot, Again, Hole, Leaf)):
+                fields["default"].fail("this is no default of an argument")
+            if isinstance(leaf, TensorRef) and leaf.index >= len(self.artefact.constants):
+                fields["default"].fail(f"there are only {len(self.artefact.constants)} constants")
+        return Argument(fields["name"].text(), kind, default)
+
+    def variant(self, node: Node, signature: tuple[Argument, ...]) -> Variant:
+        fields = node.record(
+            "program", "params", "template", "views", "stores", "shared", "same", "objects", "exceptions", "device"
+        )
+        program = program_from_document(fields["program"])
+        check_operators(program, self.allow)
+        count = len(program.block.yields)
+        variant = Variant(program, tuple(map(self.source, fields["params"].items(len(program.params)))), ())
+        variant.template = self.template(fields["template"], signature, len(program.inputs))
+        variables = {var.name: var for var in program.block.args}
+        for item in fields["views"].items():
+            position, source, steps = item.items(3)
+            if position.integer(0) >= count:
+                position.fail(f"there are only {count} results")
+            variant.views[position.integer()] = self.view(source, steps, variables)
+        targets = []
+        trees = [program.output]
+        for item in fields["stores"].items():
+            target, tree = item.items(2)
+            targets.append(self.target(target, variant))
+            trees.append(decode(tree, {}))
+        self.objects(fields["objects"], variant)
+        for tree in trees:
+            self.check_tree(fields["program"], tree, count, variant)
+        for item in fields["shared"].items():
+            first, again = item.items(2)
+            part = self.found(first, trees)
+            self.found(again, trees)
+            trees = with_part(trees, _path(again), part)
+        program.output = trees[0]
+        variant.stores = tuple(Store(target, tree) for target, tree in zip(targets, trees[1:]))
+        same = []
+        for item in fields["same"].items():
+            result, argument = item.items(2)
+            if type(self.found(result, trees)) not in (list, dict):
+                result.fail("no list or dict is there")
+            same.append((_path(result), self.argument_path(argument, variant)))
+        variant.same = tuple(same)
+        for item in fields["exceptions"].items():
+            name, base = item.items(2)
+            if not name.text().rpartition(".")[2].isidentifier():
+                name.fail("this is no name of a class")
+            variant.exceptions[name.text()] = base.choice(*EXCEPTION_BASES)
+        variant.device = fields["device"].text()
+        return variant
+
+    def template(self, node: Node, signature: tuple[Argument, ...], inputs: int) -> tuple[tuple[str, Any], ...]:
+        pairs = [item.items(2) for item in node.items()]
+        template = tuple((name.text(), decode(tree, {}, _special)) for name, tree in pairs)
+        if [name for name, _ in template] != [argument.name for argument in signature]:
+            node.fail("these are not the arguments of the signature")
+        found = [leaf for _, tree in template for leaf in leaves(tree)]
+        if {leaf.index for leaf in found if isinstance(leaf, Slot)} != set(range(inputs)):
+            node.fail("these are not the inputs of the program")
+        if any(isinstance(leaf, (TensorRef, Hole, Leaf, Variable)) for leaf in found):
+            node.fail("something here is no part of an argument")
+        return template
+
+    def view(self, source: Node, steps: Node, variables: Mapping[str, Variable]) -> View:
+        if source.text() not in variables:
+            source.fail(f"%{source.text()} is no input or parameter")
+        return View(variables[source.text()], tuple(map(self.step, steps.items())))
+
+    def step(self, node: Node) -> ViewStep:
+        name, args, kwargs, index = node.items(4)
+        try:
+            view = name.text() in allowed_operators() and not aten.writes(aten.resolve(name.text()))
+        except ProgramError:
+            view = False
+        if not view:
+            name.fail(f"{name.text()!r} is no operator of a view")
+        pairs = [pair.items(2) for pair in kwargs.items()]
+        return ViewStep(
+            name.text(),
+            tuple(decode(arg, {}, _special) for arg in args.items()),
+            tuple((key.text(), decode(value, {}, _special)) for key, value in pairs),
+            index.integer(0),
+        )
+
+    def objects(self, node: Node, variant: Variant) -> None:
+        for item in node.items():
+            name, kind, items = item.items(3)
+            values: Any = decode(items, {})
+            if type(values) is not tuple:
+                items.fail("expected a tuple")
+            try:
+                OBJECTS[kind.choice(*OBJECTS)][1](values)
+            except (TypeError, ValueError):
+                items.fail(f"these are not the items of a {kind.text()}")
+            variant.objects[name.text()] = (kind.text(), values)
+
+    def check_tree(self, node: Node, tree: Any, count: int, variant: Variant) -> None:
+        for leaf in leaves(tree):
+            if isinstance(leaf, Leaf) and leaf.index >= count:
+                node.fail(f"the output refers to result {leaf.index} of {count}")
+        for record in records(tree):
+            problem = check_record(record, variant.objects)
+            if problem:
+                node.fail(f"the output holds a {record.kind} {record.type_name!r} {problem}")
+
+    def source(self, node: Node) -> State | Constant:
+        tag, inner = node.tagged()
+        if tag == "state" and inner.text() in self.state:
+            return State(inner.text())
+        if tag == "constant" and inner.integer(0) < len(self.artefact.constants):
+            return Constant(inner.integer())
+        node.fail("no parameter, buffer or constant is there")
+
+    def target(self, node: Node, variant: Variant) -> Target:
+        tag, inner = node.tagged()
+        readers: dict[str, Callable[[], Target]] = {
+            "state": lambda: self.buffer(inner),
+            "constant": lambda: self.source(node),
+            "attribute": lambda: self.attribute(*inner.items(2)),
+            "passed": lambda: self.passed(variant, *inner.items(2)),
+        }
+        return readers[tag]() if tag in readers else node.fail(f"unknown kind of place {tag!r}")
+
+    def buffer(self, node: Node) -> State:
+        if node.text() not in self.buffers:
+            node.fail(f"there is no buffer {node.text()!r}")
+        return State(node.text())
+
+    def attribute(self, path: Node, name: Node) -> Attribute:
+        if path.text() not in self.paths:
+            path.fail(f"there is no module {path.text()!r}")
+        if not name.text().isidentifier() or name.text().startswith("__") or hasattr(torch.nn.Module(), name.text()):
+            name.fail(f"{name.text()!r} cannot be an attribute here")
+        return Attribute(path.text(), name.text())
+
+    def passed(self, variant: Variant, path: Node, name: Node) -> Passed:
+        if name.text() and (not name.text().isidentifier() or name.text().startswith("__")):
+            name.fail(f"{name.text()!r} cannot be an attribute here")
+        return Passed(self.argument_path(path, variant), name.text())
+
+    def argument_path(self, node: Node, variant: Variant) -> Path:
+        return _path(node) if self.found(node, dict(variant.template)) is not None else ()
+
+    def found(self, node: Node, tree: Any) -> Any:
+        try:
+            part = at_path(tree, _path(node))
+        except (LookupError, TypeError):
+            node.fail("there is nothing at this path")
+        if not isinstance(part, (list, dict, tuple, Record)):
+            node.fail("there is no container at this path")
+        return part
+
+
+def _path(node: Node) -> Path:
+    return tuple(decode(step, {}) for step in node.items())

@@ -1,0 +1,37 @@
+"""Artefacts of older versions, brought up to date: one step a version, applied in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime.errors import StorageError
+from runtime.storage.document import Node
+
+VERSION = 1
+"""The version this package writes."""
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""``UPGRADES[n]`` makes the document of version n + 1 from one of version n."""
+
+
+def upgraded(node: Node) -> Node:
+    """The document as the current version would have written it.
+
+    Errors raised: StorageError for a version that is newer than this package, or that it cannot read any more.
+    """
+    if type(node.value) is not dict or "version" not in node.value:
+        node.fail("'version' is missing")
+    version = Node(node.value["version"], f"{node.path}.version").integer(1)
+    if version > VERSION:
+        raise StorageError(
+            f"the artefact has version {version}, and this package reads up to version {VERSION}",
+            hint="Update dy2static to load it.",
+            code="D2S514",
+        )
+    document: dict[str, Any] = node.value
+    for step in range(version, VERSION):
+        if step not in UPGRADES:
+            raise StorageError(f"artefacts of version {version} can no longer be read", code="D2S514")
+        document = {**UPGRADES[step](document), "version": step + 1}
+    return Node(document, node.path)
