@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.ir import ArrayType, Operand, ScalarType, Variable
-from runtime.tracer import scalars, structure
+from runtime.tracer import scalars, state, structure
 from runtime.tracer.session import Session
 from runtime.tracer.structure import Growing
 
@@ -93,6 +93,22 @@ def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     first = as_growing(session, a, grown)
     second = as_growing(session, b, first)
     return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item)]
+
+
+def settle(target: list[Any]) -> None:
+    """Join the parts of a list that Python's own ``+`` made of lists that grew and others."""
+    session = state.current()
+    session.journal.note_content(target)
+    parts: list[list[Any]] = []
+    for item in target:
+        if isinstance(item, Growing) or not parts or isinstance(parts[-1][0], Growing):
+            parts.append([item])
+        else:
+            parts[-1].append(item)
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = concat(session, joined, part)
+    target[:] = joined
 
 
 def get(session: Session, target: list[Any], index: Any) -> Any:

@@ -6,8 +6,11 @@ Every operation on one is a scalar Operator with Python's exact semantics; nothi
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
+
+import torch
 
 from runtime.ir import ScalarType, Variable
 from runtime.tracer import state
@@ -71,11 +74,27 @@ def _is_number(value: object) -> bool:
 
 def _binary(name: str, a: Any, b: Any) -> Any:
     other = b if isinstance(a, Staged) else a
+    if isinstance(other, torch.Tensor):
+        return _with_tensor(name, a, b)
     if not _is_number(other):
         return NotImplemented
     if name in ("eq", "ne") and other is None:
         return name == "ne"
     return state.current().scalar(name, a, b)
+
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+def _with_tensor(name: str, a: Any, b: Any) -> Any:
+    """An operation of a staged number and a tensor: torch's, with the number as a symbolic one."""
+    session = state.current()
+    if isinstance(a, torch.Tensor):
+        return getattr(operator, name)(a, session.sizes.symbolic(b))
+    number = session.sizes.symbolic(a)
+    if name in _MIRRORED or name in ("eq", "ne"):
+        return getattr(operator, _MIRRORED.get(name, name))(b, number)
+    return getattr(b, f"__r{name.rstrip('_')}__")(number)
 
 
 def _op(name: str) -> Callable[[Any, Any], Any]:

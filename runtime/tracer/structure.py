@@ -17,6 +17,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import UNDEF, ArrayType, ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.tracer import scalars
+from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged, StagedInt
@@ -40,7 +41,7 @@ class Undefined:
         return f"<unbound {self.name}>"
 
 
-class Choice:
+class Choice(ChoiceOperators):
     """A value whose structure is only known at run time: ``options[selector]``."""
 
     __slots__ = ("selector", "options")
@@ -68,9 +69,15 @@ class Growing:
 
 def growing(value: object) -> Growing | None:
     """What a list holds, if its length is only known at run time."""
-    if type(value) is list and len(value) == 1 and isinstance(value[0], Growing):
-        return value[0]
-    return None
+    if type(value) is not list or not any(isinstance(item, Growing) for item in value):
+        return None
+    if len(value) > 1:  # made by Python's own +: its parts are joined now
+        from runtime.tracer.array import settle
+
+        settle(value)
+    found = value[0]
+    assert isinstance(found, Growing)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,106 @@
+"""What can be done with a value that is one of several, known only at run time: the same to each, staged as a switch."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from runtime.tracer import state
+from runtime.tracer.journal import MISSING
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+
+def unbound_message(name: str, free: bool = False) -> str:
+    """What this version of Python says when an unbound local (``free``: of an outer function) is read."""
+    if sys.version_info >= (3, 11):
+        if free:
+            return f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+        return f"cannot access local variable '{name}' where it is not associated with a value"
+    if free:
+        return f"free variable '{name}' referenced before assignment in enclosing scope"
+    return f"local variable '{name}' referenced before assignment"
+
+
+def distribute(session: Session, choice: Any, function: Callable[[Any], Any]) -> Any:
+    """``function(value)`` where the value is one of several at run time: staged for each of them."""
+    from runtime.tracer.cond import NoNames, switch
+    from runtime.tracer.structure import Undefined
+
+    def path(option: Any) -> Callable[[], Any]:
+        def run() -> Any:
+            if isinstance(option, Undefined):
+                raise UnboundLocalError(unbound_message(option.name))
+            if option is MISSING:
+                raise AttributeError("this attribute is not set on the path that was taken")
+            return function(option)
+
+        return run
+
+    return switch(session, choice.selector, [path(option) for option in choice.options], NoNames())
+
+
+def _left(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return distribute(state.current(), self, lambda option: function(option, other))
+
+    return method
+
+
+def _right(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return distribute(state.current(), self, lambda option: function(other, option))
+
+    return method
+
+
+def _alone(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return distribute(state.current(), self, function)
+
+    return method
+
+
+def _refused(how: str) -> Callable[..., NoReturn]:
+    def method(self: Any, *args: Any) -> NoReturn:
+        raise state.current().error(
+            f"a value that differs between paths is {how} in code that is not converted",
+            hint="Let the function be converted, or give the variable a value of one kind on every path.",
+            code="D2S210",
+        )
+
+    return method
+
+
+class ChoiceOperators:
+    """Python's operators, applied to whichever value it is."""
+
+    __slots__ = ()
+
+    __add__, __radd__ = _left(operator.add), _right(operator.add)
+    __sub__, __rsub__ = _left(operator.sub), _right(operator.sub)
+    __mul__, __rmul__ = _left(operator.mul), _right(operator.mul)
+    __matmul__, __rmatmul__ = _left(operator.matmul), _right(operator.matmul)
+    __truediv__, __rtruediv__ = _left(operator.truediv), _right(operator.truediv)
+    __floordiv__, __rfloordiv__ = _left(operator.floordiv), _right(operator.floordiv)
+    __mod__, __rmod__ = _left(operator.mod), _right(operator.mod)
+    __pow__, __rpow__ = _left(operator.pow), _right(operator.pow)
+    __and__, __rand__ = _left(operator.and_), _right(operator.and_)
+    __or__, __ror__ = _left(operator.or_), _right(operator.or_)
+    __xor__, __rxor__ = _left(operator.xor), _right(operator.xor)
+    __lt__, __le__ = _left(operator.lt), _left(operator.le)
+    __gt__, __ge__ = _left(operator.gt), _left(operator.ge)
+    __eq__, __ne__ = _left(operator.eq), _left(operator.ne)  # type: ignore[assignment]  # staged, not a bool
+    __neg__, __pos__, __abs__, __invert__ = (
+        _alone(operator.neg), _alone(operator.pos), _alone(abs), _alone(operator.invert),
+    )  # fmt: skip
+    __hash__ = object.__hash__
+    __bool__ = _refused("used as a condition")
+    __iter__ = _refused("iterated over")
+    __len__ = _refused("asked for its length")
+    __index__ = _refused("used as an index")
+    __int__, __float__ = _refused("converted to an int"), _refused("converted to a float")
+    __str__ = __format__ = _refused("turned into text")
