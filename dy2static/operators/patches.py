@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dy2static.operators.autograd_function import patched_functions
 from dy2static.operators.modules import patched_modules
 from dy2static.operators.staging import Session
+from dy2static.origin import user_location
 from runtime.tracer import boundary
+from runtime.tracer import session as tracer_session
 
 
 @contextlib.contextmanager
@@ -19,6 +21,7 @@ def patches(session: Session) -> Iterator[None]:
 
 
 def install() -> None:
-    """Have every trace use them; calling it again changes nothing."""
+    """Have every trace use them, and find its place in the user's files; calling it again changes nothing."""
+    tracer_session.location_provider = user_location
     if patches not in boundary.trace_contexts:
         boundary.trace_contexts.append(patches)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +9,10 @@ from typing import Any
 
 import torch
 
+from dy2static.names import is_generated
 from runtime.tracer import state, structure
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer.choices import distribute, unbound_message
 from runtime.tracer.cond import NoNames
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
@@ -30,6 +31,9 @@ class LocalNames:
     names: tuple[str, ...]
     get: Callable[[], tuple[Any, ...]]
     set: Callable[[tuple[Any, ...]], None]
+
+    def __post_init__(self) -> None:
+        self.names = tuple("" if is_generated(name) else name for name in self.names)
 
 
 def stages(value: object) -> bool:
@@ -54,33 +58,6 @@ def _is_or_holds_staged(value: Any, depth: int) -> bool:
     if type(value) is slice:
         return any_staged((value.start, value.stop, value.step), depth + 1)
     return False
-
-
-def unbound_message(name: str, free: bool = False) -> str:
-    """What this version of Python says when an unbound local (``free``: of an outer function) is read."""
-    if sys.version_info >= (3, 11):
-        if free:
-            return f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-        return f"cannot access local variable '{name}' where it is not associated with a value"
-    if free:
-        return f"free variable '{name}' referenced before assignment in enclosing scope"
-    return f"local variable '{name}' referenced before assignment"
-
-
-def distribute(session: Session, choice: Choice, function: Callable[[Any], Any]) -> Any:
-    """``function(value)`` where the value is one of several at run time: staged for each of them."""
-
-    def path(option: Any) -> Callable[[], Any]:
-        def run() -> Any:
-            if isinstance(option, Undefined):
-                raise UnboundLocalError(unbound_message(option.name))
-            if option is MISSING:
-                raise AttributeError("this attribute is not set on the path that was taken")
-            return function(option)
-
-        return run
-
-    return tracer_cond.switch(session, choice.selector, [path(option) for option in choice.options], NO_NAMES)
 
 
 def truth_of(session: Session, value: Any) -> Any:

@@ -108,7 +108,9 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         except SourceUnavailable as error:
             reason = error.summary
         else:
-            return _enter(session, converted, args, kwargs)
+            if converted is not f:
+                return _enter(session, converted, args, kwargs)
+            reason = "it looks at its own frame"
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
     with unconverted(session, f, reason):
