@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from dy2static.cache_key import Key
 from dy2static.specialization import Specialization, specialize
+from runtime.autodiff import Runner
 from runtime.executor import compile_program
 from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, trace_lock
@@ -96,7 +97,9 @@ class ProgramCache:
             if broken is None:
                 break
             dynamic = self._without(dynamic, broken.symbols.values(), asked)
-        traced.executable = compile_program(traced.program, exceptions=traced.raised)
+        traced.executable = Runner(
+            traced.program, lambda program: compile_program(program, exceptions=traced.raised), list(traced.views)
+        )
         return made
 
     def _trace(self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Trace) -> tuple[Traced, Dynamic]:

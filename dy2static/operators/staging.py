@@ -68,6 +68,9 @@ def truth_of(session: Session, value: Any) -> Any:
         return tracer_cond.truth(session, value)
     if isinstance(value, Undefined):
         raise UnboundLocalError(unbound_message(value.name))
+    length = _staged_length(session, value)
+    if length is not None:
+        return truth_of(session, length)
     method = python_method(value, "__bool__") or python_method(value, "__len__")
     if method is not None:
         from dy2static.operators.call import call
@@ -76,6 +79,16 @@ def truth_of(session: Session, value: Any) -> Any:
         if isinstance(result, Staged):
             return tracer_cond.truth(session, result)
     return bool(value)
+
+
+def _staged_length(session: Session, value: Any) -> Any:
+    """The length of a sequence whose length is staged, None for anything else."""
+    from dy2static.operators.sequences import StagedSequence
+    from runtime.tracer import array
+
+    if isinstance(value, StagedSequence):
+        return value.length(session)
+    return array.length(session, value) if structure.growing(value) is not None else None
 
 
 def python_method(value: object, name: str) -> types.FunctionType | None:
