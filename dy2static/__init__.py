@@ -76,7 +76,7 @@ from runtime.passes import BuildStrategy
 from runtime.version import __version__
 
 __all__ = [
-    "BuildStrategy", "ConversionError", "Dy2StaticError", "InputSpec", "ProgramError", "RetraceWarning", "SignatureError",
-    "StaticFunction", "StorageError", "TraceError", "__version__", "enable_to_static", "ignore_module", "not_to_static",
-    "to_static",
+    "BuildStrategy", "ConversionError", "Dy2StaticError", "InputSpec", "ProgramError", "RetraceWarning",
+    "SignatureError", "StaticFunction", "StorageError", "TraceError", "__version__", "enable_to_static",
+    "ignore_module", "not_to_static", "to_static",
 ]  # fmt: skip

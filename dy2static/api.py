@@ -102,9 +102,7 @@ def _convert_module(module: torch.nn.Module, options: dict[str, Any]) -> torch.n
         converted = StaticFunction(_checked(forward.__func__), instance=module, **options)
     else:
         converted = StaticFunction(_checked(forward), **options)
-    if before is not None:
-        converted._replaced = before
-    module.__dict__["forward"] = converted
+    converted.replace_forward(module, before)
     return module
 
 

@@ -19,14 +19,19 @@ from dy2static import operators, settings, traceback
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.errors import SignatureError
 from dy2static.input_spec import Specs, read_specs
+from dy2static.operators.provenance import adopt, register_module
+from dy2static.origin import user_location
 from dy2static.program_cache import Dynamic, ProgramCache
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
+from runtime.tracer import session as tracer_session
 from runtime.tracer import state
 from runtime.tracer.arguments import Arguments, flatten
 from runtime.tracer.boundary import Traced, trace
+
+tracer_session.location_provider = user_location
 
 _BOUND = "_dy2static_bound"
 _NOTHING = object()
@@ -47,6 +52,7 @@ class StaticFunction:
         self._instance = instance
         self._is_class_method = is_class_method
         self._is_static_method = is_static_method
+        self._module: torch.nn.Module | None = instance if isinstance(instance, torch.nn.Module) else None
         self._replaced: Any = _NOTHING
         self.input_spec = input_spec
         self.build_strategy = build_strategy
@@ -101,6 +107,13 @@ class StaticFunction:
         count = len(self._cache.all())
         programs = "1 program" if count == 1 else f"{count} programs"
         return f"<StaticFunction {self.__name__}{self._signature.python}{owner}, {programs}, {self.backend}>"
+
+    def replace_forward(self, module: torch.nn.Module, before: Any = None) -> None:
+        """Become the module's ``forward``; ``before`` is one that stood in the module itself."""
+        self._module = module
+        if before is not None:
+            self._replaced = before
+        module.__dict__["forward"] = self
 
     # -- binding -------------------------------------------------------------------------------------------------
 
@@ -173,11 +186,16 @@ class StaticFunction:
         return arguments, self._cache.get(self._key(arguments), arguments, asked, self._trace)
 
     def _key(self, arguments: Arguments) -> Key:
-        training = self._instance.training if isinstance(self._instance, torch.nn.Module) else None
+        training = None if self._module is None else self._module.training
         return (arguments_key(arguments), surroundings_key(), training)
 
     def _trace(self, arguments: Arguments, dynamic: Dynamic) -> Traced:
         def call(function: Callable[..., Any], bound: dict[str, Any]) -> Any:
+            session = state.current()
+            if self._module is not None:
+                register_module(session, self._module)
+            if self._instance is not _NOTHING:
+                adopt(session, self._instance)
             args, kwargs = self._signature.unbind(bound)
             return operators.call(function, *args, **kwargs)
 
@@ -210,10 +228,8 @@ class StaticFunction:
         return kept[0]
 
     def _device(self) -> torch.device | None:
-        if isinstance(self._instance, torch.nn.Module):
-            for tensor in self._instance.parameters():
-                return tensor.device
-        return None
+        parameters = iter(()) if self._module is None else self._module.parameters()
+        return next((tensor.device for tensor in parameters), None)
 
     @property
     def programs(self) -> list[Program]:
@@ -239,15 +255,13 @@ class StaticFunction:
     def rollback(self) -> Any:
         """Undo the conversion: a module gets its own forward back and is returned, else the original function is."""
         self._cache.clear()
-        if self._instance is _NOTHING:
-            return self._python
-        namespace = getattr(self._instance, "__dict__", {})
-        if namespace.get(self.__name__) is self:
-            del namespace[self.__name__]
-            if self._replaced is not _NOTHING:
-                namespace[self.__name__] = self._replaced
-            return self._instance
-        return self.function
+        namespace = {} if self._module is None else self._module.__dict__
+        if namespace.get("forward") is not self:
+            return self.function
+        del namespace["forward"]
+        if self._replaced is not _NOTHING:
+            namespace["forward"] = self._replaced
+        return self._module
 
     # -- copies --------------------------------------------------------------------------------------------------
 
@@ -256,12 +270,16 @@ class StaticFunction:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
         """A function is its own copy; a method's copy belongs to the copied object, and has no Programs yet."""
-        if self._instance is _NOTHING:
+        if self._instance is _NOTHING and self._module is None:
             return self
-        return StaticFunction(
-            self._python, instance=copy.deepcopy(self._instance, memo), input_spec=self.input_spec,
+        instance = _NOTHING if self._instance is _NOTHING else copy.deepcopy(self._instance, memo)
+        twin = StaticFunction(
+            copy.deepcopy(self._python, memo), instance=instance, input_spec=self.input_spec,
             build_strategy=self.build_strategy, backend=self.backend,
         )
+        twin._module = copy.deepcopy(self._module, memo)
+        twin._replaced = _NOTHING if self._replaced is _NOTHING else copy.deepcopy(self._replaced, memo)
+        return twin
 
     def __reduce__(self) -> Any:
         """Pickled as the original: a function by its name, a method as the object's own method."""
