@@ -19,6 +19,7 @@ from dy2static.errors import ConversionError, converting
 from dy2static.generate import canonical, first_difference
 from dy2static.names import OPERATORS
 from dy2static.source import Candidate, Function, FunctionSource, candidates, describe
+from dy2static.transforms.base import converts
 
 IMPORT = f"from dy2static import operators as {OPERATORS}"
 
@@ -79,8 +80,10 @@ def _contains(outer: Function, inner: Function) -> bool:
 
 def convert(source: FunctionSource, full: bool) -> ast.FunctionDef:
     """The tree that the pipeline makes of one function, as plain ast with the places of the original."""
-    with converting(source):
-        tree: gast.FunctionDef = pipeline.convert_tree(source.tree, source, level="full" if full else "control_flow")
+    tree: gast.FunctionDef = source.tree
+    if converts(tree):
+        with converting(source):
+            tree = pipeline.convert_tree(tree, source, level="full" if full else "control_flow")
     result: ast.FunctionDef = canonical(tree)
     return result
 

@@ -31,6 +31,7 @@ class _Splice:
         self.old = old
         self.comments = Comments(file, old.lineno, old.end_lineno)
         self.done: set[int] = set()  # lines whose blank or comment has been printed
+        self.kept: set[Place] = set()  # places of statements that the new tree holds unchanged
         self.originals = {place(node): node for node in ast.walk(canonical(old)) if isinstance(node, ast.stmt)}
         own = indent_of(self.lines[old.lineno - 1])
         body = old.body[0]
@@ -40,6 +41,8 @@ class _Splice:
 
     def function(self, new: Any) -> list[str]:
         first, last = self.old.lineno, self.old.end_lineno
+        statements = [node for part in new.body for node in ast.walk(part) if isinstance(node, ast.stmt)]
+        self.kept = {place(node) for node in statements if self._original(node) is not None}
         if self.one_line:
             body = self.old.body[0]
             head = self.lines[first_line(body) - 1].encode()[: body.col_offset].decode().rstrip()
@@ -145,16 +148,15 @@ class _Splice:
             start = old_block[-1].end_lineno + 1
 
     def _generated(self, statement: ast.stmt, indent: str) -> Iterator[str]:
-        original = self._around(statement)
-        if original is not None:
+        original, unchanged = self._around(statement), self._original(statement) is not None
+        if original is not None and (unchanged or place(original) not in self.kept):
             start = first_line(original)
             yield from self._lead(start, indent, indent_of(self.lines[start - 1]))
             if not list(blocks(original)):
-                segment = self._original(statement) is not None
-                if segment:  # it shares its lines with other statements
+                if unchanged:  # it shares its lines with other statements
                     self.done.update(range(original.lineno, original.end_lineno))
                 yield from self._flush(original.end_lineno + 1, indent)
-                if segment:
+                if unchanged:
                     yield from self._segment(original, indent)
                     return
         generator = _Outline(self.unit)
