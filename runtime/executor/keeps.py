@@ -55,8 +55,8 @@ _WRITES_KEEPING_SOURCES = frozenset(
         "uniform", "bernoulli", "tril", "triu", "clamp", "clamp_min", "clamp_max", "logical_and", "logical_or",
         "logical_xor", "logical_not", "eq", "ne", "lt", "le", "gt", "ge", "sign", "floor", "ceil", "round", "trunc",
     )
-) | {"aten.batch_norm", "aten.native_batch_norm", "aten.instance_norm"}  # fmt: skip
-"""Operators that write and do not keep what they wrote (``tanh_`` does)."""
+)  # fmt: skip
+"""Operators that write and do not keep what they wrote (``tanh_`` does, and ``batch_norm`` its statistics)."""
 
 
 def packet_of(op: Operator) -> str:

@@ -49,7 +49,11 @@ class Ownership:
 def analyse(program: Program, live: Liveness, *, grad: bool) -> Ownership:
     """The decisions for a Program that runs with gradients (``grad``) or without."""
     analysis = _Analysis(live)
-    analysis.block(program.block, grad)
+    analysis.stable = False
+    while not analysis.stable:
+        analysis.stable = True
+        analysis.owner.clear()
+        analysis.block(program.block, grad)
     analysis.result.flags = analysis.needed_flags()
     return analysis.result
 
@@ -59,11 +63,15 @@ def _join(a: Owner, b: Owner) -> Owner:
 
 
 class _Analysis:
-    """One walk in program order; loop bodies are walked until the owners of what they carry are stable."""
+    """Walks in program order, repeated until what loops carry, and what shares memory, is known."""
 
     def __init__(self, live: Liveness) -> None:
         self.live = live
         self.result = Ownership()
+        self.stable = True
+        """Whether the current walk has found nothing new."""
+        self.carried: dict[int, list[Owner]] = {}
+        """Loop -> the owners of what it carries, joined over all walks."""
         self.owner: dict[Variable, Owner] = {}
         self.memory: dict[Variable, set[Variable]] = {}
         """Value -> values that may share its memory (or, for a list, hold or come from its items)."""
@@ -78,10 +86,11 @@ class _Analysis:
     # -- facts ---------------------------------------------------------------------------------------------------
 
     def share(self, source: Variable, target: Variable, *, same: bool = False) -> None:
-        self.memory.setdefault(source, set()).add(target)
+        for edges in (self.memory, self.objects) if same else (self.memory,):
+            found = edges.setdefault(source, set())
+            self.stable = self.stable and target in found
+            found.add(target)
         self.origins.setdefault(target, set()).add(source)
-        if same:
-            self.objects.setdefault(source, set()).add(target)
 
     def keep(self, variables: Iterable[Variable]) -> None:
         """Backward may read these: whatever they may be a view of, or hold, is not to be written any more."""
@@ -241,25 +250,25 @@ class _Analysis:
     def loop(self, op: Operator, grad: bool) -> None:
         test, body = op.blocks
         through = set(self.live.outside[id(op)]).union(*(self.live.captured(block) for block in op.blocks))
-        carried: list[Owner] = []
+        first: list[Owner] = []
         for position, (value, arg) in enumerate(zip(op.args, test.args)):
             rest = leaves([other for index, other in enumerate(op.args) if index != position])
             owner = self.flow_into((id(op), position), value, arg, [*through, *rest])
-            carried.append(owner if not isinstance(arg.type, ObjectType) else Owner.NO)
+            first.append(owner if not isinstance(arg.type, ObjectType) else Owner.NO)
         for arg, inner, out in zip(test.args, body.args, op.outputs):
             for target in (inner, out):
                 self.share(arg, target, same=True)
                 self.sources.setdefault(target, set()).add(arg)
-        while True:
-            self.owner.update(zip(test.args, carried))
-            self.block(test, grad)
-            self.owner.update((inner, self.owner[arg]) for arg, inner in zip(test.args, body.args))
-            self.owner.update((out, self.owner[arg]) for arg, out in zip(test.args, op.outputs))
-            self.block(body, grad)
-            owners = [_join(a, b) for a, b in zip(carried, self.yields(body, test.args, through))]
-            if owners == carried:
-                return
-            carried = owners
+        known = self.carried.get(id(op), first)
+        carried = [_join(a, b) for a, b in zip(known, first)]
+        self.owner.update(zip(test.args, carried))
+        self.block(test, grad)
+        self.owner.update((inner, self.owner[arg]) for arg, inner in zip(test.args, body.args))
+        self.owner.update((out, self.owner[arg]) for arg, out in zip(test.args, op.outputs))
+        self.block(body, grad)
+        joined = [_join(a, b) for a, b in zip(carried, self.yields(body, test.args, through))]
+        self.stable = self.stable and joined == carried and self.carried.get(id(op)) == joined
+        self.carried[id(op)] = joined
 
     # -- flags ---------------------------------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ def _frame_at(location: Location) -> TracebackType:
     }  # fmt: skip
     statement = ast.Raise(exc=ast.Name(id="__marker__", ctx=ast.Load(), **place), cause=None, **place)
     code = compile(ast.Module(body=[statement], type_ignores=[]), location.file, "exec")
-    code = code.replace(co_name=location.function or "<module>", co_firstlineno=line)
+    code = code.replace(co_name=location.function or "<module>")
     if sys.version_info >= (3, 11):
         code = code.replace(co_qualname=location.function or "<module>")
     namespace: dict[str, Any] = {"__name__": "__user__", "__marker__": _Marker}
