@@ -5,6 +5,8 @@ Outside a trace every operator behaves exactly as the Python it stands for.
 
 from __future__ import annotations
 
+from builtins import slice
+
 from dy2static.operators.assert_stmt import assert_stmt
 from dy2static.operators.attribute import attr, del_attr, set_attr
 from dy2static.operators.aug_assign import aug
@@ -18,6 +20,7 @@ from dy2static.operators.handler import handler
 from dy2static.operators.if_expr import if_expr
 from dy2static.operators.if_stmt import if_stmt
 from dy2static.operators.load import load
+from dy2static.operators.nonlocal_stmt import note_nonlocal
 from dy2static.operators.patches import install
 from dy2static.operators.raise_stmt import raise_stmt
 from dy2static.operators.subscript import del_item, item, set_item
@@ -28,6 +31,6 @@ install()
 
 __all__ = [
     "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "compare", "del_attr", "del_item", "for_stmt",
-    "format_value", "fstring", "handler", "if_expr", "if_stmt", "item", "load", "not_", "or_", "raise_stmt", "set_attr",
-    "set_global", "set_item", "while_stmt",
+    "format_value", "fstring", "handler", "if_expr", "if_stmt", "item", "load", "not_", "note_nonlocal", "or_", "raise_stmt",
+    "set_attr", "set_global", "set_item", "slice", "while_stmt",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import growing
 from dy2static.operators.staging import Choice, Session, Staged, active, distribute
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -38,6 +39,9 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         return distribute(session, target, lambda option: _traced(session, op, option, value))
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _traced(session, op, target, option))
+    if growing.is_growing(target) and op == "+=":
+        growing.method(session, target, "extend", (value,), {})
+        return target
     if isinstance(target, (list, dict, set, deque)):
         session.journal.note_content(target)
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):

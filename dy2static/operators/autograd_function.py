@@ -122,8 +122,10 @@ def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Ten
     info = session.info(tensor)
     var = session.new_variable(session.type_of(fake), "")
     scope.block.args.append(var)
-    return session.fresh(session.clone_meta(fake), var, requires_grad=info.requires_grad, layout_known=info.layout_known,
-                         divergent=info.divergent)
+    return session.fresh(
+        session.clone_meta(fake), var, requires_grad=info.requires_grad, layout_known=info.layout_known,
+        divergent=info.divergent,
+    )  # fmt: skip
 
 
 def _result(session: Session, output: torch.Tensor, var: Variable, differentiable: bool) -> torch.Tensor:
@@ -220,8 +222,8 @@ def _patched_apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
 def patched_functions(session: Session) -> Iterator[None]:
     """Stage custom functions wherever they are applied from, in the thread that traces."""
     before = torch.autograd.Function.__dict__["apply"]
-    torch.autograd.Function.apply = classmethod(_patched_apply)  # type: ignore[assignment, method-assign]
+    torch.autograd.Function.apply = classmethod(_patched_apply)  # type: ignore[assignment, method-assign]  # for the length of the trace
     try:
         yield
     finally:
-        torch.autograd.Function.apply = before
+        torch.autograd.Function.apply = before  # type: ignore[method-assign]  # as it was

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ import torch
 from dy2static.operators.staging import Choice, Session, Staged, active, any_staged, distribute
 
 _CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s", "r": "r", "a": "a"}
-_FUNCTIONS = {"s": str, "r": repr, "a": ascii}
+_FUNCTIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 
 
 def fstring(*parts: Any) -> Any:

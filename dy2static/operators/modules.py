@@ -20,7 +20,7 @@ def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...]
     """``module(*args, **kwargs)``."""
     from dy2static.operators.traced_call import call_function, unconverted
 
-    own_call = type(module).__call__
+    own_call: Any = type(module).__call__
     if own_call not in (_plain_call, _patched_call):
         return call_function(session, own_call, (module, *args), kwargs)
     note_module(session, module)
@@ -38,7 +38,7 @@ def _call_with_hooks(session: Session, module: torch.nn.Module, args: tuple[Any,
     if module._backward_hooks or module._backward_pre_hooks or shared.backward or shared.backward_pre:
         raise session.error(
             f"{type(module).__name__} has a backward hook, and a Program has no backward of single modules",
-            hint="Put hooks on tensors outside the converted function, or convert the modules around this one separately.",
+            hint="Put hooks on tensors outside the converted function, or convert the modules around it separately.",
             code="D2S219",
         )
     pre_hooks = (*shared.forward_pre.items(), *module._forward_pre_hooks.items())
@@ -118,9 +118,9 @@ def patched_modules(session: Session) -> Iterator[None]:
     """Convert what modules run wherever they are called from, in the thread that traces."""
     before, excluded = torch.nn.Module.__call__, _local_originals[:]
     _local_originals.clear()
-    torch.nn.Module.__call__ = _patched_call  # type: ignore[method-assign]
+    torch.nn.Module.__call__ = _patched_call  # type: ignore[method-assign]  # for the length of the trace
     try:
         yield
     finally:
-        torch.nn.Module.__call__ = before  # type: ignore[method-assign]
+        torch.nn.Module.__call__ = before  # type: ignore[method-assign]  # as it was
         _local_originals.extend(excluded)

@@ -15,7 +15,9 @@ import torch
 import runtime
 from dy2static.exclusions import exclusion_of
 
-_OWN = tuple(os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (os.path.dirname(__file__), runtime.__file__))
+_OWN = tuple(
+    os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (os.path.dirname(__file__), runtime.__file__)
+)
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 _STANDARD = tuple({

@@ -1,8 +1,9 @@
-"""Where values came from: guards on what a trace read, sources of the tensors it met, objects that existed before it."""
+"""Where values came from: guards on what a trace read, sources of its tensors, objects that existed before it."""
 
 from __future__ import annotations
 
 import dis
+import functools
 import types
 import weakref
 from collections import deque
@@ -229,7 +230,7 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
 def describe(module: torch.nn.Module) -> tuple[Any, ...]:
     """What a trace of a module's call depends on besides what its own code reads."""
     tensors = tuple(
-        (name, value.dtype, str(value.device), tuple(value.shape), value.requires_grad) if value is not None else (name,)
+        (name, value.dtype, str(value.device), tuple(value.shape), value.requires_grad) if value is not None else name
         for slot in (module._parameters, module._buffers) for name, value in slot.items()
     )
     hooks = tuple(
@@ -261,8 +262,8 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
             for item in value.values() if isinstance(value, dict) else value:
                 if not isinstance(item, torch.Tensor):
                     adopt(session, item)
-            session.guards.add((id(function), attribute), f"defaults of {function.__qualname__}",
-                               lambda attribute=attribute: getattr(function, attribute), value)
+            read = functools.partial(getattr, function, attribute)
+            session.guards.add((id(function), attribute), f"defaults of {function.__qualname__}", read, value)
 
 
 def _note_cell(session: Session, name: str, cell: types.CellType) -> None:

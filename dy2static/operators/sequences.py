@@ -1,4 +1,4 @@
-"""Sequences whose length is only known while the Program runs: ``range(n)``, rows of a tensor, and what is built on them.
+"""Sequences whose length is only known while the Program runs: ``range(n)``, rows of a tensor, what is built on them.
 
 They answer ``len``, indexing and loops through operators; code that is not converted cannot iterate over them.
 """
@@ -12,7 +12,7 @@ import torch
 
 from dy2static.operators.staging import Session, Staged
 from runtime.tracer import state
-from runtime.tracer.scalars import StagedInt
+from runtime.tracer.structure import growing
 
 
 class StagedSequence:
@@ -63,9 +63,10 @@ class StagedRange(StagedSequence):
 def _count(session: Session, start: Any, stop: Any, step: Any) -> Any:
     """``len(range(start, stop, step))``."""
     if isinstance(step, Staged):
-        up = (stop - start + step - 1) // step
-        down = (start - stop - step - 1) // -step
-        count = session.scalar("select", step > 0, up, down)
+        stride: Any = step
+        up = (stop - start + stride - 1) // stride
+        down = (start - stop - stride - 1) // -stride
+        count = session.scalar("select", stride > 0, up, down)
     elif step == 1:
         count = stop if type(start) is int and start == 0 else stop - start
     elif step > 0:
@@ -190,6 +191,10 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
     """The value as a staged sequence, if it is one or is a tensor whose first size is symbolic."""
     if isinstance(value, StagedSequence):
         return value
+    if growing(value) is not None:
+        from dy2static.operators.growing import GrownItems
+
+        return GrownItems(value)
     if isinstance(value, torch.Tensor) and session.knows(value):
         fake = session.fake(value)
         if fake.dim() and type(fake.shape[0]) is not int:
@@ -231,12 +236,7 @@ class StagedSize(tuple[Any, ...]):
         return StagedSize(picked) if isinstance(key, slice) else picked
 
 
-def is_int(value: object) -> bool:
-    """Whether a value is an int as Python's ``range`` and indexing want it."""
-    return isinstance(value, StagedInt)
-
-
 __all__ = [
-    "Listed", "StagedEnumerate", "StagedMap", "StagedRange", "StagedReversed", "StagedSequence", "StagedSize", "StagedZip",
-    "TensorRows", "is_int", "staged_sequence",
+    "Listed", "StagedEnumerate", "StagedMap", "StagedRange", "StagedReversed", "StagedSequence", "StagedSize",
+    "StagedZip", "TensorRows", "staged_sequence",
 ]

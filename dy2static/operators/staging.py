@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from dy2static.names import is_generated
-from runtime.tracer import state, structure
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer import state, structure
 from runtime.tracer.choices import distribute, unbound_message
 from runtime.tracer.cond import NoNames
 from runtime.tracer.journal import MISSING
@@ -103,6 +103,6 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
 
 
 __all__ = [
-    "MISSING", "NO_NAMES", "Choice", "LocalNames", "Session", "Staged", "Undefined", "active", "any_staged", "distribute",
-    "python_method", "stages", "structure", "truth_of", "unbound_message",
+    "MISSING", "NO_NAMES", "Choice", "LocalNames", "Session", "Staged", "Undefined", "active", "any_staged",
+    "distribute", "python_method", "stages", "structure", "truth_of", "unbound_message",
 ]

@@ -14,8 +14,8 @@ import torch
 from dy2static.operators.sequences import StagedSize
 from dy2static.operators.staging import Session, Staged, any_staged
 from dy2static.operators.torch_values import to_torch
-from runtime.ir import TensorType
 from runtime import torch_internals
+from runtime.ir import TensorType
 from runtime.tracer.storage_table import HOLE, TensorInfo, ViewStep
 
 
@@ -135,7 +135,8 @@ def slice_(session: Session, tensor: torch.Tensor, dim: int, part: slice) -> tor
     if step <= 0:
         raise ValueError("step must be greater than zero")
     fake = session.fake(tensor)
-    shape, strides = list(fake.shape), list(fake.stride())
+    shape: list[Any] = list(fake.shape)
+    strides: list[Any] = list(fake.stride())
     shape[dim] = session.sizes.fresh()
     strides[dim] = strides[dim] * step
     bounds = (session.operand(part.start), session.operand(part.stop))

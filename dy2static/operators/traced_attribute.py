@@ -147,7 +147,7 @@ def note_write(session: Session, obj: Any, name: str) -> None:
         note_attribute_write(session, obj, name)
 
 
-_PLAIN_LOOKUPS = (object.__getattribute__,)
+_PLAIN_LOOKUPS: tuple[Any, ...] = (object.__getattribute__,)
 
 
 def note_absent(session: Session, obj: Any, name: str) -> None:

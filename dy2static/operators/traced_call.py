@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +18,7 @@ import torch
 
 from dy2static.errors import SourceUnavailable
 from dy2static.exclusions import exclusion_of
-from dy2static.operators import impure, policy
+from dy2static.operators import growing, impure, policy
 from dy2static.operators.policy import home_of, reason_not_converted
 from dy2static.operators.provenance import adopt, enter_function, memo, note_content_write
 from dy2static.operators.staging import Choice, Session, Staged, Undefined, any_staged, distribute, unbound_message
@@ -160,6 +160,8 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         if isinstance(arg, Choice):
             return distribute(session, arg, lambda option, name=name: call_torch(  # type: ignore[misc]
                 session, f, args, {**kwargs, name: option}))
+    if growing.holds((*args, *kwargs.values())):
+        return growing.to_torch(session, f, args, kwargs)
     if any_staged([args, kwargs]):
         args = tuple(to_torch(session, arg) for arg in args)
         kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
@@ -170,10 +172,13 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    owner = getattr(f, "__self__", None)
+    owner: Any = getattr(f, "__self__", None)
     name = f.__name__
     if isinstance(f, types.MethodDescriptorType) and args:  # list.append(items, x)
         owner = args[0]
+    if growing.is_growing(owner):
+        rest = args[1:] if isinstance(f, types.MethodDescriptorType) else args
+        return growing.method(session, owner, name, rest, kwargs)
     if isinstance(owner, (list, dict, set, deque)):
         if name in _MUTATORS:
             note_content_write(session, owner)
@@ -182,14 +187,15 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
                 kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
         elif name in ("index", "count") and any_staged(args):
-            raise session.error(f"{type(owner).__name__}.{name} of a number that is only known while the Program runs",
-                                hint="Loop over the items and compare.", code="D2S263")
-    if isinstance(owner, (dict, OrderedDict)) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
+            raise session.error(
+                f"{type(owner).__name__}.{name} of a number that is only known while the Program runs",
+                hint="Loop over the items and compare.", code="D2S263")
+    if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
         raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
                             hint="Index a list with a single int, or use a tensor and index that.")
     result = f(*args, **kwargs)
-    if isinstance(owner, (list, dict, set, deque)) and id(owner) in session.externals and name in ("get", "pop", "copy"):
-        adopt(session, result) if name != "copy" else None
+    if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
+        adopt(session, result)
     return result
 
 
@@ -209,22 +215,26 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     return made
 
 
+def _found(cls: type, name: str) -> Any:
+    return getattr(cls, name)
+
+
 def _has_user_constructor(cls: type) -> bool:
     return any(
         isinstance(method, types.FunctionType) and not home_of(method.__code__.co_filename)
-        for method in (cls.__init__, cls.__new__)
+        for method in (_found(cls, "__init__"), _found(cls, "__new__"))
     )
 
 
 def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    new = cls.__new__
+    new = _found(cls, "__new__")
     if isinstance(new, types.FunctionType):
         made = traced_call(session, new, (cls, *args), kwargs)
-    elif new is object.__new__ and cls.__init__ is not object.__init__:
+    elif new is object.__new__ and _found(cls, "__init__") is not object.__init__:
         made = new(cls)
     else:
         made = new(cls, *args, **kwargs)
     if isinstance(made, cls):
         memo(session).created[id(made)] = made
-        traced_call(session, type(made).__init__, (made, *args), kwargs)
+        traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs)
     return made

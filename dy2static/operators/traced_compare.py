@@ -7,9 +7,17 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import growing
 from dy2static.operators.sequences import StagedRange
 from dy2static.operators.staging import (
-    Choice, Session, Staged, Undefined, any_staged, distribute, python_method, truth_of,
+    Choice,
+    Session,
+    Staged,
+    Undefined,
+    any_staged,
+    distribute,
+    python_method,
+    truth_of,
 )
 
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
@@ -27,6 +35,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         if isinstance(value, Staged):
             return session.from_tensor("truth", (container == session.sizes.symbolic(value)).any(), kind="bool")
         return value in container
+    if growing.is_growing(container):
+        raise growing.refusal(session, "'in'")
     if isinstance(container, _CONTAINERS) and _compares(value, container):
         return _any_equal(session, container, value)
     if isinstance(value, Staged) and isinstance(container, (str, bytes)):
@@ -52,8 +62,9 @@ def _compares(value: Any, container: Any) -> bool:
 def _any_equal(session: Session, container: Any, value: Any) -> Any:
     flag: Any = False
     items = list(container)
-    if isinstance(container, range) and isinstance(value, Staged) and container.step == 1:
-        return session.scalar("and_", value >= container.start, value < container.stop)
+    number: Any = value
+    if isinstance(container, range) and isinstance(value, Staged) and container.step == 1 and value.kind != "float":
+        return session.scalar("and_", number >= container.start, number < container.stop)
     for item in items:
         if item is value:
             same: Any = True
@@ -80,7 +91,7 @@ def _in_range(session: Session, container: StagedRange, value: Any) -> Any:
     else:
         flags = [index % container.step == 0, index // container.step >= 0, index // container.step < length]
     if isinstance(value, Staged) and value.kind == "float":
-        flags.append(value % 1 == 0)
+        flags.append(session.scalar("mod", value, 1) == 0)
     result: Any = True
     for flag in flags:
         if flag is False:

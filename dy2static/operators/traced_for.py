@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import growing
 from dy2static.operators.policy import home_of
 from dy2static.operators.provenance import CONTAINERS, adopt
 from dy2static.operators.sequences import StagedSequence, staged_sequence
@@ -192,6 +193,8 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         if session.fake(iterable).dim() == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(iterable.unbind(0))
+    if growing.is_growing(iterable):
+        raise growing.refusal(session, "iteration outside a for loop")
     method = python_method(iterable, "__iter__")
     if method is None or home_of(method.__code__.co_filename):
         return iter(iterable)
@@ -225,6 +228,6 @@ def _require_repeatable(session: Session, iterable: Any) -> None:
     """Taking one item too many from an iterator has an effect that no path can undo."""
     if hasattr(type(iterable), "__next__") and not isinstance(iterable, _REPEATABLE):
         raise session.error(
-            f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is only "
-            "known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",
+            f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is "
+            "only known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",
         )

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 
-from dy2static.operators import impure, tensor_index
+from dy2static.operators import growing, impure, tensor_index
 from dy2static.operators.provenance import CONTAINERS, note_content_write, note_item_read
 from dy2static.operators.sequences import StagedSequence, StagedSize
 from dy2static.operators.staging import (
-    NO_NAMES, Choice, Session, Staged, any_staged, distribute, python_method,
+    NO_NAMES,
+    Choice,
+    Session,
+    Staged,
+    any_staged,
+    distribute,
+    python_method,
 )
 from dy2static.operators.torch_values import to_torch
 from runtime.tracer import cond as tracer_cond
@@ -32,6 +38,8 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return obj[tensor_index.plain(session, key)]
     if isinstance(obj, StagedSequence):
         return _of_staged(session, obj, key)
+    if growing.is_growing(obj):
+        return growing.read(session, obj, _as_int(session, obj, key))
     key = _as_int(session, obj, key)
     if isinstance(key, Staged):
         return _by_staged_key(session, obj, key)
@@ -104,6 +112,7 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
                             hint="Compute its bounds and make a new range.", code="D2S265")
     length = obj.length(session)
     if isinstance(key, Staged):
+        key = cast(Any, key)
         index = session.scalar("select", key < 0, key + length, key)
         inside = session.scalar("and_", index >= 0, index < length)
     else:
@@ -131,6 +140,9 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             obj[tensor_index.plain(session, key)] = _stored(session, value)
         return
     key = _as_int(session, obj, key)
+    if growing.is_growing(obj):
+        growing.write(session, obj, key, value)
+        return
     if isinstance(key, Staged) and isinstance(obj, (list, deque)):
         _store_at(session, obj, key, value)
         return
@@ -171,6 +183,8 @@ def delete(session: Session, obj: Any, key: Any) -> None:
     """``del obj[key]``."""
     if any_staged([key]):
         raise _refuse_key(session, obj, "an item deleted from")
+    if growing.is_growing(obj):
+        raise growing.refusal(session, "del")
     method = python_method(obj, "__delitem__")
     if method is not None:
         from dy2static.operators.call import call

@@ -1,4 +1,4 @@
-"""What can be done with a value that is one of several, known only at run time: the same to each, staged as a switch."""
+"""Operations on a value that is one of several, known only at run time: done to each of them, staged as a switch."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ChoiceOperators:
     __xor__, __rxor__ = _left(operator.xor), _right(operator.xor)
     __lt__, __le__ = _left(operator.lt), _left(operator.le)
     __gt__, __ge__ = _left(operator.gt), _left(operator.ge)
-    __eq__, __ne__ = _left(operator.eq), _left(operator.ne)  # type: ignore[assignment]  # staged, not a bool
+    __eq__, __ne__ = _left(operator.eq), _left(operator.ne)
     __neg__, __pos__, __abs__, __invert__ = (
         _alone(operator.neg), _alone(operator.pos), _alone(abs), _alone(operator.invert),
     )  # fmt: skip

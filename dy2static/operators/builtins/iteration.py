@@ -8,13 +8,19 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import growing
 from dy2static.operators.sequences import (
-    Listed, StagedEnumerate, StagedMap, StagedRange, StagedReversed, StagedSequence, StagedZip, staged_sequence,
+    Listed,
+    StagedEnumerate,
+    StagedMap,
+    StagedRange,
+    StagedReversed,
+    StagedSequence,
+    StagedZip,
+    staged_sequence,
 )
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method, truth_of
 from dy2static.operators.traced_for import iterate
-
-
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -54,7 +60,8 @@ def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if sequence is not None:
         return StagedEnumerate(sequence, start)
     if isinstance(start, Staged):
-        return ((start + index, value) for index, value in enumerate(iterate(session, args[0])))
+        first: Any = start
+        return ((first + index, value) for index, value in enumerate(iterate(session, args[0])))
     return enumerate(*_iterables(session, args[:1]), *args[1:], **kwargs)
 
 
@@ -71,8 +78,9 @@ def _as_sequence(session: Session, value: Any, found: StagedSequence | None) -> 
         return found
     if isinstance(value, (list, tuple, range, str, torch.Tensor, torch.nn.ModuleList)):
         return Listed(value)
-    raise session.error(f"a {type(value).__name__} is zipped with a sequence whose length is only known while the Program runs",
-                        hint="Make it a list first.", code="D2S261")
+    raise session.error(
+        f"a {type(value).__name__} is zipped with a sequence whose length is only known while the Program runs",
+        hint="Make it a list first.", code="D2S261")
 
 
 def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -151,6 +159,10 @@ def _container(kind: type) -> Any:
     def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) == 1 and isinstance(args[0], Choice):
             return distribute(session, args[0], lambda option: make(session, (option,), kwargs))
+        if kind is list and args and growing.is_growing(args[0]):
+            return growing.method(session, args[0], "copy", (), {})
+        if args and growing.is_growing(args[0]):
+            raise growing.refusal(session, f"{kind.__name__}()")
         return kind(*_iterables(session, args), **kwargs)
 
     return make
@@ -171,13 +183,14 @@ def _fold(stop: bool) -> Any:
         if isinstance(iterable, Choice):
             return distribute(session, iterable, lambda option: fold(session, (option,), kwargs))
         result: Any = not stop
+        join = "or_" if stop else "and_"
         for value in iterate(session, iterable):
             flag = truth_of(session, value)
             if not isinstance(flag, Staged):
                 if flag is stop:
-                    return stop if not isinstance(result, Staged) else session.scalar("or_" if stop else "and_", result, stop)
+                    return stop if not isinstance(result, Staged) else session.scalar(join, result, stop)
             elif isinstance(result, Staged):
-                result = session.scalar("or_" if stop else "and_", result, flag)
+                result = session.scalar(join, result, flag)
             else:
                 result = flag
         return result

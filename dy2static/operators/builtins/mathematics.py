@@ -10,7 +10,14 @@ from typing import Any
 import torch
 
 from dy2static.operators.staging import (
-    NO_NAMES, Choice, Session, Staged, any_staged, distribute, stages, truth_of,
+    NO_NAMES,
+    Choice,
+    Session,
+    Staged,
+    any_staged,
+    distribute,
+    stages,
+    truth_of,
 )
 from dy2static.operators.traced_for import iterate
 from runtime.ops import scalar as scalar_ops

@@ -8,7 +8,13 @@ import torch
 
 from dy2static.operators import traced_attribute
 from dy2static.operators.sequences import (
-    StagedEnumerate, StagedMap, StagedRange, StagedReversed, StagedSequence, StagedSize, StagedZip,
+    StagedEnumerate,
+    StagedMap,
+    StagedRange,
+    StagedReversed,
+    StagedSequence,
+    StagedSize,
+    StagedZip,
 )
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute
 from runtime import torch_internals
@@ -111,5 +117,6 @@ def _identity(function: Any, how: str) -> Any:
 
 HANDLERS: list[tuple[Any, Any]] = [
     (isinstance, _isinstance), (type, _type), (callable, _callable), (getattr, _getattr), (setattr, _setattr),
-    (hasattr, _hasattr), (delattr, _delattr), (id, _identity(id, "asked for its id")), (hash, _identity(hash, "hashed")),
+    (hasattr, _hasattr), (delattr, _delattr), (id, _identity(id, "asked for its id")),
+    (hash, _identity(hash, "hashed")),
 ]  # fmt: skip
