@@ -124,7 +124,7 @@ def _tail(frames: list[TracebackType], error: BaseException) -> list[TracebackTy
     files = [frame.tb_frame.f_code.co_filename for frame in frames]
     if files and files[-1].startswith(_OWN) and not files[-1].startswith(_OPERATORS):
         return frames  # a fault of ours: hide nothing
-    start = next((index for index, file in enumerate(files) if not file.startswith(_OWN)), len(files))
+    start = next((index for index, file in enumerate(files) if not file.startswith(_OPERATORS)), len(files))
     stop = next((index for index in range(start, len(files)) if files[index].startswith(_OWN)), len(files))
     return frames[start:stop]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import pdb
 import sys
 import traceback
@@ -15,6 +16,8 @@ from typing import Any
 import gast
 import pytest
 
+import dy2static
+import runtime
 from dy2static.errors import TraceError
 from dy2static.generated_file import write_generated
 from dy2static.source import get_source
@@ -54,6 +57,10 @@ def library(x):
     if x:
         parse("{")
 
+def machinery(x):
+    if x:
+        dispatch("{")
+
 def free():
     late_value: int
     def inner():
@@ -68,6 +75,8 @@ def if_stmt(test, body):
     return _run(body) if test else None
 def _run(body):
     return body()
+def dispatch(text):
+    return parse_in_the_tracer(text)
 def refuse():
     raise TraceError("no", hint="do")
 """
@@ -99,14 +108,19 @@ def module(tmp_path: Path) -> types.ModuleType:
     assert spec is not None and spec.loader is not None
     result = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(result)
-    import dy2static
-
     operators: dict[str, Any] = {"TraceError": TraceError}
     folder = Path(dy2static.__path__[0]) / "operators"
     exec(compile(OPERATORS, str(folder / "if_stmt.py"), "exec"), operators)
-    import json
-
-    result.__dict__.update(_d2s=types.SimpleNamespace(**operators), refuse=operators["refuse"], parse=json.loads)
+    tracer: dict[str, Any] = {"parse": json.loads}
+    file = str(Path(runtime.__path__[0]) / "tracer" / "recorder.py")
+    exec(compile("def parse_in_the_tracer(text): return parse(text)", file, "exec"), tracer)
+    operators.update(tracer)
+    result.__dict__.update(
+        dispatch=operators["dispatch"],
+        _d2s=types.SimpleNamespace(**operators),
+        refuse=operators["refuse"],
+        parse=json.loads,
+    )
     return result
 
 
@@ -207,6 +221,17 @@ def test_frames_of_a_library_that_the_user_called_stay(module: types.ModuleType)
     eager = raised(lambda: module.library(1))
     error = rewrite(raised(lambda: converted(module, "library")(1)))
     assert shown(error) == shown(eager) and shown(error)[-1][0] == "decoder.py"
+
+
+def test_frames_of_the_machinery_below_an_operator_go(module: types.ModuleType) -> None:
+    error = rewrite(raised(lambda: converted(module, "machinery")(1)))
+    assert [name for _, _, name in shown(error)] == ["machinery"] and type(error) is json.JSONDecodeError
+
+
+def test_a_fault_of_ours_hides_nothing(module: types.ModuleType) -> None:
+    module.__dict__["dispatch"].__globals__["parse_in_the_tracer"].__globals__["parse"] = None
+    error = rewrite(raised(lambda: converted(module, "machinery")(1)))
+    assert [name for _, _, name in shown(error)] == ["machinery", "dispatch", "parse_in_the_tracer"]
 
 
 def test_errors_elsewhere_are_left_alone(module: types.ModuleType) -> None:
