@@ -1,0 +1,128 @@
+"""Eager as the oracle: run a function converted and not, and hold everything that can be seen against each other."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+import dy2static
+from runtime.autodiff import gradient_path
+
+
+def same(a: Any, b: Any, path: str = "result", tolerance: float = 0.0) -> None:
+    """Assert that two results are equal in type, structure and value."""
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        assert isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor), f"{path}: {type(a)} and {type(b)}"
+        assert a.dtype == b.dtype and a.shape == b.shape, f"{path}: {a.dtype}{tuple(a.shape)} {b.dtype}{tuple(b.shape)}"
+        assert a.requires_grad == b.requires_grad, f"{path}: requires_grad {a.requires_grad} and {b.requires_grad}"
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, equal_nan=True, msg=lambda m: f"{path}: {m}")
+        return
+    assert type(a) is type(b), f"{path}: {type(a)} and {type(b)}"
+    if isinstance(a, (list, tuple)):
+        assert len(a) == len(b), f"{path}: {len(a)} and {len(b)} items"
+        for index, (x, y) in enumerate(zip(a, b)):
+            same(x, y, f"{path}[{index}]", tolerance)
+    elif isinstance(a, dict):
+        assert list(a) == list(b), f"{path}: {list(a)} and {list(b)}"
+        for key in a:
+            same(a[key], b[key], f"{path}[{key!r}]", tolerance)
+    elif isinstance(a, float):
+        assert a == b or (a != a and b != b) or abs(a - b) <= tolerance * max(abs(a), abs(b)), f"{path}: {a} and {b}"
+    elif hasattr(a, "__dict__") and not callable(a):
+        same(vars(a), vars(b), f"{path}.__dict__", tolerance)
+    else:
+        assert a == b or a is b, f"{path}: {a!r} and {b!r}"
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in _tensors(item)]
+    if isinstance(value, dict):
+        return [t for item in value.values() for t in _tensors(item)]
+    return []
+
+
+def _run(function: Callable[..., Any], args: Sequence[Any], seed: int) -> tuple[Any, list[Any], Any]:
+    """Result or exception, gradients of the tensor arguments, the arguments afterwards, the next random number."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+    try:
+        result = function(*args)
+    except Exception as error:  # noqa: BLE001  # whatever eager raises is what is compared
+        return error, [], None
+    outputs = [t for t in _tensors(result) if t.requires_grad]
+    leaves = [t for t in _tensors(list(args)) if t.requires_grad and t.is_leaf]
+    grads: list[Any] = []
+    if outputs and leaves:
+        total = sum((t.double().abs() * (index + 1)).sum() if not t.is_complex() else t.abs().sum()
+                    for index, t in enumerate(outputs))
+        grads = list(torch.autograd.grad(total, leaves, allow_unused=True))
+    return result, grads, torch.rand(())
+
+
+def check(function: Callable[..., Any], *calls: Sequence[Any], tolerance: float = 0.0, static: Any = None,
+          paths: Sequence[str] = ("program", "autograd")) -> Any:
+    """Run one converted object on all calls; each must equal eager, or raise what eager raises.
+
+    Values, Python types, structure, gradients, arguments changed in place and the random stream are compared.
+    Returns the StaticFunction.
+    """
+    converted = static if static is not None else dy2static.to_static(function)
+    for number, call in enumerate(calls):
+        for path in paths:
+            mine, theirs = _copy(call), _copy(call)
+            expected = _run(function, theirs, number)
+            with gradient_path(path):
+                got = _run(converted, mine, number)
+            where = f"call {number} ({path})"
+            if isinstance(expected[0], Exception):
+                assert type(got[0]) is type(expected[0]), f"{where}: eager raises {expected[0]!r}, converted gives {got[0]!r}"
+                assert str(got[0]).split("\n")[0] == str(expected[0]).split("\n")[0], where
+                continue
+            if isinstance(got[0], Exception):
+                raise got[0]
+            same(got[0], expected[0], where, tolerance)
+            same(got[1], expected[1], f"{where} gradients", max(tolerance, 1e-6))
+            same([_plain(a) for a in mine], [_plain(a) for a in theirs], f"{where} arguments", tolerance)
+            same(got[2], expected[2], f"{where} random stream")
+    return converted
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (torch.Tensor, list, tuple, dict, int, float, str, bool, type(None))) else None
+
+
+def _copy(call: Sequence[Any]) -> list[Any]:
+    memo: dict[int, Any] = {}
+    return [copy.deepcopy(item, memo) if not callable(item) else item for item in call]
+
+
+def check_module(make: Callable[[], torch.nn.Module], *calls: Sequence[Any], tolerance: float = 0.0) -> torch.nn.Module:
+    """As ``check`` for a module: parameters' gradients and buffers are compared too."""
+    torch.manual_seed(1234)
+    eager = make()
+    layer = dy2static.to_static(copy.deepcopy(eager))
+    for number, call in enumerate(calls):
+        mine, theirs = _copy(call), _copy(call)
+        results = []
+        for module, args in ((layer, mine), (eager, theirs)):
+            torch.manual_seed(number)
+            module.zero_grad(set_to_none=True)
+            result = module(*args)
+            outputs = [t for t in _tensors(result) if t.requires_grad]
+            if outputs:
+                sum(t.double().abs().sum() for t in outputs).backward()
+            results.append((result, {name: p.grad for name, p in module.named_parameters()}, dict(module.named_buffers())))
+        where = f"call {number}"
+        same(results[0][0], results[1][0], where, tolerance)
+        same(results[0][1], results[1][1], f"{where} gradients", max(tolerance, 1e-6))
+        same(results[0][2], results[1][2], f"{where} buffers", tolerance)
+    return layer
