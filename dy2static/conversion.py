@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import types
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from dy2static.errors import converting
 from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, PREFIX, Namer
 from dy2static.origin import is_generated_file
-from dy2static.pipeline import convert_tree
+from dy2static.pipeline import STEPS, Level, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
 from dy2static.template import replace
 from dy2static.transforms.base import converts
@@ -87,13 +88,22 @@ def _converted(function: types.FunctionType) -> Converted:
         return result
 
 
-def _compile(function: types.FunctionType) -> Converted:
+def convert_with(function: types.FunctionType, steps: Sequence[Step], level: Level = "full") -> types.FunctionType:
+    """As `convert`, with other steps of the pipeline, and not remembered: to try out single transforms."""
+    result = _compile(function, steps, level)
+    return function if result.code is None or result.file is None else _bind(function, result.code, result.file)
+
+
+def _compile(function: types.FunctionType, steps: Sequence[Step] = STEPS, level: Level = "full") -> Converted:
     source = get_source(function)
     with converting(source):
         if not converts(source.tree):
             return Converted(None, None)
-        tree = convert_tree(source.tree, source)
-        factory = Namer(tree, source.freevars).fresh("factory")
+        tree = convert_tree(source.tree, source, level, steps)
+        namer = Namer(tree, source.freevars)
+        factory = namer.fresh("factory")
+        if any(isinstance(node, gast.Name) and node.id == tree.name for node in gast.walk(tree)):
+            tree.name = namer.fresh(tree.name)  # inside, the name means something else: the factory must not bind it
         file = write_generated(_module(tree, factory, source), source, function.__code__.co_flags & FUTURE_FLAGS)
     code = _find(file.code, factory, tree.name)
     prefix = f"{factory}.<locals>."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,18 +11,34 @@ import gast
 from dy2static.names import Namer
 from dy2static.source import FunctionSource
 from dy2static.transforms import (
+    assert_stmt,
+    attribute,
+    aug_assign,
+    bool_ops,
     break_stmt,
+    call,
+    compare_chain,
+    comprehension,
     continue_stmt,
     declarations,
     delete,
+    except_handler,
+    f_string,
     for_stmt,
+    global_stmt,
+    if_expr,
     if_stmt,
     load,
     loop_else,
+    nonlocal_stmt,
     placeholder,
     private_names,
+    raise_stmt,
     return_stmt,
+    subscript,
     super_call,
+    targets,
+    walrus,
     while_stmt,
 )
 from dy2static.transforms.base import Context, Transform, annotate, prepare
@@ -42,12 +59,14 @@ class Step:
 STEPS = (
     Step("prepare", prepare, True, "Notes what is local before a transform drops unreachable code."),
     Step("private_names", private_names.transform, False, "First: later steps turn names into strings."),
-    Step("super_call", super_call.transform, True, "Before code moves into functions with no first argument."),
+    Step("super_call", super_call.transform, True, "Before code moves into functions with another first argument."),
+    Step("comprehension", comprehension.transform, False, "Before all that lowers loops: it makes some."),
     Step("declarations", declarations.transform, True, "Before blocks are moved: declarations hold everywhere."),
     Step("return_stmt", return_stmt.transform, True, "Before break_stmt: in loops it makes breaks."),
     Step("loop_else", loop_else.transform, True, "After return_stmt, before break_stmt: it looks at the breaks."),
     Step("break_stmt", break_stmt.transform, True, "After all that makes or reads breaks."),
     Step("continue_stmt", continue_stmt.transform, True, "After break_stmt: it keeps clear of the test it left."),
+    Step("walrus", walrus.transform, True, "After break_stmt, whose flag comes before the test it hoists."),
     Step("analyses", annotate, True, "After the last step that changes the flow, before the first that asks."),
     Step("load", load.transform, True, "Before delete and placeholder: they bind the names it looks at."),
     Step("delete", delete.transform, True, "After load: a deletion is a read as well."),
@@ -55,10 +74,26 @@ STEPS = (
     Step("if_stmt", if_stmt.transform, True, "Blocks become functions; their order does not matter."),
     Step("while_stmt", while_stmt.transform, True, "As if_stmt."),
     Step("for_stmt", for_stmt.transform, True, "As if_stmt."),
+    Step("if_expr", if_expr.transform, True, "After the statements: it must also see the tests they made."),
+    Step("bool_ops", bool_ops.transform, True, "As if_expr."),
+    Step("compare_chain", compare_chain.transform, True, "As if_expr."),
+    Step("assert_stmt", assert_stmt.transform, True, "After the analyses: they know where control goes."),
+    Step("raise_stmt", raise_stmt.transform, False, "As assert_stmt: to the analyses a raise leaves, a call does not."),
+    Step("except_handler", except_handler.transform, False, "After delete, which renames what handlers bind."),
+    Step("f_string", f_string.transform, False, "Before call: the order among expressions does not matter else."),
+    Step("aug_assign", aug_assign.transform, False, "Before targets: it makes plain assignments."),
+    Step("targets", targets.transform, False, "After for_stmt, whose targets became assignments."),
+    Step("nonlocal_stmt", nonlocal_stmt.transform, True, "After targets: its statements are simple."),
+    Step("global_stmt", global_stmt.transform, False, "After targets: one target a statement."),
+    Step("attribute", attribute.transform, False, "After targets: one target a statement."),
+    Step("subscript", subscript.transform, False, "After targets: one target a statement."),
+    Step("call", call.transform, False, "Last: it wraps whatever calls there are."),
 )
 
 
-def convert_tree(tree: gast.FunctionDef, source: FunctionSource, level: Level = "full") -> gast.FunctionDef:
+def convert_tree(
+    tree: gast.FunctionDef, source: FunctionSource, level: Level = "full", steps: Sequence[Step] = STEPS
+) -> gast.FunctionDef:
     """The converted tree of one function; ``tree`` is used up. Unchanged statements keep their places.
 
     ``level`` "full" converts all; "control_flow" leaves calls, attributes and the like as they are.
@@ -71,7 +106,7 @@ def convert_tree(tree: gast.FunctionDef, source: FunctionSource, level: Level = 
         full=full,
         root=tree,
     )
-    for step in STEPS:
+    for step in steps:
         if full or step.control_flow:
             tree = step.transform(tree, context)
     return tree

@@ -23,6 +23,7 @@ import gast
 
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
+from dy2static.analysis.flow import loop_level
 from dy2static.analysis.scope import Scope, own_nodes, scope_of, uses
 
 Names = frozenset[str]
@@ -82,7 +83,8 @@ class _Liveness:
         return self._leaving(node, self.on_error)
 
     def _Break(self, node: gast.AST, after: Names) -> Names:
-        return self.on_break
+        flag = facts.get(node, Fact.BREAK_FLAG)
+        return self.on_break if flag is None else self.on_break | {flag}
 
     def _Continue(self, node: gast.AST, after: Names) -> Names:
         return self.on_continue
@@ -98,6 +100,8 @@ class _Liveness:
         outside = self.on_break, self.on_continue
         bound = uses(target).writes if target is not None else set()
         finished = self.block(node.orelse, after)
+        breaks = (part for part in loop_level(node.body) if isinstance(part, gast.Break))
+        each |= {facts.get(part, Fact.BREAK_FLAG) for part in breaks} - {None}  # it will become a test
         head = each | finished
         while True:
             self.on_break, self.on_continue = after, head

@@ -147,6 +147,10 @@ class Transformer(gast.NodeTransformer):
             case.body = self.block(case.body)
         return node
 
+    def visit_ExceptHandler(self, node: gast.AST) -> Any:
+        node.body = self.block(node.body)  # its type is looked at only while an exception is handled
+        return node
+
     def visit_TypeAlias(self, node: gast.AST) -> Any:
         return node
 

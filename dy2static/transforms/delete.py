@@ -84,7 +84,7 @@ class _Delete(Transformer):
         return result
 
     def visit_ExceptHandler(self, node: gast.AST) -> Any:
-        self.generic_visit(node)
+        node.body = self.block(node.body)
         if node.name is None or not self._tracked(node.name.id):
             return node
         name, caught = node.name.id, self.context.namer.fresh("error")

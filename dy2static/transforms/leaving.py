@@ -120,6 +120,7 @@ class Leaving:
             assert self.loop is not None
             self.guarded = True
             self.loop(node)
+            node.orelse = self._block(node.orelse, depth)
             return
         if isinstance(node, (gast.Try, gast.TryStar)):
             if node.orelse and any(self.holds(statement) for statement in node.body):

@@ -107,6 +107,9 @@ class _Load(Transformer):
                 return holds_placeholder(function, name)
         return False
 
+    def visit_ExceptHandler(self, node: gast.AST) -> Any:
+        return self.generic_visit(node)
+
     def visit_AugAssign(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if isinstance(node.target, gast.Name):

@@ -80,7 +80,7 @@ def _lower(function: gast.AST, context: Context) -> None:
         return replace("value = result", value=value, result=result, origin=node)
 
     def leave_loop(loop: gast.AST) -> None:
-        _InLoop(keep, flag).loop(loop)
+        _InLoop(keep, flag).body(loop)
 
     leaving = Leaving(gast.Return, flag, keep, leave_loop)
     function.body = leaving.lower(body)
@@ -104,8 +104,9 @@ class _InLoop(gast.NodeTransformer):
         self.keep = keep
         self.flag = flag
 
-    def loop(self, node: gast.AST) -> None:
-        self.generic_visit(node)
+    def body(self, node: gast.AST) -> None:
+        new = [self.visit(statement) for statement in node.body]
+        node.body = [part for item in new for part in (item if isinstance(item, list) else [item])]
 
     def visit(self, node: gast.AST) -> Any:
         if isinstance(node, gast.Return):
@@ -113,7 +114,7 @@ class _InLoop(gast.NodeTransformer):
         if isinstance(node, (gast.expr, gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):
             return node
         if isinstance(node, LOOPS) and _returns(node):
-            self.loop(node)
+            self.generic_visit(node)
             return [
                 node, *replace("if flag:\n    body", flag=self.flag, body=[self._break(node)], origin=node)
             ]  # fmt: skip

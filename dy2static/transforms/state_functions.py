@@ -12,7 +12,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.scope import bound_in
 from dy2static.template import replace, replace_expr
-from dy2static.transforms.base import Context, Transformer, constant
+from dy2static.transforms.base import Transformer, constant
 
 
 @dataclass(frozen=True)

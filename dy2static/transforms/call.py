@@ -1,0 +1,48 @@
+"""Calls go through an operator, which converts what is called.
+
+>>> from dy2static.transforms.base import rewritten
+>>> print(rewritten('''
+... def f(g, *a, **k):
+...     return g(1, *a, x=2, **k)(), globals()
+... ''', transform))
+def f(g, *a, **k):
+    return _d2s.call(_d2s.call(g, 1, *a, x=2, **k)), globals()
+
+Builtins that look at the frame they are called from stay direct calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from dy2static.analysis import facts
+from dy2static.analysis.facts import Fact
+from dy2static.names import OPERATORS
+from dy2static.template import replace_expr
+from dy2static.transforms.base import Context, Transformer, is_operator
+
+_DIRECT = {"breakpoint", "dir", "eval", "exec", "globals", "locals", "vars"}
+
+
+def transform(tree: Any, context: Context) -> Any:
+    """Replace every call, except those of operators."""
+    return _Call(context).visit(tree)
+
+
+class _Call(Transformer):
+    def visit_Call(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        if is_operator(node.func) or isinstance(node.func, gast.Lambda) or self._is_direct(node):
+            return node
+        args = [node.func, *node.args]
+        return replace_expr(f"{OPERATORS}.call(args, **keywords)", args=args, keywords=node.keywords, origin=node)
+
+    def _is_direct(self, node: gast.AST) -> bool:
+        if not isinstance(node.func, gast.Name):
+            return False
+        name = node.func.id
+        if name == "super" and not node.args:
+            return True
+        return name in _DIRECT and not any(name in facts.get(f, Fact.LOCALS, ()) for f in self.functions)

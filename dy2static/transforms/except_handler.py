@@ -1,0 +1,62 @@
+"""A handler that would also catch the converter's own errors hands them on first.
+
+>>> from dy2static.transforms.base import rewritten
+>>> print(rewritten('''
+... def f(x):
+...     try:
+...         return x()
+...     except ValueError:
+...         return 1
+...     except Exception:
+...         return 2
+... ''', transform))
+def f(x):
+    try:
+        return x()
+    except ValueError:
+        return 1
+    except Exception as _d2s_error_1:
+        _d2s.handler(_d2s_error_1)
+        return 2
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import gast
+
+from dy2static.analysis import facts
+from dy2static.analysis.facts import Fact
+from dy2static.template import replace
+from dy2static.transforms.base import Context, Transformer
+
+
+def transform(tree: Any, context: Context) -> Any:
+    """Start every handler that could swallow too much with a call of `handler`."""
+    return _Handler(context).visit(tree)
+
+
+class _Handler(Transformer):
+    def visit_ExceptHandler(self, node: gast.AST) -> Any:
+        node.body = self.block(node.body)
+        if node.type is not None and self._is_narrow(node.type):
+            return node
+        if node.type is None:
+            node.type = gast.copy_location(gast.Name("BaseException", gast.Load(), None, None), node)
+        if node.name is None:
+            name = self.context.namer.fresh("error")
+            node.name = gast.copy_location(gast.Name(name, gast.Store(), None, None), node)
+        node.body = [*replace("_d2s.handler(error)", error=node.name.id, origin=node), *node.body]
+        return node
+
+    def _is_narrow(self, node: gast.AST) -> bool:
+        """Whether this names builtin exceptions that none of the project's own errors is."""
+        if isinstance(node, gast.Tuple):
+            return all(self._is_narrow(element) for element in node.elts)
+        if not isinstance(node, gast.Name) or node.id in ("Exception", "BaseException"):
+            return False
+        known = getattr(builtins, node.id, None)
+        own = any(node.id in facts.get(function, Fact.LOCALS, ()) for function in self.functions)
+        return not own and isinstance(known, type) and issubclass(known, BaseException)
