@@ -214,7 +214,7 @@ class Emitter:
             self.line(f"return ({''.join(name + ', ' for name in returned)})")
         call = f"{function}({', '.join(parameters)})"
         self.line(f"({''.join(name + ', ' for name in returned)}) = {call}" if returned else call)
-        self.drop(var for var in reads if var in dying)
+        self.drop(var for var in reads if var in dying and self.name(var) not in returned)
 
     def with_flags(self, variables: Iterable[Variable]) -> list[str]:
         """The locals of some Variables, then those of their owner flags."""

@@ -29,7 +29,7 @@ class Modes:
     grad: GradMode = "inherit"
     autocast: Autocast | None = None
 
-    def switch(self, root: "Modes") -> Switch:
+    def switch(self, root: Modes) -> Switch:
         """What to enter to get from the caller's modes to these."""
         parts: list[Switch] = [partial(_autocast, *one) for one in self.autocast or ()]
         if self.grad != root.grad:

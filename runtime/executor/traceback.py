@@ -48,9 +48,8 @@ def _frame_at(location: Location) -> TracebackType:
     line = max(location.line, 1)
     text = location.text
     start = len(text[: len(text) - len(text.lstrip())].encode())
-    place: dict[str, Any] = {
-        "lineno": line, "end_lineno": line, "col_offset": start, "end_col_offset": max(len(text.rstrip().encode()), start),
-    }  # fmt: skip
+    end = max(len(text.rstrip().encode()), start)
+    place: dict[str, Any] = {"lineno": line, "end_lineno": line, "col_offset": start, "end_col_offset": end}
     statement = ast.Raise(exc=ast.Name(id="__marker__", ctx=ast.Load(), **place), cause=None, **place)
     code = compile(ast.Module(body=[statement], type_ignores=[]), location.file, "exec")
     code = code.replace(co_name=location.function or "<module>")

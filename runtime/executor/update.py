@@ -21,25 +21,27 @@ def copy_of(base: torch.Tensor) -> torch.Tensor:
 
 
 def emit(emitter: Emitter, op: Operator) -> None:
-    """``b = base`` (or a copy); the Block's writes; ``new = b``."""
+    """``b = copy(base)``, then the Block's writes on ``b``. A base that is owned keeps its local: it is the new value."""
     (block,) = op.blocks
     live = emitter.live
     # Inside a function that autograd runs there is no history to keep: autograd gives the results theirs.
     cloner = torch.clone if emitter.open[-1].modes.root.grad == "inherit" else copy_of
+    captured = set(live.captured(block))
+    dying = {var: None for var in live.dying[id(op)] if var not in captured}
     for position, (base, arg, out) in enumerate(zip(op.args, block.args, op.outputs)):
         assert isinstance(base, Variable)
         source = emitter.name(base)
         owner = emitter.own.donated.get((id(op), position), Owner.NO)
+        if owner is Owner.YES and base in dying:
+            del dying[base]
+            emitter.names[arg] = emitter.names[out] = source
+            continue
         copy = f"{emitter.bind(cloner, 'f')}({source})"
-        if owner is Owner.YES:
-            copy = source
-        elif owner is Owner.DYNAMIC:
+        if owner is Owner.DYNAMIC:
             copy = f"{source} if {emitter.flag(base)} else {copy}"
         emitter.line(f"{emitter.name(arg)} = {copy}")
         emitter.names[out] = emitter.name(arg)
-    captured = set(live.captured(block))
-    dying = live.dying[id(op)]
-    emitter.drop(var for var in dying if var not in captured)
+    emitter.drop(dying)
     emitter.enter(block)
     emitter.operators(block)
     count = len(block.args)

@@ -20,7 +20,8 @@ def _calls():
     one = {name: (m,) for name in (
         "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "clone", "neg", "sum", "mean",
         "isnan", "isinf", "isfinite", "argmax", "argmin", "is_nonzero", "lift_fresh_copy", "zero_", "neg_",
-        "tril_", "triu_", "logical_not_", "sign_", "floor_", "ceil_", "round_", "trunc_", "random_", "normal_", "uniform_",
+        "tril_", "triu_", "logical_not_", "sign_", "floor_", "ceil_", "round_", "trunc_", "random_", "normal_",
+        "uniform_",
     )}  # fmt: skip
     two = {name: (m, m.clone()) for name in (
         "add", "sub", "rsub", "mul", "div", "mm", "matmul", "eq", "ne", "lt", "le", "gt", "ge", "equal", "allclose",
@@ -29,24 +30,28 @@ def _calls():
     )}  # fmt: skip
     table = {
         **one, **two,
-        "full_like": (m, 2.0), "is_nonzero": (torch.rand(1, dtype=torch.float64),), "randint_like": (m, 5),
+        "full_like": (m, 2.0), "is_nonzero": (torch.rand(1, dtype=torch.float64),), "randint_like": (index, 5),
         "new_zeros": (m, [3]), "new_ones": (m, [3]), "new_empty": (m, [3]), "new_full": (m, [3], 1.0),
         "new_empty_strided": (m, [3], [1]), "bmm": (m[None], m[None].clone()), "addmm": (v, m, m.clone()),
         "baddbmm": (m[None], m[None].clone(), m[None].clone()), "linear": (m, m.clone(), v), "cat": ([m, m.clone()],),
-        "stack": ([m, m.clone()],), "conv1d": (image[0], kernel[0]), "conv2d": (image, kernel),
-        "conv3d": (image[None], kernel[None]), "layer_norm": (m, [N], v, v.clone()), "batch_norm": batch,
+        "stack": ([m, m.clone()],), "conv1d": (image[:, :, 0], kernel[:, :, 0]), "conv2d": (image, kernel),
+        "conv3d": (image[:, :, None], kernel[:, :, None]), "layer_norm": (m, [N], v, v.clone()), "batch_norm": batch,
         "group_norm": (m, 2, v, v.clone()), "embedding": (m, index), "index_select": (m, 0, index),
         "gather": (m, 0, square), "where": (flags, m, m.clone()), "masked_fill": (m, flags, 0.0), "cumsum": (m, 0),
         "roll": (m, [1]), "flip": (m, [0]), "fill_": (m, 2.0), "index_put_": (m, [index], m.clone()),
-        "index_add_": (m, 0, index, m.clone()), "index_copy_": (m, 0, index, m.clone()), "index_fill_": (m, 0, index, 1.0),
-        "scatter_": (m, 0, square, m.clone()), "scatter_add_": (m, 0, square, m.clone()), "masked_fill_": (m, flags, 0.0),
+        "index_add_": (m, 0, index, m.clone()), "index_copy_": (m, 0, index, m.clone()),
+        "index_fill_": (m, 0, index, 1.0),
+        "scatter_": (m, 0, square, m.clone()), "scatter_add_": (m, 0, square, m.clone()),
+        "masked_fill_": (m, flags, 0.0),
         "masked_scatter_": (m, flags, m.clone()), "addmm_": (m, m.clone(), m.clone()), "addmv_": (v, m, v.clone()),
-        "addr_": (m, v, v.clone()), "baddbmm_": (m[None], m[None].clone(), m[None].clone()), "lerp_": (m, m.clone(), 0.5),
+        "addr_": (m, v, v.clone()), "baddbmm_": (m[None], m[None].clone(), m[None].clone()),
+        "lerp_": (m, m.clone(), 0.5),
         "addcmul_": (m, m.clone(), m.clone()), "addcdiv_": (m, m.clone(), m.clone()), "bernoulli_": (m,),
         "clamp_": (m, 0.6, 0.9), "clamp_min_": (m, 0.6), "clamp_max_": (m, 0.9),
     }  # fmt: skip
     factories = {
-        "zeros": ([2],), "ones": ([2],), "empty": ([2],), "full": ([2], 1.0), "empty_strided": ([2], [1]), "arange": (3,),
+        "zeros": ([2],), "ones": ([2],), "empty": ([2],), "full": ([2], 1.0), "empty_strided": ([2], [1]),
+        "arange": (3,),
         "linspace": (0, 1, 3), "logspace": (0, 1, 3), "eye": (2,), "scalar_tensor": (1.0,), "rand": ([2],),
         "randn": ([2],), "randint": (5, [2]), "tril_indices": (2, 2), "triu_indices": (2, 2),
     }  # fmt: skip

@@ -134,6 +134,28 @@ def test_what_backward_needs_is_copied(program):
     assert clones(p, x.detach(), 3, grad=False)[0] == 0
 
 
+@pytest.mark.parametrize("grad", [True, False])
+def test_an_activation_in_place_copies_nothing(program, grad):
+    p = program("""
+      input %x : f32[2, 3] = "x"
+      param %w : f32[3, 3] = "w" parameter requires_grad
+      %h : f32[2, 3] = aten.linear.default(%x, %w, None)
+      %y : f32[2, 3] = update(%h) {
+        ^(%b : f32[2, 3]):
+          %r : f32[2, 3] = aten.relu_.default(%b)
+          yield %b
+      }
+      return %y as $0
+    """)
+    x, w = torch.randn(2, 3), torch.randn(3, 3, requires_grad=True)
+    count, (y,) = clones(p, x, w, grad=grad)
+    assert count == 0 and torch.equal(y, (x @ w.t()).relu())
+    if grad:
+        (got,) = torch.autograd.grad(y.sum(), w)
+        (wanted,) = torch.autograd.grad((x @ w.t()).relu().sum(), w)
+        assert torch.equal(got, wanted)
+
+
 def test_a_value_read_later_is_copied(program):
     p = program("""
       %z : f32[3] = aten.zeros.default([3])

@@ -151,13 +151,16 @@ SCALARS = [
     ("floordiv", ["a", "b"], lambda a, b: a // b), ("mod", ["a", "b"], lambda a, b: a % b),
     ("pow", ["a", "b"], lambda a, b: a**b), ("neg", ["a"], lambda a: -a), ("abs", ["a"], abs),
     ("lt", ["a", "b"], lambda a, b: a < b), ("eq", ["a", "b"], lambda a, b: a == b), ("not_", ["a"], lambda a: not a),
-    ("min", ["a", "b"], min), ("max", ["a", "b"], max), ("int", ["a"], int), ("float", ["a"], float), ("str", ["a"], str),
+    ("min", ["a", "b"], min), ("max", ["a", "b"], max), ("int", ["a"], int), ("float", ["a"], float),
+    ("str", ["a"], str),
     ("round", ["a"], round), ("bool", ["a"], bool), ("is_none", ["a"], lambda a: a is None),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name, names, function", SCALARS, ids=[row[0] for row in SCALARS])
-@pytest.mark.parametrize("a, b", [(7, 2), (-7, 2), (7.5, -2), (True, 3), (1e16, 1.0), (math.inf, 0), (2, 0), (-8.0, 0.5)])
+@pytest.mark.parametrize(
+    "a, b", [(7, 2), (-7, 2), (7.5, -2), (True, 3), (1e16, 1.0), (math.inf, 0), (2, 0), (-8.0, 0.5)]
+)
 def test_scalars_are_pythons(program, name, names, function, a, b):
     p = program(f"""
       input %a : float = "a"

@@ -17,7 +17,7 @@ PROGRAM = """
     yield %m
   } {
     %d : int = scalar.floordiv(1, %n)         @ "user.py":15:12 in "forward" "            d = 1 // n"
-    assert(%d) attrs {exception: "AssertionError", message: "d is zero"}  @ "user.py":16:12 in "forward" "            assert d"
+    assert(%d) attrs {exception: "AssertionError", message: "d is zero"} @ "user.py":16:12 in "forward" "      assert d"
     yield %x
   } @ "user.py":12:8 in "forward" "        if n > 5:"
   return %y as $0
