@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from dy2static.cache_key import Key
+from dy2static.cache_key import Key, sharing
 from dy2static.specialization import Specialization, specialize
 from runtime.autodiff import Runner
 from runtime.executor import compile_program
@@ -85,7 +85,10 @@ class ProgramCache:
 
     def _make(self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace) -> Specialization:
         dynamic: Dynamic = {}
-        for label, tensor in zip(arguments.labels, arguments.tensors):
+        shared = {index for group in sharing(arguments.tensors) for index, *_ in group}
+        for index, (label, tensor) in enumerate(zip(arguments.labels, arguments.tensors)):
+            if index in shared:  # their sizes are part of the key
+                continue
             dims = self._varying.get(label, set()) - self._fixed.get(label, set())
             free = asked.get(label, frozenset()) | {dim for dim in dims if dim < tensor.dim()}
             if free:

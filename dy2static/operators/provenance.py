@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import functools
 import types
-import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,14 +37,11 @@ class Memo:
     called: dict[int, torch.nn.Module] = field(default_factory=dict)
 
 
-_memos: weakref.WeakKeyDictionary[Session, Memo] = weakref.WeakKeyDictionary()
-
-
 def memo(session: Session) -> Memo:
-    """The operators' memory of this trace."""
-    found = _memos.get(session)
-    if found is None:
-        found = _memos[session] = Memo()
+    """The operators' memory of this trace; it lives as long as the session."""
+    found = session.memo
+    if not isinstance(found, Memo):
+        found = session.memo = Memo()
     return found
 
 
@@ -237,7 +233,14 @@ def describe(module: torch.nn.Module) -> tuple[Any, ...]:
         tuple(getattr(module, attribute).values())
         for attribute in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
     )
-    return (module.training, hooks, tensors, tuple(module._modules.items()))
+    return (module.training, hooks, tensors, tuple(module._modules.items()), _settings(module))
+
+
+def _settings(module: torch.nn.Module) -> tuple[Any, ...]:
+    """The plain attributes of a module with code of torch's, which reads them unseen (``momentum``, ``stride``)."""
+    if not any(cls.__module__.startswith("torch.") for cls in type(module).__mro__ if cls is not torch.nn.Module):
+        return ()
+    return tuple((name, value) for name, value in vars(module).items() if is_plain(value) or type(value) in (list, tuple))
 
 
 # -- functions
@@ -267,9 +270,12 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
 
 
 def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
+    session.externals.setdefault(id(cell), (cell, None))
     try:
         value = cell.cell_contents
     except ValueError:
+        return
+    if written(session, Place("attribute", cell, "cell_contents")):
         return
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):

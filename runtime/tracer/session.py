@@ -129,6 +129,8 @@ class Session:
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
         self.replaying: Replaying | None = None
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
+        self.memo: Any = None
+        """What the converter remembers for this trace."""
         self.raised_types: dict[str, type[BaseException]] = {}
         """Exception classes that ``raise`` Operators name, other than builtins."""
         self.unconverted: list[tuple[str, str]] = []
@@ -391,6 +393,9 @@ class Session:
             self.sizes.bind_size(fake.shape[dim], var, dim)
         self.program.inputs.append(Input(var, name))
         storage = self._storage_for(real, var, name)
+        for cls, mark in ((torch.nn.Parameter, "_is_param"), (torch.nn.Buffer, "_is_buffer")):
+            if isinstance(real, cls):
+                setattr(fake, mark, True)  # what isinstance(x, torch.nn.Parameter) looks at
         self._input_fakes[var] = fake
         self.register(fake, TensorInfo(storage, (), real.requires_grad))
         info = self._infos[fake]
@@ -447,6 +452,12 @@ class Session:
         key = storage_key(real)
         for other, other_storage in self._real_storages.get(key, []):
             if torch_internals.may_overlap(real, other):
+                if other_storage.value is not other_storage.origin:
+                    raise self.error(
+                        f"'{label}' and '{other_storage.label}' share memory, and one was written in place before",
+                        hint="Write out of place (x = x + y instead of x += y), or .clone() one of them before.",
+                        code="D2S225",
+                    )
                 mark_uncertain(storage, other_storage, f"'{label}' and '{other_storage.label}' share memory", None)
         self._real_storages.setdefault(key, []).append((real, storage))
         return storage

@@ -31,7 +31,7 @@ def eager_type(value: Any) -> type:
     if isinstance(value, Staged):
         return value.python_type
     if isinstance(value, torch.Tensor) and torch_internals.is_fake(value):
-        return torch.Tensor
+        return torch.nn.Parameter if isinstance(value, torch.nn.Parameter) else torch.Tensor
     return _TYPES.get(type(value), type(value))
 
 
