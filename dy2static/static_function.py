@@ -227,6 +227,25 @@ class StaticFunction:
             )
         return kept[0]
 
+    @property
+    def signature(self) -> Signature:
+        """Its parameters, without the one that it is bound to."""
+        return self._signature
+
+    def fresh(self) -> StaticFunction:
+        """The same function, without Programs and InputSpecs."""
+        bound = {} if self._instance is _NOTHING else {"instance": self._instance}
+        return StaticFunction(self._python, build_strategy=self.build_strategy, backend=self.backend, **bound)
+
+    def specialize(self, arguments: Arguments, dynamic: Dynamic) -> Specialization:
+        """The Program for arguments taken apart, with some dimensions left open; nothing is run."""
+        return self._cache.get(self._key(arguments), arguments, dynamic, self._trace)
+
+    @property
+    def device(self) -> torch.device | None:
+        """Where the parameters are of the module that it is bound to."""
+        return self._device()
+
     def _device(self) -> torch.device | None:
         parameters = iter(()) if self._module is None else self._module.parameters()
         return next((tensor.device for tensor in parameters), None)

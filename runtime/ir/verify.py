@@ -7,7 +7,7 @@ Variables, Blocks and the Program as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NoReturn
 
 import torch
@@ -28,14 +28,18 @@ from runtime.ir.variable import UNDEF, Variable
 _NEIGHBOURS = 2
 
 
-def verify(program: Program) -> None:
-    """Check a Program. Errors raised: ProgramError naming the rule that is broken, and where."""
-    _Verifier(program).run()
+def verify(program: Program, results_used: Collection[int] = ()) -> None:
+    """Check a Program. Errors raised: ProgramError naming the rule that is broken, and where.
+
+    ``results_used`` are results that the caller needs though they are neither in the output nor written.
+    """
+    _Verifier(program, results_used).run()
 
 
 class _Verifier:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, results_used: Collection[int]) -> None:
         self.program = program
+        self.results_used = results_used
         self.names: dict[str, Variable] = {}
         self.visible: set[int] = set()
         self.assigned: set[int] = set()
@@ -92,7 +96,7 @@ class _Verifier:
 
     def check_results(self) -> None:
         program, count = self.program, len(self.program.block.yields)
-        used = set()
+        used = set(self.results_used)
         for leaf in tree_leaves(program.output):
             if not 0 <= leaf.index < count:
                 self.fail("output", f"the output refers to result ${leaf.index}, but there are {count} results")
@@ -159,7 +163,8 @@ class _Verifier:
 
     def operator(self, op: Operator, site: _Site, writable: set[int] | None) -> None:
         for value in (*op.args, *op.kwargs.values()):
-            self.operand(value, site)
+            if value is not UNDEF:
+                self.operand(value, site)
         for value in op.attrs.values():
             if any(True for _ in leaves(value)):
                 site.fail("attrs", "an attribute holds a Variable")
@@ -169,6 +174,8 @@ class _Verifier:
             definition = definition_of(op.name)
         except ProgramError as error:
             site.fail("operator", error.summary)
+        if not definition.undef_args and any(value is UNDEF for value in (*op.args, *op.kwargs.values())):
+            site.fail("undef", "undef may only be yielded")
         definition.verify(op, site.fail)
         self.check_writes(op, definition, site, writable)
         for position, block in enumerate(op.blocks):

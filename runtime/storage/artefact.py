@@ -103,7 +103,7 @@ Target = State | Constant | Attribute | Passed
 
 @dataclass(frozen=True)
 class Store:
-    """Something every run stores: the value of ``tree`` goes to the buffer, constant, attribute or content ``target``."""
+    """Something every run stores: the value of ``tree`` goes to a buffer, constant, attribute or container."""
 
     target: Target
     tree: Any
@@ -123,12 +123,14 @@ class Variant:
     same: tuple[tuple[Path, Path], ...] = ()
     """Lists and dicts in the results that are the caller's own: path in the results, path among the arguments.
 
-    The first step of a path in the results is 0 for the output, or a store's position plus 1. A list or dict that stands
-    in the results twice is one object in their trees."""
+    The first step of a path in the results is 0 for the output, or a store's position plus 1. A list or dict that
+    stands in the results twice is one object in their trees."""
     objects: dict[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
     """Results that are constant objects: the name in the tree -> the kind of object and its items."""
     exceptions: dict[str, str] = field(default_factory=dict)
     """Exception classes of the user's that the Program raises -> the builtin they derive from."""
+    stopped: frozenset[int] = frozenset()
+    """Inputs that no gradient flows to."""
     device: str = ""
     """Where all tensors were when the Program was traced; empty if they were on several devices."""
 

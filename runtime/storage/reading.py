@@ -14,7 +14,7 @@ import torch
 
 from runtime.errors import ProgramError, StorageError
 from runtime.ir import Variable
-from runtime.ir.tree import Leaf, Record
+from runtime.ir.tree import Leaf, Record, tree_leaves
 from runtime.ops import aten
 from runtime.storage.allowed import allowed_operators, check_operators
 from runtime.storage.artefact import (
@@ -204,9 +204,13 @@ class _Reader:
 
     def variant(self, node: Node, signature: tuple[Argument, ...]) -> Variant:
         fields = node.record(
-            "program", "params", "template", "views", "stores", "shared", "same", "objects", "exceptions", "device"
+            "program", "params", "template", "views", "stores", "shared", "same", "objects", "exceptions", "stopped",
+            "device",
         )
-        program = program_from_document(fields["program"])
+        stores = [item.items(2) for item in fields["stores"].items()]
+        values = [decode(tree, {}) for _, tree in stores]
+        used = {leaf.index for tree in values for leaf in tree_leaves(tree)}
+        program = program_from_document(fields["program"], used)
         check_operators(program, self.allow)
         count = len(program.block.yields)
         variant = Variant(program, tuple(map(self.source, fields["params"].items(len(program.params)))), ())
@@ -217,12 +221,8 @@ class _Reader:
             if position.integer(0) >= count:
                 position.fail(f"there are only {count} results")
             variant.views[position.integer()] = self.view(source, steps, variables)
-        targets = []
-        trees = [program.output]
-        for item in fields["stores"].items():
-            target, tree = item.items(2)
-            targets.append(self.target(target, variant))
-            trees.append(decode(tree, {}))
+        targets = [self.target(target, variant) for target, _ in stores]
+        trees = [program.output, *values]
         self.objects(fields["objects"], variant)
         for tree in trees:
             self.check_tree(fields["program"], tree, count, variant)
@@ -245,7 +245,11 @@ class _Reader:
             if not name.text().rpartition(".")[2].isidentifier():
                 name.fail("this is no name of a class")
             variant.exceptions[name.text()] = base.choice(*EXCEPTION_BASES)
-        variant.device = fields["device"].text()
+        variant.stopped = frozenset(item.integer(0) for item in fields["stopped"].items())
+        try:
+            variant.device = str(torch.device(fields["device"].text())) if fields["device"].text() else ""
+        except RuntimeError:
+            fields["device"].fail(f"{fields['device'].text()!r} is no device")
         return variant
 
     def template(self, node: Node, signature: tuple[Argument, ...], inputs: int) -> tuple[tuple[str, Any], ...]:

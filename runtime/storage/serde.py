@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -46,14 +47,14 @@ def program_to_document(program: Program, source_locations: bool = True) -> dict
     return _Writer(source_locations).program(program)
 
 
-def program_from_document(node: Node) -> Program:
-    """The Program in a document; it is verified.
+def program_from_document(node: Node, results_used: Collection[int] = ()) -> Program:
+    """The Program in a document; it is verified. ``results_used``: results that are needed beside output and writes.
 
     Errors raised: StorageError that names the place in the document.
     """
     program = _Reader().program(node)
     try:
-        verify(program)
+        verify(program, results_used)
     except ProgramError as error:
         node.fail(f"the program is malformed: {error.summary}")
     except RecursionError:

@@ -100,6 +100,7 @@ def _variant(variant: Variant, source_locations: bool) -> dict[str, Any]:
         "same": [[_path(result), _path(argument)] for result, argument in variant.same],
         "objects": [[text_of(name), kind, encode(items)] for name, (kind, items) in variant.objects.items()],
         "exceptions": [[text_of(name), base] for name, base in variant.exceptions.items()],
+        "stopped": sorted(variant.stopped),
         "device": variant.device,
     }
 

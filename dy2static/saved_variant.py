@@ -1,0 +1,259 @@
+"""A traced call as an artefact's Variant: what a live call takes from objects, by name.
+
+    LiveParameter of encoder[0].weight   ->   State("encoder.0.weight")
+    a tensor the code closes over        ->   Constant(3)
+    self.count = ...  (a buffer)         ->   Store(State("count"), ...)
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import torch
+
+from runtime.errors import StorageError
+from runtime.ir import Location, Program
+from runtime.ir.tree import Record
+from runtime.storage.artefact import (
+    HOLE,
+    Again,
+    Attribute,
+    Constant,
+    Passed,
+    Slot,
+    State,
+    Store,
+    Target,
+    Variant,
+    View,
+    ViewStep,
+)
+from runtime.storage.trees import parts
+from runtime.storage.types import OBJECTS, object_kind
+from runtime.tracer import arguments as live
+from runtime.tracer.boundary import Effect, Traced, live_tensor
+from runtime.tracer.guards import Guard, is_plain
+from runtime.tracer.journal import Place
+from runtime.tracer.session import LiveParameter
+from runtime.tracer.storage_table import HOLE as LIVE_HOLE
+from runtime.translated.running import device_of
+
+
+class Tensors:
+    """The tensors of an artefact being made: those with state-dict names, and the constants met so far."""
+
+    def __init__(self, root: torch.nn.Module | None) -> None:
+        self.names: dict[int, str] = {}
+        self.modules: dict[int, str] = {}
+        self.constants: list[torch.Tensor] = []
+        self.places: dict[tuple[int, str], Constant] = {}
+        if root is not None:
+            for path, module in root.named_modules():
+                self.modules[id(module)] = path
+                for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+                    if tensor is not None:
+                        self.names.setdefault(id(tensor), f"{path}.{name}".lstrip("."))
+
+    def state(self, owner: Any, name: str) -> State | None:
+        """The buffer or parameter ``owner.name``."""
+        path = self.modules.get(id(owner))
+        if path is None or not (name in owner._parameters or name in owner._buffers):
+            return None
+        return State(f"{path}.{name}".lstrip("."))
+
+    def source(self, one: LiveParameter) -> State | Constant:
+        """Where a loaded layer finds what the Program reads."""
+        tensor = live_tensor(one)
+        state = self.state(one.owner, one.attribute)
+        if state is not None:
+            return state
+        if id(tensor) in self.names:
+            return State(self.names[id(tensor)])
+        found = self.constant(tensor, one.parameter.name)
+        if one.owner is not None:
+            self.places[(id(one.owner), one.attribute)] = found
+        return found
+
+    def constant(self, tensor: torch.Tensor, name: str) -> Constant:
+        """A tensor as a constant. Errors raised: StorageError if gradients would flow to others through it."""
+        for index, known in enumerate(self.constants):
+            if known is tensor:
+                return Constant(index)
+        if tensor.grad_fn is not None:
+            raise StorageError(
+                f"the tensor '{name}' was computed from tensors that need gradients, before the saved function ran",
+                hint="Its gradient cannot flow on from a file: compute it inside the function, or .detach() it.",
+                code="D2S516",
+            )
+        self.constants.append(tensor)
+        return Constant(len(self.constants) - 1)
+
+
+def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int], tensors: Tensors) -> Variant:
+    """The Variant of a trace made with ``arguments``; no gradient flows to the inputs in ``stopped``.
+
+    Errors raised: StorageError for what only a live call can do, naming the argument, attribute or result.
+    """
+    if traced.bases:
+        raise StorageError("arguments that share memory and are written in place cannot be saved", code="D2S517",
+                           hint="Pass .clone() of one of them.")  # fmt: skip
+    params = tuple(tensors.source(one) for one in traced.live)
+    objects: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    for name, value in traced.classes.items():
+        if not isinstance(value, type):
+            objects[name] = _object(name, value)
+    _check_repeatable(traced)
+    stores = tuple(Store(_target(effect, tensors, traced.program), effect.tree) for effect in traced.effects)
+    trees = [traced.program.output, *(store.tree for store in stores)]
+    views = {
+        position: View(view.source, tuple(_step(step) for step in view.steps))
+        for position, view in traced.views.items()
+    }
+    return Variant(
+        traced.program,
+        params,
+        _template(arguments),
+        views,
+        stores,
+        _same(trees, traced),
+        objects,
+        {name: _builtin_base(cls) for name, cls in traced.raised.items() if cls.__module__ != "builtins"},
+        frozenset(stopped),
+        device_of([*arguments.tensors, *(live_tensor(one) for one in traced.live)]),
+    )
+
+
+def _template(arguments: live.Arguments) -> tuple[tuple[str, Any], ...]:
+    """The arguments as an artefact describes them."""
+
+    def take(value: Any, label: str) -> Any:
+        if isinstance(value, live.Slot):
+            return Slot(value.index)
+        if isinstance(value, live.Again):
+            return Again(value.number)
+        if not isinstance(value, live.Container):
+            return value if is_plain(value) else _refuse_argument(label, value)
+        if value.keys is None:
+            return value.kind(take(item, f"{label}[{index}]") for index, item in enumerate(value.items))
+        items = [take(item, f"{label}[{key!r}]") for key, item in zip(value.keys, value.items)]
+        if value.kind is dict:
+            return dict(zip(value.keys, items))
+        kind = "dataclass"
+        if issubclass(value.kind, (tuple, dict)):
+            kind = "namedtuple" if issubclass(value.kind, tuple) else "mapping"
+        fields = [(f"field{index}", item) for index, item in enumerate(items)]
+        return Record(kind, f"{value.kind.__module__}.{value.kind.__qualname__}", (("keys", value.keys), *fields))
+
+    return tuple((name, take(value, name)) for name, value in arguments.template.items())
+
+
+def _refuse_argument(label: str, value: Any) -> NoReturn:
+    raise StorageError(
+        f"argument '{label}' is of type {type(value).__module__}.{type(value).__qualname__}, which cannot be saved",
+        hint="Arguments of a saved function are tensors, numbers, strings and None, in lists, tuples and dicts.",
+        code="D2S518",
+    )
+
+
+def _object(name: str, value: Any) -> tuple[str, tuple[Any, ...]]:
+    kind = object_kind(value)
+    items = None if kind is None else OBJECTS[kind][0](value)
+    if kind is None or items is None or not all(is_plain(item) for item in items):
+        type_name = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise StorageError(
+            f"a result of the function is an object of type {type_name}, which cannot be saved",
+            hint="Return tensors, numbers and strings, in lists, tuples, dicts, named tuples or dataclasses.",
+            code="D2S519",
+        )
+    return kind, items
+
+
+def _same(trees: list[Any], traced: Traced) -> tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...]:
+    found = []
+
+    def visit(tree: Any, path: tuple[Any, ...]) -> None:
+        if id(tree) in traced.same:
+            found.append((path, traced.same[id(tree)]))
+        for step, item in parts(tree) or ():
+            visit(item, (*path, step))
+
+    for index, tree in enumerate(trees):
+        visit(tree, (index,))
+    return tuple(found)
+
+
+def _step(step: Any) -> ViewStep:
+    def fill(value: Any) -> Any:
+        if value is LIVE_HOLE:
+            return HOLE
+        return type(value)(fill(item) for item in value) if type(value) in (list, tuple) else value
+
+    kwargs = tuple((name, fill(value)) for name, value in step.kwargs)
+    return ViewStep(step.name, tuple(fill(arg) for arg in step.args), kwargs, step.index)
+
+
+def _builtin_base(cls: type[BaseException]) -> str:
+    return next(base.__name__ for base in cls.__mro__ if vars(builtins).get(base.__name__) is base)
+
+
+# --- what a run changes
+
+
+def _target(effect: Effect, tensors: Tensors, program: Program) -> Target:
+    place = effect.place
+    if effect.path is not None:
+        return Passed(effect.path, place.name)
+    if place.kind == "attribute":
+        state = tensors.state(place.owner, place.name)
+        if state is not None:
+            return state
+        constant = tensors.places.get((id(place.owner), place.name))
+        if constant is not None:
+            return constant
+        path = tensors.modules.get(id(place.owner))
+        if path is not None:
+            return Attribute(path, place.name)
+    _refuse_store(place, "which is none of the saved layer", _where(program))
+
+
+def _check_repeatable(traced: Traced) -> None:
+    """A Program that changes what it was traced for would be another one at the next call."""
+    for effect in traced.effects:
+        place = effect.place
+        if effect.path is not None or (place.kind == "attribute" and isinstance(place.get(), torch.Tensor)):
+            continue
+        broken = _guard_on(place, traced.guards)
+        if broken is not None:
+            why = "and reads it as a Python value that was fixed when it was traced"
+            _refuse_store(place, why, _where(traced.program))
+
+
+def _guard_on(place: Place, guards: Iterable[Guard]) -> Guard | None:
+    """A fact that no longer holds when something else is stored at the place."""
+    before = place.get()
+    holding = [guard for guard in guards if guard.holds()]
+    try:
+        place.set([object()] if place.kind == "content" else object())
+        return next((guard for guard in holding if not guard.holds()), None)
+    except (TypeError, AttributeError, ValueError):
+        return next(iter(holding), None)
+    finally:
+        place.set(before)
+
+
+def _where(program: Program) -> Location | None:
+    return next((op.location for op in program.block.walk() if op.location is not None), None)
+
+
+def _refuse_store(place: Place, why: str, location: Location | None) -> NoReturn:
+    raise StorageError(
+        f"the function stores to {place.describe()}, {why}",
+        hint="Keep such state in a buffer (register_buffer) as a tensor, or return it.",
+        location=location,
+        code="D2S520",
+    )
+
+
+__all__ = ["Tensors", "variant_of"]

@@ -1,0 +1,224 @@
+"""Holding a call against what was saved: structure, constants, dtypes, ranks, sizes, assumptions, shared memory.
+
+A live function is traced anew for a call of another kind. A loaded one cannot be, so whatever does not fit is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import SignatureError
+from runtime.ir import Assume, Program, TensorType
+from runtime.ir.assume import check, symbols_of
+from runtime.ir.tree import Record
+from runtime.storage.artefact import Again, Slot, Variant
+from runtime.storage.trees import parts
+from runtime.tracer import arguments as live
+from runtime.tracer.guards import same_plain
+from runtime.tracer.storage_table import storage_key
+
+
+def fit(variant: Variant, given: live.Arguments) -> list[torch.Tensor]:
+    """The Program's inputs, taken from a call's arguments.
+
+    Errors raised: SignatureError naming the argument that does not fit: its structure (D2S305), a constant (D2S306),
+    its number of dimensions (D2S302), dtype (D2S303), a size (D2S304) or an assumption about sizes (D2S308).
+    """
+    found: dict[int, torch.Tensor] = {}
+    labels: dict[int, str] = {}
+
+    def slot(saved: Slot, tensor: torch.Tensor, label: str) -> None:
+        if found.setdefault(saved.index, tensor) is not tensor:
+            _fail(label, f"is another tensor than '{labels[saved.index]}'", "they were one when it was saved", "D2S305")
+        labels.setdefault(saved.index, label)
+
+    for name, template in variant.template:
+        _match(template, given.template[name], name, given, slot)
+    inputs = [found[index] for index in range(len(found))]
+    sizes = _check_inputs(variant.program, inputs)
+    for assume in variant.program.assumes:
+        _check_assume(assume, variant.program, inputs, sizes)
+    return inputs
+
+
+def _match(
+    saved: Any, given: Any, label: str, arguments: live.Arguments, slot: Callable[[Slot, torch.Tensor, str], None]
+) -> None:
+    if isinstance(saved, Slot):
+        if not isinstance(given, live.Slot):
+            _fail(label, f"is {_shown(given)}", "it was a tensor when it was saved", "D2S305")
+        slot(saved, arguments.tensors[given.index], label)
+        return
+    if isinstance(given, live.Slot):
+        _fail(label, "is a tensor", f"it was {_shown(saved)} when it was saved", "D2S305")
+    inside = parts(saved)
+    if isinstance(saved, Again) or isinstance(given, live.Again):
+        if not (isinstance(saved, Again) and isinstance(given, live.Again) and saved.number == given.number):
+            what = "stands among the arguments twice" if isinstance(given, live.Again) else "stands there once"
+            _fail(label, what, "it was otherwise when it was saved", "D2S305")
+    elif inside is not None:
+        if not isinstance(given, live.Container) or not _same_kind(saved, given):
+            _fail(label, f"is {_shown(given)}", f"it was {_shown(saved)} when it was saved", "D2S305")
+        keys = list(range(len(given.items))) if given.keys is None else list(given.keys)
+        wanted = [key for key, _ in inside]
+        if keys != wanted:
+            _fail(label, f"has {_keys(keys)}", f"it had {_keys(wanted)} when it was saved", "D2S305")
+        for (key, item), value in zip(inside, given.items):
+            spelled = f"{label}.{key}" if isinstance(saved, Record) and saved.kind != "mapping" else f"{label}[{key!r}]"
+            _match(item, value, spelled, arguments, slot)
+    elif not same_plain(saved, given):
+        _fail(label, f"is {_shown(given)}", f"it was {_shown(saved)} when it was saved, as a constant", "D2S306")
+
+
+def _same_kind(saved: Any, given: live.Container) -> bool:
+    if not isinstance(saved, Record):
+        return type(saved) is given.kind
+    if saved.kind == "namedtuple":
+        return issubclass(given.kind, tuple) and given.keys is not None
+    if saved.kind == "mapping":
+        known = saved.type_name.startswith("collections.")
+        same = f"{given.kind.__module__}.{given.kind.__qualname__}" == saved.type_name
+        return issubclass(given.kind, dict) and (same or not known)
+    return given.keys is not None and not issubclass(given.kind, (tuple, dict))
+
+
+def _check_inputs(program: Program, inputs: Sequence[torch.Tensor]) -> dict[str, int]:
+    sizes: dict[str, tuple[int, str]] = {}
+    for item, tensor in zip(program.inputs, inputs):
+        type_ = item.var.type
+        if not isinstance(type_, TensorType):
+            continue
+        if type_.dtype is not None and tensor.dtype != type_.dtype:
+            _fail(item.name, f"has dtype {tensor.dtype}", f"it was saved for {type_.dtype}", "D2S303")
+        if type_.shape is None:
+            continue
+        if tensor.dim() != len(type_.shape):
+            count = f"{tensor.dim()} dimension{'s' * (tensor.dim() != 1)}"
+            _fail(item.name, f"has {count}", f"it was saved for {len(type_.shape)}", "D2S302")
+        for dim, (size, wanted) in enumerate(zip(tensor.shape, type_.shape)):
+            if isinstance(wanted, str):
+                first, where = sizes.setdefault(wanted, (size, f"{item.name}.shape[{dim}]"))
+                if first != size:
+                    _fail(item.name, f"has size {size} in dimension {dim}", f"{where} is {first}", "D2S304")
+            elif size != wanted:
+                _fail(item.name, f"has size {size} in dimension {dim}", f"it was saved for {wanted}", "D2S304")
+    return {symbol: size for symbol, (size, _) in sizes.items()}
+
+
+def _check_assume(assume: Assume, program: Program, inputs: Sequence[torch.Tensor], known: dict[str, int]) -> None:
+    by_name = {item.name: tensor for item, tensor in zip(program.inputs, inputs)}
+    sizes = dict(known)
+    for symbol, (name, dim) in assume.symbols.items():
+        sizes[symbol] = by_name[name].shape[dim]
+    if check(assume, sizes):
+        return
+    sources = {symbol: f"{name}.shape[{dim}]" for symbol, (name, dim) in assume.symbols.items()}
+    shown = " and ".join(
+        f"argument '{name}' has size {sizes[symbol]} in dimension {dim}"
+        for symbol, (name, dim) in assume.symbols.items()
+        if symbol in symbols_of(assume.expr)
+    )
+    raise SignatureError(
+        f"{shown}, but the Program needs {spell_assumption(assume.expr, sources)}",
+        hint="It was saved for such sizes only: an operator here works differently for others.",
+        location=assume.location,
+        code="D2S308",
+    )
+
+
+def spell_assumption(expr: str, sources: dict[str, str]) -> str:
+    """An assumption as the user would write it.
+
+    >>> spell_assumption("Eq(s0, s1 + 1)", {"s0": "x.shape[0]", "s1": "y.shape[2]"})
+    'x.shape[0] == y.shape[2] + 1'
+    """
+    relations: dict[str, ast.cmpop] = {"Eq": ast.Eq(), "Ne": ast.NotEq(), "Lt": ast.Lt(), "Le": ast.LtE(),
+                                       "Gt": ast.Gt(), "Ge": ast.GtE()}  # fmt: skip
+
+    class Speller(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return ast.parse(sources[node.id], mode="eval").body if node.id in sources else node
+
+        def visit_Call(self, node: ast.Call) -> ast.expr:
+            self.generic_visit(node)
+            if isinstance(node.func, ast.Name) and node.func.id in relations and len(node.args) == 2:
+                return ast.Compare(node.args[0], [relations[node.func.id]], [node.args[1]])
+            return node
+
+    try:
+        return ast.unparse(Speller().visit(ast.parse(expr, mode="eval")))
+    except SyntaxError:  # a label that is no expression
+        return expr
+
+
+def check_parameters(program: Program, tensors: Sequence[Any]) -> None:
+    """Errors raised: SignatureError for a parameter of another dtype or shape than it had when it was saved."""
+    for param, tensor in zip(program.params, tensors):
+        type_ = param.var.type
+        if not isinstance(tensor, torch.Tensor):
+            raise SignatureError(f"'{param.name}' is {_shown(tensor)} now, not a tensor", code="D2S309")
+        if not isinstance(type_, TensorType) or (tensor.dtype == type_.dtype and tensor.shape == type_.shape):
+            continue
+        if type_.dtype is not None and tensor.dtype != type_.dtype:
+            raise SignatureError(
+                f"'{param.name}' has dtype {tensor.dtype}, but was saved with {type_.dtype}",
+                hint=f"The saved Program computes in {type_.dtype}. Convert the original layer and save that.",
+                code="D2S309",
+            )
+        if type_.shape is not None and tuple(tensor.shape) != type_.shape:
+            shapes = f"{list(tensor.shape)}, but was saved with {list(type_.shape)}"
+            raise SignatureError(f"'{param.name}' has shape {shapes}", code="D2S309")
+
+
+def check_memory(program: Program, inputs: Sequence[torch.Tensor], params: Sequence[torch.Tensor]) -> None:
+    """Errors raised: SignatureError (D2S310) if the Program writes memory that another argument or parameter shares."""
+    if not program.writes:
+        return
+    names = [item.name for item in program.inputs] + [param.name for param in program.params]
+    tensors = [*inputs, *params]
+    written = {id(write.target) for write in program.writes}
+    places: dict[int, list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        places.setdefault(storage_key(tensor), []).append(index)
+    for index, var in enumerate(program.block.args):
+        if id(var) not in written:
+            continue
+        for other in places[storage_key(tensors[index])]:
+            if other != index and torch_internals.may_overlap(tensors[index], tensors[other]):
+                raise SignatureError(
+                    f"'{names[index]}' is written in place, and '{names[other]}' shares its memory",
+                    hint="They did not when it was saved. Pass .clone() of one of them.",
+                    code="D2S310",
+                )
+
+
+def _keys(keys: list[Any]) -> str:
+    if all(type(key) is int and key == index for index, key in enumerate(keys)):
+        return f"{len(keys)} item{'s' * (len(keys) != 1)}"
+    return f"the keys {', '.join(map(repr, keys))}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (Slot, live.Slot)):
+        return "a tensor"
+    if isinstance(value, live.Container):
+        return f"of type {value.kind.__name__}"
+    if isinstance(value, Record):
+        return f"a {value.type_name.rpartition('.')[2]}"
+    if type(value) in (list, tuple, dict):
+        return f"a {type(value).__name__}"
+    spelled = repr(value)
+    return spelled if len(spelled) <= 80 else f"of type {type(value).__name__}"
+
+
+def _fail(label: str, problem: str, saved: str, code: str) -> NoReturn:
+    raise SignatureError(
+        f"argument '{label}' {problem}, but {saved}",
+        hint="A loaded Program answers only calls of the kind it was saved for; save one for this kind too.",
+        code=code,
+    )

@@ -1,0 +1,247 @@
+"""TranslatedLayer: a saved layer or function as a module, run by its Programs.
+
+    layer = load("model"); layer.eval(); layer(x)          the saved forward, for inference
+    layer.train(); loss(layer(x)).backward()               gradients reach its parameters, under their own names
+    layer.encode(x)                                        other saved methods
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import torch
+
+from runtime.errors import SignatureError, TraceError
+from runtime.storage.artefact import Artefact, Attribute, Constant, Method, ModuleEntry, Passed, State, Target, Variant
+from runtime.storage.modules import describe_modules
+from runtime.storage.reading import signature_of
+from runtime.tracer import state
+from runtime.tracer.arguments import Arguments, flatten, follow
+from runtime.tracer.boundary import Effect
+from runtime.tracer.journal import Place
+from runtime.translated.fitting import check_memory, check_parameters, fit
+from runtime.translated.running import device_of, traced
+
+
+class Part(torch.nn.Module):
+    """A module inside a loaded layer: it holds parameters and buffers, and cannot be called alone."""
+
+    def __init__(self, type_name: str) -> None:
+        super().__init__()
+        self.original_type_name = type_name
+
+    def forward(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Errors raised: SignatureError, always."""
+        raise SignatureError(
+            f"this {self.original_type_name} is part of a loaded layer and cannot be called alone",
+            hint="Call the loaded layer, or save this part as a layer of its own.",
+            code="D2S311",
+        )
+
+    def _get_name(self) -> str:
+        return self.original_type_name
+
+
+class TranslatedLayer(torch.nn.Module):
+    """A loaded artefact. Made by ``load``.
+
+    Parameters and buffers have the names they had; ``train()`` and ``eval()`` choose the Program; calls are checked
+    against what was saved (SignatureError); gradients flow as through the original.
+    """
+
+    def __init__(self, artefact: Artefact) -> None:
+        super().__init__()
+        self.original_type_name = artefact.name
+        self._methods = artefact.methods
+        self._constants = SimpleNamespace(**{f"c{index}": one for index, one in enumerate(artefact.constants)})
+        self._signatures: dict[str, inspect.Signature] = {}
+        _build(self, artefact)
+        self.eval()
+
+    # -- calling -------------------------------------------------------------------------------------------------
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the saved ``forward``. Errors raised: SignatureError if the call does not fit what was saved."""
+        return self._run("forward", args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        methods = self.__dict__.get("_methods", {})
+        if name in methods:
+            return self._method(name)
+        return super().__getattr__(name)
+
+    def _method(self, name: str) -> Callable[..., Any]:
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return self._run(name, args, kwargs)
+
+        method.__name__ = name
+        method.__signature__ = self.signature(name)  # type: ignore[attr-defined]  # what inspect.signature() reads
+        return method
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of the saved methods."""
+        return tuple(self._methods)
+
+    def signature(self, method: str = "forward") -> inspect.Signature:
+        """The parameters of a saved method, defaults included. Errors raised: SignatureError if there is none."""
+        found = self._signatures.get(method)
+        if found is None:
+            saved = self._methods.get(method)
+            if saved is None:
+                names = ", ".join(self._methods)
+                raise SignatureError(f"no method '{method}' was saved; there are: {names}", code="D2S312")
+            constants = [getattr(self._constants, f"c{index}") for index in range(len(vars(self._constants)))]
+            found = self._signatures[method] = signature_of(saved, constants)
+        return found
+
+    def program(self, method: str = "forward") -> Any:
+        """The Program that a call in the present mode runs."""
+        self.signature(method)
+        return self._variant(self._methods[method]).program
+
+    def _run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        signature = self.signature(name)
+        if state.active() is not None:
+            raise TraceError(
+                "a loaded layer is called in a function that is being converted",
+                hint="Call it outside the converted function.",
+                location=state.current().location(),
+                code="D2S313",
+            )
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        bound.apply_defaults()
+        variant = self._variant(self._methods[name])
+        modules = self._modules_now()
+        params: list[Any] = [self._tensor(source, modules) for source in variant.params]
+        arguments = flatten(dict(bound.arguments))
+        inputs = fit(variant, arguments)
+        inputs = [t.detach() if index in variant.stopped else t for index, t in enumerate(inputs)]
+        check_parameters(variant.program, params)
+        check_memory(variant.program, inputs, params)
+        ready = traced(variant, device_of([*inputs, *params]))
+        assert ready.executable is not None
+        values = ready.executable.run(inputs, params)
+        if variant.stores:
+            effects = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
+            ready = replace(ready, effects=effects)
+        return ready.finish(arguments, inputs, params, values)
+
+    def _variant(self, method: Method) -> Variant:
+        return method.variants["train" if self.training else "eval"]
+
+    # -- what it holds -------------------------------------------------------------------------------------------
+
+    def _modules_now(self) -> dict[str, torch.nn.Module]:
+        """Every part by its path, as it is now. Errors raised: SignatureError for what a Program cannot follow."""
+        found: dict[str, torch.nn.Module] = {"": self}
+        todo: list[tuple[str, torch.nn.Module]] = [("", self)]
+        training = self.training
+        while todo:
+            prefix, module = todo.pop()
+            for name, child in module._modules.items():
+                if child is None:
+                    continue
+                path = f"{prefix}{name}"
+                found[path] = child
+                if child.training is not training:
+                    mode = "train" if child.training else "eval"
+                    self._refuse(path, f"is in {mode} mode", "Call train() or eval() on the whole layer.")
+                if child._forward_hooks or child._forward_pre_hooks:
+                    self._refuse(path, "has forward hooks", "The Programs never call it; put them on the whole layer.")
+                todo.append((f"{path}.", child))
+        return found
+
+    def _refuse(self, path: str, what: str, hint: str) -> NoReturn:
+        problem = f"the part '{path}' of a loaded layer {what}, but one Program runs all its parts"
+        raise SignatureError(problem, hint=hint, code="D2S314")
+
+    def _tensor(self, source: State | Constant, modules: dict[str, torch.nn.Module]) -> Any:
+        if isinstance(source, Constant):
+            return getattr(self._constants, f"c{source.index}")
+        path, _, name = source.name.rpartition(".")
+        module = modules.get(path)
+        if module is None:
+            raise SignatureError(f"the part '{path}' was removed from the loaded layer", code="D2S309")
+        found: Any = module._parameters.get(name)
+        if found is None:
+            found = module._buffers.get(name)
+        return getattr(module, name, None) if found is None else found
+
+    def _effect(self, target: Target, tree: Any, arguments: Arguments, modules: dict[str, torch.nn.Module]) -> Effect:
+        if isinstance(target, State):
+            path, _, name = target.name.rpartition(".")
+            return Effect(Place("attribute", modules[path], name), tree)
+        if isinstance(target, Constant):
+            return Effect(Place("attribute", self._constants, f"c{target.index}"), tree)
+        if isinstance(target, Attribute):
+            return Effect(Place("attribute", modules[target.path], target.name), tree)
+        return Effect(_passed(target, arguments), tree)
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> TranslatedLayer:
+        super()._apply(fn, recurse)
+        with torch.no_grad():
+            for name, constant in vars(self._constants).items():
+                moved = fn(constant)
+                if moved.device != constant.device:  # a constant has the dtype that the Program was traced with
+                    kept = constant.to(moved.device).requires_grad_(constant.requires_grad)
+                    setattr(self._constants, name, kept)
+        self._signatures = {}
+        return self
+
+    def artefact(self) -> Artefact:
+        """What it takes to save the layer as it is now."""
+        modules, tensors = describe_modules(self)
+        constants = [getattr(self._constants, f"c{index}") for index in range(len(vars(self._constants)))]
+        return Artefact(self.original_type_name, modules, tensors, constants, self._methods)
+
+    def extra_repr(self) -> str:
+        """The original type and the saved methods."""
+        methods = ", ".join(f"{name}{self.signature(name)}" for name in self._methods)
+        return f"{self.original_type_name}: {methods}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_signatures": {}}
+
+
+def _build(root: TranslatedLayer, artefact: Artefact) -> None:
+    """Make the parts, and put parameters and buffers in their places; ties stay ties."""
+    parameters: dict[int, torch.nn.Parameter] = {}
+    parts: dict[str, torch.nn.Module] = {"": root}
+    for entry in artefact.modules:
+        parent, _, name = entry.path.rpartition(".")
+        if entry.same_as is not None:
+            parts[parent]._modules[name] = parts[entry.same_as]
+            continue
+        if entry.path:
+            parts[entry.path] = parts[parent]._modules[name] = Part(entry.type_name)
+        _fill(parts[entry.path], entry, artefact, parameters)
+
+
+def _fill(
+    part: torch.nn.Module, entry: ModuleEntry, artefact: Artefact, parameters: dict[int, torch.nn.Parameter]
+) -> None:
+    for name, index in entry.parameters:
+        if index is not None and index not in parameters:
+            tensor = artefact.tensors[index]
+            parameters[index] = torch.nn.Parameter(tensor.detach(), tensor.requires_grad)
+        part._parameters[name] = None if index is None else parameters[index]
+    for name, index, persistent in entry.buffers:
+        part._buffers[name] = None if index is None else artefact.tensors[index]
+        if not persistent:
+            part._non_persistent_buffers_set.add(name)
+
+
+def _passed(target: Passed, arguments: Arguments) -> Place:
+    owner = follow(arguments, target.path)
+    return Place("attribute", owner, target.name) if target.name else Place("content", owner)
+
+
+__all__ = ["Part", "TranslatedLayer"]

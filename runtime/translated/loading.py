@@ -1,0 +1,40 @@
+"""The two ends of a file: a layer is loaded from one, and saved to one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import torch
+
+from runtime.storage.files import read_artefact, write_artefact
+from runtime.translated.layer import TranslatedLayer
+
+
+def load(
+    path: str | os.PathLike[str], *, allow: Collection[str] = (), device: str | torch.device | None = None
+) -> TranslatedLayer:
+    """A layer or function that was saved, in eval mode. Nothing is unpickled, and no module of the user's is imported.
+
+    Args:
+        path: What was given to ``save``.
+        allow: Libraries of custom operators that the file may use (``["mylib"]``); their operators must be registered.
+        device: Where its tensors go; without it, where they were.
+
+    Errors raised: StorageError if there is no such file, it is damaged or foreign, or uses operators not allowed.
+    """
+    if isinstance(allow, str):
+        raise TypeError(f"allow takes a list of names, not the string {allow!r}")
+    return TranslatedLayer(read_artefact(path, allow, device))
+
+
+def save(layer: TranslatedLayer, path: str | os.PathLike[str], *, source_locations: bool = True) -> Path:
+    """Save a loaded layer as it is now; returns the file's path. ``dy2static.save`` saves everything else.
+
+    Errors raised: StorageError if it cannot be written; TypeError for anything but a loaded layer.
+    """
+    if not isinstance(layer, TranslatedLayer):
+        kind = type(layer).__name__
+        raise TypeError(f"runtime.save() saves a loaded layer, not {kind}; dy2static.save() traces and saves")
+    return write_artefact(layer.artefact(), path, source_locations)

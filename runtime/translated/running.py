@@ -1,0 +1,106 @@
+"""Saved Programs made runnable: compiled when first needed, once for all copies of a layer, and for another device."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from runtime.autodiff import Runner
+from runtime.executor import compile_program
+from runtime.ir import Block, Operand, Operator
+from runtime.storage import artefact
+from runtime.storage.artefact import Variant
+from runtime.storage.trees import at_path, records
+from runtime.storage.types import OBJECTS, exception_class, record_class
+from runtime.tracer.boundary import Traced, ViewOutput
+from runtime.tracer.storage_table import HOLE, ViewStep
+
+_lock = threading.Lock()
+_ready: weakref.WeakKeyDictionary[Variant, dict[str, Traced]] = weakref.WeakKeyDictionary()
+
+
+def traced(variant: Variant, device: str) -> Traced:
+    """The variant as the tracer would have left it, compiled; ``device``: where its tensors are now, if all are there.
+
+    What was explicitly put on the device where all tensors were when it was saved is put on the device of the call.
+    """
+    device = device if variant.device and device else variant.device
+    found = _ready.get(variant, {}).get(device)
+    if found is None:
+        with _lock:
+            found = _ready.setdefault(variant, {}).get(device)
+            if found is None:
+                found = _ready[variant][device] = _prepare(variant, device)
+    return found
+
+
+def _prepare(variant: Variant, device: str) -> Traced:
+    program = variant.program
+    if device != variant.device:
+        program = replace(program, block=on_device(program.block, torch.device(variant.device), torch.device(device)))
+    trees = [program.output, *(store.tree for store in variant.stores)]
+    exceptions = {name: exception_class(name, base) for name, base in variant.exceptions.items()}
+    return Traced(
+        program,
+        live=[],
+        guards=(),
+        effects=[],
+        classes=classes_of(variant, trees),
+        raised={},
+        views={position: ViewOutput(view.source, _steps(view.steps)) for position, view in variant.views.items()},
+        same={id(at_path(trees, result)): argument for result, argument in variant.same},
+        executable=Runner(program, lambda one: compile_program(one, exceptions=exceptions), list(variant.views)),
+    )
+
+
+def classes_of(variant: Variant, trees: Sequence[Any]) -> dict[str, Any]:
+    """What the Records of output trees stand for, by type name."""
+    found: dict[str, Any] = {name: OBJECTS[kind][1](items) for name, (kind, items) in variant.objects.items()}
+    for tree in trees:
+        for record in records(tree):
+            if record.kind in ("namedtuple", "dataclass", "mapping"):
+                found[record.type_name] = record_class(record)
+    return found
+
+
+def _steps(steps: tuple[artefact.ViewStep, ...]) -> tuple[ViewStep, ...]:
+    def fill(value: Any) -> Any:
+        if value is artefact.HOLE:
+            return HOLE
+        return type(value)(fill(item) for item in value) if type(value) in (list, tuple) else value
+
+    return tuple(
+        ViewStep(one.name, fill(one.args), tuple((key, fill(value)) for key, value in one.kwargs), one.index, 0, None)
+        for one in steps
+    )
+
+
+def on_device(block: Block, old: torch.device, new: torch.device) -> Block:
+    """The Block with one device in place of another among its constants; Variables are shared."""
+
+    def moved(value: Operand) -> Operand:
+        if isinstance(value, torch.device):
+            return new if value == old or (value.type == old.type and None in (value.index, old.index)) else value
+        if type(value) is list:
+            return [moved(item) for item in value]
+        return tuple(moved(item) for item in value) if type(value) is tuple else value
+
+    def operator(op: Operator) -> Operator:
+        args = tuple(map(moved, op.args))
+        kwargs = {name: moved(value) for name, value in op.kwargs.items()}
+        return replace(op, args=args, kwargs=kwargs, blocks=tuple(on_device(one, old, new) for one in op.blocks))
+
+    return Block(block.args, [operator(op) for op in block.ops], block.yields)
+
+
+def device_of(tensors: Sequence[Any]) -> str:
+    """The device where all tensors are, "" if they are on several or there are none."""
+    devices = {str(tensor.device) for tensor in tensors if isinstance(tensor, torch.Tensor)}
+    return devices.pop() if len(devices) == 1 else ""
+
+
