@@ -21,7 +21,7 @@ def copy_of(base: torch.Tensor) -> torch.Tensor:
 
 
 def emit(emitter: Emitter, op: Operator) -> None:
-    """``b = copy(base)``, then the Block's writes on ``b``. A base that is owned keeps its local: it is the new value."""
+    """``b = copy(base)``, then the Block's writes on ``b``. An owned base keeps its local: it is the new value."""
     (block,) = op.blocks
     live = emitter.live
     # Inside a function that autograd runs there is no history to keep: autograd gives the results theirs.
