@@ -381,3 +381,9 @@ def global_module_hooks() -> GlobalModuleHooks:
         home._global_forward_pre_hooks, home._global_forward_hooks, home._global_backward_pre_hooks,
         home._global_backward_hooks, home._global_forward_hooks_with_kwargs, home._global_forward_hooks_always_called,
     )
+
+
+def storage_identity(tensor: torch.Tensor) -> int:
+    """An identity for the memory of a strided tensor, valid while it is alive."""
+    with torch._C.DisableTorchFunction():
+        return int(tensor.untyped_storage()._cdata)

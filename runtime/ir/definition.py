@@ -38,7 +38,7 @@ class OpDefinition:
 
     ``verify`` checks one Operator (arity, Blocks, yields, attrs). ``evaluate`` computes it from Python values, for
     operators without Blocks. ``effect``: it may not be dropped, doubled or moved over another effect. ``undef_yields``:
-    its Blocks may yield UNDEF. ``writes`` gives the Variables whose memory it writes, ``views`` those whose memory its
+    its Blocks may yield UNDEF; ``undef_args``: its arguments may be UNDEF. ``writes`` gives the Variables whose memory it writes, ``views`` those whose memory its
     results surely are. ``rules`` holds what other layers attach, by kind ("backward", "export", ...).
     """
 
@@ -49,6 +49,7 @@ class OpDefinition:
     effect: bool = False
     random: bool = False
     undef_yields: bool = False
+    undef_args: bool = False
     writes: Callable[[Operator], tuple[Variable, ...]] = nothing
     views: Callable[[Operator], tuple[Variable, ...]] = nothing
     rules: dict[str, Callable[..., Any]] = field(default_factory=dict)

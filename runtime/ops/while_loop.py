@@ -10,7 +10,8 @@
         yield %next, %tanh
     } attrs {max_iterations: 10}
 
-The arguments are the first carried values; both Blocks have one argument for each. The outputs are the last ones.
+The arguments are the first carried values, undef where the first iteration gives one; both Blocks have one argument
+for each. The outputs are the last ones.
 """
 
 from __future__ import annotations
@@ -36,5 +37,6 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 
 DEFINITION = OpDefinition(
-    "while_loop", "Run the body while the test yields true, carrying values along.", verify=_verify, undef_yields=True
+    "while_loop", "Run the body while the test yields true, carrying values along.", verify=_verify, undef_yields=True,
+    undef_args=True,
 )

@@ -25,6 +25,7 @@ from runtime.tracer.journal import MISSING, Place
 from runtime.tracer.recorder import Recorder
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import LiveParameter, Session, SharedBase
+from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.storage_table import ViewStep
 from runtime.tracer.watcher import Watcher
 
@@ -160,6 +161,8 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, type], built
             return build_tree(fields[f"option{values[fields['selector'].index]}"], values, classes, built)
         if tree.kind == "missing":
             return MISSING
+        if tree.kind == "size":
+            return torch.Size(build_tree(item, values, classes, built) for _, item in tree.fields)
         if tree.kind == "growing":
             rows = zip(*(values[leaf.index] for leaf in fields["arrays"]))
             return [build_tree(_with_leaves(fields["item"]), row, classes) for row in rows]
@@ -243,6 +246,8 @@ class _Outputs:
             return Record("choice", "", tuple(fields))
         if value is MISSING:
             return Record("missing", "", ())
+        if isinstance(value, StagedSize):
+            return Record("size", "", tuple((f"item{index}", self.tree(item)) for index, item in enumerate(value)))
         grown = structure.growing(value)
         if grown is not None:
             return self._growing(grown)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.ir import Location, Variable
 
 
@@ -123,4 +124,4 @@ def storage_key(tensor: torch.Tensor) -> int:
     """An identity for the tensor's storage object, valid while it is alive."""
     if tensor.layout is not torch.strided:
         return -id(tensor)
-    return int(tensor.untyped_storage()._cdata)
+    return torch_internals.storage_identity(tensor)

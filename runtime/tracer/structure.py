@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import UNDEF, ArrayType, ObjectType, Operand, ScalarType, TensorType, Type, Variable
+from runtime.ir import UNDEF, ArrayType, Block, ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.tracer import scalars
 from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged, StagedInt
+from runtime.tracer.staged_size import StagedSize
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -193,7 +194,7 @@ def has_traced(value: Any, depth: int = 0) -> bool:
         return True
     if depth > 8:
         return False
-    if type(value) in (list, tuple):
+    if type(value) in (list, tuple, StagedSize):
         return any(has_traced(item, depth + 1) for item in value)
     fields = field_items(value)
     return fields is not None and any(has_traced(item, depth + 1) for item in fields[1])
@@ -210,7 +211,7 @@ def structure_of(session: Session, value: Any) -> Structure:
     grown = growing(value)
     if grown is not None:
         return Array(grown.item)
-    if type(value) in (list, tuple):
+    if type(value) in (list, tuple, StagedSize):
         return Sequence(type(value), tuple(structure_of(session, item) for item in value))
     fields = field_items(value)
     if fields is not None and (isinstance(value, (dict, tuple)) or has_traced(value)):
@@ -274,12 +275,18 @@ def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
     return Tensor(shape, strides, dtype, a.device, a.requires_grad or b.requires_grad, known, divergent)
 
 
+def _opened(session: Session, s: Structure) -> Structure:
+    """A known choice as its options: they are joined one by one."""
+    return structure_of(session, s.value) if isinstance(s, Known) and isinstance(s.value, Choice) else s
+
+
 def unify(session: Session, a: Structure, b: Structure) -> Structure:
     """The structure that carries what either of two carries."""
-    if isinstance(a, Options) or isinstance(b, Options):
-        return _unify_options(session, a, b)
     if isinstance(a, Known) and isinstance(b, Known) and same_known(a.value, b.value):
         return a
+    a, b = _opened(session, a), _opened(session, b)
+    if isinstance(a, Options) or isinstance(b, Options):
+        return _unify_options(session, a, b)
     if isinstance(a, Known) and isinstance(a.value, torch.Tensor):
         a = structure_of(session, a.value)
     if isinstance(b, Known) and isinstance(b.value, torch.Tensor):
@@ -356,13 +363,14 @@ def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
 
 def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     """Whether ``outer`` already carries everything ``inner`` does (so that unifying changes nothing)."""
+    if isinstance(outer, Known):
+        return isinstance(inner, Known) and same_known(inner.value, outer.value)
+    inner = _opened(session, inner)
     if isinstance(outer, Options):
         options = inner.options if isinstance(inner, Options) else (inner,)
         return all(any(fits(session, option, target) for target in outer.options) for option in options)
     if isinstance(inner, Options):
         return False
-    if isinstance(outer, Known):
-        return isinstance(inner, Known) and same_known(inner.value, outer.value)
     if isinstance(outer, Number):
         return _number_kind(inner) == outer.kind
     if isinstance(inner, Known):
@@ -455,17 +463,14 @@ def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
             for index in range(len(targets) - 2, -1, -1):
                 chosen = session.scalar("select", value.selector == index, targets[index], chosen)
             selector = session.operand(chosen)
-        for option, index in zip(value.options, targets):
+        for number, (option, index) in enumerate(zip(value.options, targets)):
             operands = lower(session, option, s.options[index])
             before = slots[index]
-            if before is None:
-                slots[index] = operands
-            elif operands:
-                raise session.error(
-                    "a value has more than one alternative of the same structure here",
-                    code="D2S241",
-                    hint="Assign the variable on every path.",
-                )
+            slots[index] = (
+                operands
+                if before is None
+                else _one_of(session, value.selector == number, operands, before, s.options[index])
+            )
     else:
         index = target(value)
         selector = index
@@ -474,6 +479,14 @@ def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
     for operands_or_none, option in zip(slots, s.options):
         result += operands_or_none if operands_or_none is not None else [UNDEF] * width(option)
     return result
+
+
+def _one_of(session: Session, flag: Any, a: list[Operand], b: list[Operand], s: Structure) -> list[Operand]:
+    """Operands that are ``a`` where a flag is true, else ``b``; both carry a value of structure ``s``."""
+    if not a:
+        return a
+    first, second = Block(yields=list(a)), Block(yields=list(b))
+    return list(session.emit("cond", [session.operand(flag)], types=types(session, s), blocks=[first, second]))
 
 
 def width(s: Structure) -> int:
