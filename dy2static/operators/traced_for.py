@@ -106,7 +106,8 @@ class _Counting(StagedSequence):
         return self._length
 
     def get(self, session: Session, index: Any) -> Any:
-        return self.start + index * self.step
+        distance = index if self.step == 1 else index * self.step
+        return distance if type(self.start) is int and self.start == 0 else self.start + distance
 
 
 class _Endless:
