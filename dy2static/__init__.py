@@ -69,14 +69,16 @@ from dy2static.errors import (
 )
 from dy2static.exclusions import ignore_module, not_to_static
 from dy2static.program_cache import RetraceWarning
+from dy2static.saving import save
 from dy2static.settings import enable_to_static
 from dy2static.static_function import StaticFunction
 from runtime.ir.input_spec import InputSpec
 from runtime.passes import BuildStrategy
+from runtime.translated import TranslatedLayer, load
 from runtime.version import __version__
 
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "InputSpec", "ProgramError", "RetraceWarning",
-    "SignatureError", "StaticFunction", "StorageError", "TraceError", "__version__", "enable_to_static",
-    "ignore_module", "not_to_static", "to_static",
+    "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "__version__",
+    "enable_to_static", "ignore_module", "load", "not_to_static", "save", "to_static",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from runtime.ir import Block, Operator, Program, Variable
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy
+    from runtime.translated import TranslatedLayer, load, save
 
 PROJECT = "dy2static"
 """The project this package belongs to: ``runtime`` is a general name, which another package may have too."""
@@ -21,6 +22,7 @@ PROJECT = "dy2static"
 _HOMES = {
     "Block": "runtime.ir", "Operator": "runtime.ir", "Program": "runtime.ir", "Variable": "runtime.ir",
     "BuildStrategy": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
+    "TranslatedLayer": "runtime.translated", "load": "runtime.translated", "save": "runtime.translated",
 }  # fmt: skip
 
 
@@ -36,4 +38,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
 
 
-__all__ = ["Block", "BuildStrategy", "InputSpec", "Operator", "Program", "Variable", "__version__"]
+__all__ = [
+    "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "Variable", "__version__", "load",
+    "save",
+]  # fmt: skip
