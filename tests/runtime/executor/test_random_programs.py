@@ -214,19 +214,19 @@ def compare(seed, naive, *, grad, modes):
 @pytest.mark.parametrize("grad", [False, True], ids=["no_grad", "grad"])
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs(part, grad, naive):
-    for seed in range(part * 60, part * 60 + 60):
+    for seed in range(part * 35, part * 35 + 35):
         compare(seed, naive, grad=grad, modes=False)
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_random_grad_modes(part, naive):
-    for seed in range(part * 60, part * 60 + 60):
+    for seed in range(part * 35, part * 35 + 35):
         compare(seed + 10_000, naive, grad=True, modes=True)
 
 
 def test_random_programs_in_outlined_functions(naive, monkeypatch):
     monkeypatch.setattr(emitter, "MAX_NESTING", 1)
-    for seed in range(80):
+    for seed in range(50):
         compare(seed, naive, grad=False, modes=True)
 
 
