@@ -30,10 +30,10 @@ class AdaptiveClassifier(nn.Module):
             images = images / 16
         state = torch.tanh(self.embed(images))
         logits = self.head(state)
+        unsure = self.is_unsure(logits)
         steps = 0
-        for _ in range(self.patience):
-            unsure = logits.softmax(-1).amax(-1) < self.confidence
-            if not unsure.any():
+        while unsure.any():
+            if steps == self.patience:
                 break
             if unsure.float().mean() > 0.25:
                 update = self.think(state)
@@ -41,5 +41,10 @@ class AdaptiveClassifier(nn.Module):
                 update = torch.tanh(self.touch_up(state))
             state = torch.where(unsure.unsqueeze(-1), self.norm(state + update), state)
             logits = self.head(state)
+            unsure = self.is_unsure(logits)
             steps += 1
         return logits, steps
+
+    def is_unsure(self, logits: Tensor) -> Tensor:
+        """Of each image, whether even the likeliest class is not likely enough."""
+        return logits.softmax(-1).amax(-1) < self.confidence

@@ -33,6 +33,7 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1, help="of PyTorch; the model is small, one is nearly as fast")
     parser.add_argument("--tolerance", type=float, default=1e-4, help="how far the two loss curves may part")
     parser.add_argument("--accuracy", type=float, default=0.95, help="test accuracy that must be reached")
     parser.add_argument("--output", type=Path, default=HERE.parent / "demo_output", help="folder for what is saved")
@@ -96,6 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit code 0 if the curves agree, the accuracy is reached, and the loaded model keeps its promises."""
     options = options_of(arguments)
     console = Console(highlight=False)
+    torch.set_num_threads(options.threads)
     data = digits_data.load()
 
     console.rule("1. train: eagerly, and with @to_static", align="left")
@@ -122,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     console.print(f"refinements of each test image: {spread}")
 
     console.rule("3. a fresh process without the model's source: predict, fine-tune", align="left")
-    script = [sys.executable, str(HERE / "predict_loaded.py"), str(saved), str(expected)]
+    script = [sys.executable, str(HERE / "predict_loaded.py"), str(saved), str(expected), f"--threads={options.threads}"]
     if subprocess.run(script, check=False).returncode:
         console.print("the loaded model did not keep its promises", style="bold red")
         return 1

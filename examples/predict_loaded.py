@@ -25,12 +25,14 @@ def main() -> int:
     parser.add_argument("expected", help="a safetensors file with the logits and steps of each test image")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--learning-rate", type=float, default=3e-4)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     modules: dict[str, Any] = sys.modules
     assert "adaptive_classifier" not in modules
     modules["adaptive_classifier"] = None  # from here on, importing the model's source fails
     console = Console(highlight=False)
+    torch.set_num_threads(options.threads)
 
     data = digits_data.load()
     expected = load_file(options.expected)

@@ -47,9 +47,9 @@ def test_loaded_model_predicts_the_same_and_learns(demo: tuple[str, Path]) -> No
 def test_diff_of_forward_is_shown(demo: tuple[str, Path]) -> None:
     text, _ = demo
     shown = text[text.index("4. how forward was converted") :].splitlines()
-    assert any(line.startswith("-") and "for _ in range(self.patience):" in line for line in shown)
+    assert any(line.startswith("-") and "while unsure.any():" in line for line in shown)
     assert any(line.startswith("-") and "break" in line for line in shown)
-    assert any(line.startswith("+") and "for_stmt" in line for line in shown)
+    assert any(line.startswith("+") and "while_stmt" in line for line in shown)
 
 
 def test_every_step_reports_progress(demo: tuple[str, Path]) -> None:
