@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.provenance import memo
 from dy2static.operators.staging import NO_NAMES, Session, Staged, active
 from runtime.ir import Operand, TensorType, Type, Variable
 from runtime.tracer import structure
@@ -79,6 +80,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     grad = torch.is_grad_enabled()
     needs = tuple(grad and isinstance(arg, torch.Tensor) and session.info(arg).requires_grad for arg in args)
     context = Context(needs)
+    memo(session).created[id(context)] = context
     operands: list[Operand] = [session.read(tensor) for tensor in inputs]
     before = session.storages.snapshot()
     with session.open("custom_grad") as scope, torch.no_grad():
@@ -175,6 +177,7 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], context: 
         variables = [session.new_variable(type_, "") for type_ in saved.types()]
         scope.block.args.extend(variables)
         inside.append(saved.context(iter(variables)))
+        memo(session).created[id(inside[0])] = inside[0]
         for output in outputs:
             fake = session.fake(output)
             var = session.new_variable(TensorType(fake.dtype, None), "")

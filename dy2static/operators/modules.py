@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from dy2static.exclusions import exclusion_of
 from dy2static.operators.provenance import note_module
-from dy2static.operators.staging import Session, active
+from dy2static.operators.staging import Choice, Session, active, distribute
 from runtime import torch_internals
 
 _plain_call = torch.nn.Module.__call__
@@ -50,18 +50,19 @@ def _call_with_hooks(session: Session, module: torch.nn.Module, args: tuple[Any,
     result: Any = None
     try:
         for key, hook in pre_hooks:
-            args, kwargs = _pre_hook(module, hook, key in module._forward_pre_hooks_with_kwargs, args, kwargs)
+            args, kwargs = _pre_hook(session, module, hook, key in module._forward_pre_hooks_with_kwargs, args, kwargs)
         result = call(module.forward, *args, **kwargs)
         for key, hook in hooks:
             if key in always:
                 ran.add(key)
-            result = _forward_hook(module, hook, _takes_kwargs(module, shared, key), args, kwargs, result)
+            result = _forward_hook(session, module, hook, _takes_kwargs(module, shared, key), args, kwargs, result)
         return result
     except Exception:
         for key, hook in hooks:
             if key in always and key not in ran:
                 with contextlib.suppress(Exception):  # eager warns and raises the first error
-                    result = _forward_hook(module, hook, _takes_kwargs(module, shared, key), args, kwargs, result)
+                    with_kwargs = _takes_kwargs(module, shared, key)
+                    result = _forward_hook(session, module, hook, with_kwargs, args, kwargs, result)
         raise
 
 
@@ -69,27 +70,47 @@ def _takes_kwargs(module: torch.nn.Module, shared: torch_internals.GlobalModuleH
     return key in module._forward_hooks_with_kwargs or key in shared.with_kwargs
 
 
-def _pre_hook(module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _pre_hook(
+    session: Session, module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any
+) -> tuple[Any, Any]:
     from dy2static.operators.call import call
 
     if not with_kwargs:
-        result = call(hook, module, args)
+        given = call(hook, module, args)
+
+        def settle(result: Any) -> Any:
+            if result is None:
+                return args
+            return result if isinstance(result, tuple) else (result,)
+
+        return _each(session, given, settle), kwargs
+    given = call(hook, module, args, kwargs)
+
+    def settle_both(result: Any) -> Any:
         if result is None:
             return args, kwargs
-        return (result if isinstance(result, tuple) else (result,)), kwargs
-    result = call(hook, module, args, kwargs)
-    if result is None:
-        return args, kwargs
-    if not (isinstance(result, tuple) and len(result) == 2):
-        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result}.")
-    return result
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise RuntimeError(
+                f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result}."
+            )
+        return result
+
+    new_args, new_kwargs = _each(session, given, settle_both)
+    return new_args, new_kwargs
 
 
-def _forward_hook(module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any) -> Any:
+def _forward_hook(
+    session: Session, module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any
+) -> Any:
     from dy2static.operators.call import call
 
     given = call(hook, module, args, kwargs, result) if with_kwargs else call(hook, module, args, result)
-    return result if given is None else given
+    return _each(session, given, lambda value: result if value is None else value)
+
+
+def _each(session: Session, value: Any, function: Callable[[Any], Any]) -> Any:
+    """``function(value)``, where a hook may have returned None on one path and something else on another."""
+    return distribute(session, value, function) if isinstance(value, Choice) else function(value)
 
 
 def _patched_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from dy2static.names import OPERATORS
+from dy2static.operators.module_facts import ModuleFacts
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.guards import is_plain
@@ -216,31 +217,13 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
         return
     memo(session).called[id(module)] = module
     adopt(session, module)
+    if id(module) not in memo(session).paths:
+        register_module(session, module)
     for slot in (module._parameters, module._buffers):
         for name, value in slot.items():
             if value is not None and not torch_internals.is_fake(value):
                 note_tensor(session, module, name, value)
-    session.guards.add(key, f"module {type(module).__name__}", lambda: describe(module), describe(module))
-
-
-def describe(module: torch.nn.Module) -> tuple[Any, ...]:
-    """What a trace of a module's call depends on besides what its own code reads."""
-    tensors = tuple(
-        (name, value.dtype, str(value.device), tuple(value.shape), value.requires_grad) if value is not None else name
-        for slot in (module._parameters, module._buffers) for name, value in slot.items()
-    )
-    hooks = tuple(
-        tuple(getattr(module, attribute).values())
-        for attribute in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
-    )
-    return (module.training, hooks, tensors, tuple(module._modules.items()), _settings(module))
-
-
-def _settings(module: torch.nn.Module) -> tuple[Any, ...]:
-    """The plain attributes of a module with code of torch's, which reads them unseen (``momentum``, ``stride``)."""
-    if not any(cls.__module__.startswith("torch.") for cls in type(module).__mro__ if cls is not torch.nn.Module):
-        return ()
-    return tuple((name, value) for name, value in vars(module).items() if is_plain(value) or type(value) in (list, tuple))
+    session.guards.add_test(key, f"module {type(module).__name__}", ModuleFacts(module).hold)
 
 
 # -- functions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import inspect
 import io
 from collections.abc import Callable
@@ -28,7 +29,8 @@ def trace_call(function: Any, *args: Any, dynamic: dict[str, frozenset[int]] | N
     """The Program for a call."""
     traced = trace(function, flatten(bind(function, args)), name="test", dynamic=dynamic,
                    call=lambda target, bound: operators.call(target, **bound))
-    verify(traced.program)
+    everything = [traced.program.output, *(effect.tree for effect in traced.effects)]
+    verify(dataclasses.replace(traced.program, output=everything))
     traced.executable = compile_program(traced.program, exceptions=traced.raised)
     return traced
 

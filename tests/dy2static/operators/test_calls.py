@@ -1,0 +1,315 @@
+"""What is called inside a trace: functions, objects, modules with hooks, torch's own code, what must be refused."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import random
+import time
+
+import numpy
+import pytest
+import torch
+
+from dy2static import not_to_static
+from runtime.errors import TraceError
+
+X = [torch.arange(12.0).reshape(3, 4) + shift for shift in (0, 0.2, -3, -8)]
+
+
+class Scale:
+    """A callable object with a property, a cached property, a static and a class method."""
+
+    unit = 2
+
+    def __init__(self, value):
+        self.value = value
+        self.calls = 0
+
+    @property
+    def sign(self):
+        if self.value.sum() > 0:
+            return 1
+        return -1
+
+    @functools.cached_property
+    def norm(self):
+        return self.value.abs().sum() + (1 if self.value.max() > 3 else 2)
+
+    @staticmethod
+    def double(x):
+        return x * 2 if x.sum() > 0 else x
+
+    @classmethod
+    def of_unit(cls, x):
+        return cls(x * cls.unit) if cls.unit > 1 else None
+
+    def __call__(self, y):
+        self.calls += 1
+        if y.sum() > 1:
+            self.calls += 10
+        return y * self.sign + self.norm + self.norm
+
+    def __len__(self):
+        return 3 if self.value.sum() > 0 else 4
+
+    def __getitem__(self, key):
+        return self.value[key] if self.value.sum() > 0 else key
+
+    def __contains__(self, key):
+        return self.value.sum() > key
+
+    def __bool__(self):
+        return bool(self.value.max() > 5)
+
+    def __iter__(self):
+        return iter([self.value, self.double(self.value)])
+
+
+def objects(x):
+    scale = Scale(x)
+    other = Scale.of_unit(x)
+    part = functools.partial(scale, y=x)
+    truth = "yes" if scale else "no"
+    total = 0
+    for item in scale:
+        total = total + item
+    return scale(x), part(), scale.calls, Scale.double(x), other.value, len(scale), scale[0], 3 in scale, truth, total
+
+
+@functools.lru_cache(maxsize=None)
+def cached(x):
+    return x * 2 if x.sum() > 0 else x
+
+
+@contextlib.contextmanager
+def region():
+    yield
+
+
+def decorated_by(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        result = function(*args, **kwargs)
+        return result + 1 if result.sum() > 0 else result
+
+    return wrapper
+
+
+@decorated_by
+@torch.no_grad()
+@region()
+def decorated(x):
+    if x.mean() > 0:
+        return x * 3
+    return x
+
+
+def functions(x):
+    factor = 2
+
+    def inner(y, *rest, scale=1, **more):
+        nonlocal factor
+        if y.sum() > 0:
+            factor += scale
+        return y * factor
+
+    def recurse(y, depth):
+        if depth == 0 or y.sum() > 20:
+            return y
+        return recurse(y + 1, depth - 1)
+
+    picked = [lambda t: t + 1, lambda t: t - 1][int(x.sum() > 0)]
+    mapped = list(map(lambda t: t if t > 0 else -t, [x.sum(), x.mean()]))
+    ordered = sorted([3, 1, 2], key=lambda v: -v)
+    reduced = functools.reduce(lambda a, b: a + b if a.sum() > 0 else b, [x, x * 2, x])
+    return inner(x), inner(x, scale=2), factor, recurse(x, 3), picked(x), mapped, ordered, reduced, cached(x), decorated(x)
+
+
+class Sub(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4))
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x, *, bias=0):
+        self.count += 1
+        if x.mean() > 0:
+            return x * self.weight + bias
+        return x - self.weight
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = Sub()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(3)])
+        self.box = torch.nn.Sequential(torch.nn.Linear(4, 4), Sub(), torch.nn.Dropout(0.5))
+        self.steps = []
+        self.last = None
+
+    def forward(self, x):
+        x = self.sub(x, bias=1)
+        for layer in self.layers:
+            x = layer(x)
+            if x.abs().max() > 4:
+                break
+        self.steps.append(int(x.sum() > 0))
+        self.last = x.sum()
+        return self.box(self.layers[int(x.abs().sum()) % 3](x))
+
+
+class Child(Net):
+    def forward(self, x):
+        x = super().forward(x)
+        return x if x.sum() > 0 else -x
+
+
+@pytest.mark.parametrize("function", [objects, functions])
+def test_functions_and_objects(check, function):
+    check(function, *X)
+
+
+@pytest.mark.parametrize("cls", [Net, Child])
+@pytest.mark.parametrize("training", [True, False])
+def test_modules(traced, cls, training):
+    """One Program for all inputs, on two equal modules: results, gradients, buffers and Python state."""
+    torch.manual_seed(1)
+    eager, converted = cls().train(training), cls().train(training)
+    converted.load_state_dict(eager.state_dict())
+    program = None
+    from runtime.tracer import flatten
+
+    for x in X:
+        if program is None or not all(guard.holds() for guard in program.guards):
+            program = traced(converted, x)
+        torch.manual_seed(0)
+        expected = eager(x)
+        torch.manual_seed(0)
+        actual = program.call(flatten({"x": x}))
+        torch.testing.assert_close(actual, expected, rtol=0, atol=0)
+        expected.sum().backward()
+        actual.sum().backward()
+        for (name, mine), (_, theirs) in zip(eager.named_parameters(), converted.named_parameters()):
+            torch.testing.assert_close(theirs.grad, mine.grad, msg=name)
+        for (name, mine), (_, theirs) in zip(eager.named_buffers(), converted.named_buffers()):
+            assert torch.equal(mine, theirs), name
+        assert eager.steps == converted.steps
+        assert torch.equal(eager.last, converted.last)
+
+
+def test_parameters_are_named_as_in_the_state_dict(traced):
+    net = Net()
+    names = [param.name for param in traced(net, X[0]).program.params]
+    assert set(names) == set(net.state_dict())
+
+
+def hooked(log):
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), Sub())
+    net[0].register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+    net[0].register_forward_hook(lambda module, args, out: out + args[0] if out.sum() > 0 else None)
+    net[1].register_forward_pre_hook(lambda module, args, kwargs: (args, {**kwargs, "bias": 3}), with_kwargs=True)
+    net[1].register_forward_hook(lambda module, args, kwargs, out: out * kwargs["bias"], with_kwargs=True)
+    net[1].register_forward_hook(lambda module, args, out: log.append(len(log)), always_call=True)
+    return net
+
+
+def test_hooks_run_in_order(check):
+    torch.manual_seed(0)
+    log = []
+    net = hooked(log)
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda module, args, out: out + 1)
+    try:
+        check(net, X[0])
+    finally:
+        handle.remove()
+
+
+def test_a_backward_hook_is_refused(traced):
+    net = torch.nn.Linear(4, 4)
+    net.register_full_backward_hook(lambda *args: None)
+    with pytest.raises(TraceError, match="backward hook"):
+        traced(net, X[0])
+
+
+@not_to_static
+def left_alone(x):
+    return x * 2
+
+
+@not_to_static
+def left_alone_but_branches(x):
+    return x if x.sum() > 0 else -x
+
+
+def test_what_is_not_converted_runs_as_it_is(check, traced):
+    check(lambda x: left_alone(x) + 1, X[0])
+    with pytest.raises(TraceError, match="left_alone_but_branches, which was not converted: it is marked not_to_static"):
+        traced(lambda x: left_alone_but_branches(x), X[0])
+
+
+@pytest.mark.parametrize("read", [
+    lambda x: random.random(), lambda x: random.Random(1).random(), lambda x: time.time(), lambda x: os.getenv("HOME"),
+    lambda x: os.environ["HOME"], lambda x: os.environ.get("HOME"), lambda x: numpy.random.rand(), lambda x: open(__file__),
+    lambda x: numpy.random.default_rng().random(),
+])
+def test_what_would_freeze_is_refused(traced, read):
+    with pytest.raises(TraceError, match="D2S214"):
+        traced(read, X[0])
+
+
+class Exponential(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        result = x.exp() if x.sum() > 0 else x * 2
+        ctx.save_for_backward(result, x)
+        ctx.factor = factor
+        ctx.positive = x.sum() > 0
+        return result * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        result, x = ctx.saved_tensors
+        if ctx.positive:
+            return grad * result * ctx.factor * 10, None
+        return grad * ctx.factor * 20 + x * 0, None
+
+
+class TwoResults(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x * y, x.argmax()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        x, y = ctx.saved_tensors
+        assert ctx.needs_input_grad[0]
+        return grad * y * 7, grad * x * 5
+
+
+def custom(x):
+    y = Exponential.apply(x / 10, 3)
+    z, where = TwoResults.apply(y, x + 1)
+    return z, where
+
+
+def test_custom_functions_keep_their_backward(traced):
+    from runtime.tracer import flatten
+
+    program = traced(custom, X[0].clone().requires_grad_())
+    for x in X:
+        results = []
+        for run in (custom, lambda t: program.call(flatten({"x": t}))):
+            t = x.clone().requires_grad_()
+            z, where = run(t)
+            z.sum().backward()
+            assert not where.requires_grad
+            results.append((z.detach(), where, t.grad))
+        for mine, theirs in zip(*results):
+            torch.testing.assert_close(theirs, mine, rtol=0, atol=0)
