@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 import torch
 
 from runtime.errors import StorageError
-from runtime.ir import Location, Program
 from runtime.ir.tree import Record
 from runtime.storage.artefact import (
     HOLE,
@@ -105,7 +104,7 @@ def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int]
         if not isinstance(value, type):
             objects[name] = _object(name, value)
     _check_repeatable(traced)
-    stores = tuple(Store(_target(effect, tensors, traced.program), effect.tree) for effect in traced.effects)
+    stores = tuple(Store(_target(effect, tensors), effect.tree) for effect in traced.effects)
     trees = [traced.program.output, *(store.tree for store in stores)]
     views = {
         position: View(view.source, tuple(_step(step) for step in view.steps))
@@ -201,7 +200,7 @@ def _builtin_base(cls: type[BaseException]) -> str:
 # --- what a run changes
 
 
-def _target(effect: Effect, tensors: Tensors, program: Program) -> Target:
+def _target(effect: Effect, tensors: Tensors) -> Target:
     place = effect.place
     if effect.path is not None:
         return Passed(effect.path, place.name)
@@ -215,7 +214,7 @@ def _target(effect: Effect, tensors: Tensors, program: Program) -> Target:
         path = tensors.modules.get(id(place.owner))
         if path is not None:
             return Attribute(path, place.name)
-    _refuse_store(place, "which is none of the saved layer", _where(program))
+    _refuse_store(effect, "which is no part of what is saved")
 
 
 def _check_repeatable(traced: Traced) -> None:
@@ -224,10 +223,9 @@ def _check_repeatable(traced: Traced) -> None:
         place = effect.place
         if effect.path is not None or (place.kind == "attribute" and isinstance(place.get(), torch.Tensor)):
             continue
-        broken = _guard_on(place, traced.guards)
-        if broken is not None:
+        if _guard_on(place, traced.guards) is not None:
             why = "and reads it as a Python value that was fixed when it was traced"
-            _refuse_store(place, why, _where(traced.program))
+            _refuse_store(effect, why)
 
 
 def _guard_on(place: Place, guards: Iterable[Guard]) -> Guard | None:
@@ -243,15 +241,11 @@ def _guard_on(place: Place, guards: Iterable[Guard]) -> Guard | None:
         place.set(before)
 
 
-def _where(program: Program) -> Location | None:
-    return next((op.location for op in program.block.walk() if op.location is not None), None)
-
-
-def _refuse_store(place: Place, why: str, location: Location | None) -> NoReturn:
+def _refuse_store(effect: Effect, why: str) -> NoReturn:
     raise StorageError(
-        f"the function stores to {place.describe()}, {why}",
+        f"the function stores to {effect.place.describe()}, {why}",
         hint="Keep such state in a buffer (register_buffer) as a tensor, or return it.",
-        location=location,
+        location=effect.location,
         code="D2S520",
     )
 

@@ -86,9 +86,9 @@ def read_table(data: memoryview, what: str) -> dict[str, Raw]:
 
 def copy_of(raw: Raw, dtype: torch.dtype, shape: tuple[int, ...], stride: tuple[int, ...] | None) -> torch.Tensor:
     """The tensor, in memory of its own, with the wanted memory layout."""
-    made = torch.empty(shape, dtype=dtype)
+    made = torch.empty(shape, dtype=dtype, device="cpu")
     if made.numel():
         made.reshape(-1).view(torch.uint8).copy_(torch.frombuffer(raw.data, dtype=torch.uint8))
     if stride is None:
         return made
-    return torch.empty_strided(shape, stride, dtype=dtype).copy_(made)
+    return torch.empty_strided(shape, stride, dtype=dtype, device="cpu").copy_(made)

@@ -146,7 +146,8 @@ def unpack(
     Errors raised: StorageError if the table does not hold them, or their device is not there.
     """
     shared: dict[str, torch.Tensor] = {}
-    return [[_tensor(item, table, device, shared) for item in node.items()] for node in nodes]
+    with torch.inference_mode(False):
+        return [[_tensor(item, table, device, shared) for item in node.items()] for node in nodes]
 
 
 def _tensor(

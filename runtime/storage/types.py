@@ -63,7 +63,14 @@ def record_class(record: Record) -> type:
     keys = tuple(record.fields[0][1])
     if record.kind == "mapping":
         return _MAPPINGS.get(record.type_name, Fields)
-    return _namedtuple(record.type_name.rpartition(".")[2], keys)
+    known = _return_type(record.type_name)
+    return known if known is not None else _namedtuple(record.type_name.rpartition(".")[2], keys)
+
+
+def _return_type(type_name: str) -> Any:
+    """One of the named tuples that torch's operators return."""
+    found = vars(torch.return_types).get(type_name.removeprefix(_RETURN_TYPES))
+    return found if type_name.startswith(_RETURN_TYPES) and isinstance(found, type) else None
 
 
 @functools.cache
@@ -99,6 +106,9 @@ def check_record(record: Record, objects: Mapping[str, Any]) -> str:
         return "without the names of its fields"
     if record.kind == "mapping":
         return ""
+    known = _return_type(record.type_name)
+    if known is not None:
+        return "" if known.__match_args__ == keys else "whose fields are others in this version of torch"
     names = [record.type_name.rpartition(".")[2], *keys]
     if not all(type(name) is str and name.isidentifier() and not keyword.iskeyword(name) for name in names):
         return "whose names are no names"

@@ -14,7 +14,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import TraceError
-from runtime.ir import Operator, Program, Variable, Write
+from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.tree import Leaf, Record
 from runtime.tracer import state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
@@ -51,6 +51,7 @@ class Effect:
     tree: Any
     path: tuple[Any, ...] | None = None
     """For a container among the arguments: where to find the caller's."""
+    location: Location | None = None
 
 
 @dataclass
@@ -84,10 +85,13 @@ class Traced:
         """The live tensors behind the Program's parameters, as they are now."""
         return [live_tensor(live) for live in self.live]
 
-    def call(self, arguments: Arguments) -> Any:
-        """Run the Program on a call's arguments, write back what it changed, and build the function's result."""
+    def call(self, arguments: Arguments, params: list[torch.Tensor] | None = None) -> Any:
+        """Run the Program on a call's arguments, write back what it changed, and build the function's result.
+
+        ``params``: the live tensors, where the caller has them already.
+        """
         assert self.executable is not None
-        params = self.parameters()
+        params = self.parameters() if params is None else params
         inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
         values = self.executable.run(inputs, params)
         return self.finish(arguments, inputs, params, values)
@@ -449,7 +453,7 @@ def _effects(session: Session, outputs: _Outputs) -> list[Effect]:
         path = external[1] if external is not None else None
         if place.kind == "content" and path is None:
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
-        effects.append(Effect(place, outputs.tree(new), path))
+        effects.append(Effect(place, outputs.tree(new), path, session.journal.first_stores.get(place)))
     return effects
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from runtime.ir import Location
+
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
@@ -141,9 +143,13 @@ class Journal:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.frames: list[dict[Place, Any]] = [{}]
+        self.first_stores: dict[Place, Location | None] = {}
+        """Where in the source each place was first stored to."""
 
     def note(self, place: Place) -> None:
         """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet."""
+        if place not in self.first_stores:
+            self.first_stores[place] = self._session.location()
         for frame in self.frames:
             if place not in frame:
                 frame[place] = place.get()

@@ -143,8 +143,12 @@ Structure = Known | Number | Tensor | Sequence | Fields | Array | Options
 
 
 def is_namedtuple(value: object) -> bool:
-    """Whether a value is an instance of a namedtuple class."""
-    return isinstance(value, tuple) and hasattr(type(value), "_fields")
+    """Whether a value is an instance of a namedtuple class, torch's own (``torch.return_types``) included."""
+    return isinstance(value, tuple) and (hasattr(type(value), "_fields") or _is_return_type(type(value)))
+
+
+def _is_return_type(cls: type) -> bool:
+    return cls.__module__ == "torch.return_types"
 
 
 def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
@@ -154,7 +158,8 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
             return None
         return tuple(value.keys()), tuple(value.values())
     if is_namedtuple(value):
-        return tuple(value._fields), tuple(value)
+        cls: Any = type(value)
+        return tuple(cls.__match_args__ if _is_return_type(cls) else cls._fields), tuple(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(field.name for field in dataclasses.fields(value) if hasattr(value, field.name))
         return names, tuple(getattr(value, name) for name in names)
@@ -164,7 +169,7 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
 def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> Any:
     """The inverse of ``field_items``."""
     if issubclass(cls, tuple):
-        return cls(*items)
+        return cls(items) if _is_return_type(cls) else cls(*items)
     if issubclass(cls, dict):
         if cls is dict:
             return dict(zip(keys, items))
