@@ -14,7 +14,8 @@ from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
 from runtime.tracer.arguments import Arguments
-from runtime.tracer.boundary import Traced
+from runtime.tracer.boundary import Traced, live_tensor
+from runtime.tracer.session import LiveParameter
 
 Sizes = tuple[int | None, ...]
 
@@ -28,12 +29,23 @@ class Specialization:
     labels: list[str]
     sizes: list[Sizes]
     layouts: list[Key]
-    parameters: list[Key]
+    reads: list[tuple[dict[str, Any] | None, LiveParameter]]
+    """How to find each tensor that is no argument: in a slot of a module, or as the tracer does."""
+    parameters: list[tuple[int, Key]]
+    """Positions and keys of those that no guard covers."""
     sharing: Key
     specs: dict[str, Any]
     """The arguments with an InputSpec in place of every tensor."""
     assumes: list[tuple[Assume, dict[str, tuple[int, int]]]] = field(default_factory=list)
     last_used: int = 0
+
+    def tensors(self) -> list[torch.Tensor]:
+        """The live tensors behind the Program's parameters. AttributeError or KeyError if one is gone."""
+        return [live_tensor(live) if slot is None else slot[live.attribute] for slot, live in self.reads]
+
+    def call(self, arguments: Arguments) -> Any:
+        """Run the Program on a call that it fits."""
+        return self.traced.call(arguments, self.tensors())
 
     def mismatch(self, arguments: Arguments) -> str | None:
         """Why the Program does not fit a call whose key is the same; None if it fits."""
@@ -49,15 +61,15 @@ class Specialization:
         return self._parameters_changed(arguments) or self._assumption_broken(arguments)
 
     def _parameters_changed(self, arguments: Arguments) -> str | None:
-        if not self.traced.live:
+        if not self.reads:
             return None
         try:
-            tensors = self.traced.parameters()
+            tensors = self.tensors()
         except (AttributeError, KeyError):
             return "a parameter is gone"
-        for live, tensor, key in zip(self.traced.live, tensors, self.parameters):
-            if parameter_key(tensor) != key:
-                return f"'{live.parameter.name}' has another shape, dtype, device or requires_grad"
+        for position, key in self.parameters:
+            if parameter_key(tensors[position]) != key:
+                return f"'{self.reads[position][1].parameter.name}' has another shape, dtype, device or requires_grad"
         if self.traced.program.writes and sharing([*arguments.tensors, *tensors]) != self.sharing:
             return "other tensors share memory"
         return None
@@ -95,16 +107,27 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
         sizes.append(tuple(None if dim in free else size for dim, size in enumerate(tensor.shape)))
         specs.append(InputSpec(sizes[-1], tensor.dtype))
     tensors = traced.parameters()
+    covered = {id(guard.covers) for guard in traced.guards if guard.covers is not None}
     positions = {label: index for index, label in enumerate(arguments.labels)}
     return Specialization(
         key, traced, list(arguments.labels), sizes,
         [layout_key(tensor, fixed) for tensor, fixed in zip(arguments.tensors, sizes)],
-        [parameter_key(tensor) for tensor in tensors],
+        [(_slot(live), live) for live in traced.live],
+        [(position, parameter_key(tensor)) for position, (live, tensor) in enumerate(zip(traced.live, tensors))
+         if id(live.owner) not in covered],
         sharing([*arguments.tensors, *tensors]) if traced.program.writes else (),
         arguments.rebuild(specs)[0],
         [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})
          for assume in traced.program.assumes],
     )  # fmt: skip
+
+
+def _slot(live: LiveParameter) -> dict[str, Any] | None:
+    if isinstance(live.owner, torch.nn.Module):
+        for slot in (live.owner.__dict__["_parameters"], live.owner.__dict__["_buffers"]):
+            if live.attribute in slot:
+                return slot
+    return None
 
 
 def layout_key(tensor: torch.Tensor, sizes: Sequence[int | None]) -> Key:

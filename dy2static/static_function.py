@@ -162,7 +162,7 @@ class StaticFunction:
             return self.bind(owner)(*args[1:], **kwargs)
         try:
             arguments, found = self._prepare(self._signature.bind(args, kwargs))
-            return found.traced.call(arguments)
+            return found.call(arguments)
         except Exception as error:
             failure = error
         try:

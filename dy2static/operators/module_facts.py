@@ -23,7 +23,9 @@ class ModuleFacts:
         self._class = type(module)
         self._module = module
         self._training = space["training"]
-        self._hooks = [(space[name], tuple(space[name].items())) for name in _HOOKS]
+        hooks = [(space[name], tuple(space[name].items())) for name in _HOOKS]
+        self._no_hooks = [slot for slot, content in hooks if not content]
+        self._hooks = [(slot, content) for slot, content in hooks if content]
         self._modules = (space["_modules"], dict(space["_modules"]), list(space["_modules"]))
         self._tensors = [
             (slot, list(slot), [(name, _picture(tensor)) for name, tensor in slot.items()])
@@ -36,8 +38,11 @@ class ModuleFacts:
         space = self._space
         if space["training"] is not self._training or type(self._module) is not self._class:
             return False
+        for hooks in self._no_hooks:
+            if hooks:
+                return False
         for hooks, before in self._hooks:
-            if (hooks or before) and tuple(hooks.items()) != before:
+            if tuple(hooks.items()) != before:
                 return False
         modules, known, order = self._modules
         if (modules or known) and (modules != known or list(modules) != order):
@@ -51,14 +56,16 @@ class ModuleFacts:
                         return False
         for name, value, test in self._settings:
             now = space.get(name)
-            if now is not value or type(now) is list:
-                if not test(now):
-                    return False
+            if (now is not value or type(now) is list) and not test(now):
+                return False
         return True
 
 
 def _picture(tensor: torch.Tensor | None) -> tuple[Any, ...] | None:
-    return None if tensor is None else (type(tensor), tensor.dtype, tensor.requires_grad, tensor.shape, tensor.device)
+    if tensor is None:
+        return None
+    strides = tensor.stride() if tensor.layout is torch.strided else None
+    return (type(tensor), tensor.dtype, tensor.requires_grad, tensor.shape, strides, tensor.device)
 
 
 def _settings(module: torch.nn.Module) -> list[tuple[str, Any]]:

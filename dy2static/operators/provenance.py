@@ -223,7 +223,7 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
         for name, value in slot.items():
             if value is not None and not torch_internals.is_fake(value):
                 note_tensor(session, module, name, value)
-    session.guards.add_test(key, f"module {type(module).__name__}", ModuleFacts(module).hold)
+    session.guards.add_test(key, f"module {type(module).__name__}", ModuleFacts(module).hold, module)
 
 
 # -- functions

@@ -1,12 +1,16 @@
-"""Guards: the Python facts a trace depended on. A cached Program is used only while all of them still hold."""
+"""Guards: the Python facts a trace depended on. A cached Program is used only while all of them still hold.
+
+They are checked at every call, so a fact is turned into a quick test once, when it is recorded.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
+import numpy
 import torch
 
 _PLAIN = (
@@ -22,7 +26,11 @@ _PLAIN = (
     torch.layout,
     torch.memory_format,
 )
-_LIMIT = 512
+_ITEMS = 4096
+"""Beyond so many items, a container is compared by identity and length."""
+_DEPTH = 32
+
+Test = Callable[[Any], bool]
 
 
 def is_plain(value: object) -> bool:
@@ -31,79 +39,106 @@ def is_plain(value: object) -> bool:
 
 
 def same_plain(a: object, b: object) -> bool:
-    """Whether two plain values are the same: 1, True and 1.0 differ, so do 0.0 and -0.0; nan equals nan."""
+    """Whether two plain values are the same to a program: 1, True and 1.0 differ, so do 0.0 and -0.0; nan equals nan."""
     if type(a) is not type(b):
         return False
     if isinstance(a, float):
         assert isinstance(b, float)
         return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
     if isinstance(a, complex):
-        return repr(a) == repr(b)
+        assert isinstance(b, complex)
+        return same_plain(a.real, b.real) and same_plain(a.imag, b.imag)
     return a == b
 
 
-def snapshot(value: Any, budget: list[int] | None = None) -> Any:
-    """A comparable picture of a value: plain values by type and value, containers item by item, others by identity."""
-    budget = budget if budget is not None else [_LIMIT]
-    budget[0] -= 1
-    if budget[0] < 0:
-        return ("id", value)
+def is_like(value: Any, depth: int = 0) -> Test:
+    """A test for what looks like ``value`` does now.
+
+    Plain values are compared by type and value, containers item by item, arrays by content, others by identity.
+
+    >>> test = is_like([1, {"a": (0.0, "s")}])
+    >>> test([1, {"a": (0.0, "s")}]), test([True, {"a": (0.0, "s")}]), test([1, {"a": (-0.0, "s")}])
+    (True, False, False)
+    """
     if is_plain(value):
-        return ("=", value)
+        return _is_plainly(value)
+    if depth < _DEPTH:
+        if isinstance(value, (list, tuple, deque)):
+            return _is_sequence(value, depth) if len(value) <= _ITEMS else _is_long(value)
+        if isinstance(value, dict):
+            return _is_mapping(value, depth) if len(value) <= _ITEMS else _is_long(value)
+        if isinstance(value, (set, frozenset)):
+            return _is_set(value) if len(value) <= _ITEMS else _is_long(value)
+        if isinstance(value, numpy.ndarray) and not value.dtype.hasobject:
+            return _is_array(value)
+        if isinstance(value, numpy.generic):
+            kind, data = type(value), value.tobytes()
+            return lambda other: type(other) is kind and other.tobytes() == data
+        if isinstance(value, slice):
+            parts = is_like((value.start, value.stop, value.step), depth + 1)
+            return lambda other: type(other) is slice and parts((other.start, other.stop, other.step))
+        if isinstance(value, range):
+            return lambda other: type(other) is range and repr(other) == repr(value)
+    return lambda other: other is value
+
+
+def _is_plainly(value: Any) -> Test:
     kind = type(value)
-    if kind in (list, tuple):
-        return (kind, tuple(snapshot(item, budget) for item in value))
-    if kind is dict:
-        return (kind, tuple((snapshot(key, budget), snapshot(item, budget)) for key, item in value.items()))
-    if kind in (set, frozenset):
-        return (kind, frozenset(value)) if all(is_plain(item) for item in value) else ("id", value)
-    return ("id", value)
+    if kind in (float, complex):
+        return lambda other: other is value or same_plain(other, value)
+    return lambda other: other is value or (type(other) is kind and other == value)
 
 
-def same_snapshot(a: Any, b: Any) -> bool:
-    """Whether two snapshots picture the same state."""
-    if a[0] is not b[0] and a[0] != b[0]:
-        return False
-    if a[0] == "=":
-        return same_plain(a[1], b[1])
-    if a[0] == "id":
-        return a[1] is b[1]
-    if a[0] in (set, frozenset):
-        return {(type(item), item) for item in a[1]} == {(type(item), item) for item in b[1]}
-    if len(a[1]) != len(b[1]):
-        return False
-    if a[0] is dict:
-        return all(same_snapshot(k1, k2) and same_snapshot(v1, v2) for (k1, v1), (k2, v2) in zip(a[1], b[1]))
-    return all(same_snapshot(x, y) for x, y in zip(a[1], b[1]))
+def _is_sequence(value: Any, depth: int) -> Test:
+    kind, length = type(value), len(value)
+    if kind is tuple and all(is_plain(item) for item in value):
+        plain = [_is_plainly(item) for item in value]
+        return lambda other: other is value or (
+            type(other) is kind and len(other) == length and all(test(item) for test, item in zip(plain, other)))
+    tests = [is_like(item, depth + 1) for item in value]
+    return lambda other: type(other) is kind and len(other) == length and all(
+        test(item) for test, item in zip(tests, other))
 
 
-class _Unset:
-    pass
+def _is_mapping(value: dict[Any, Any], depth: int) -> Test:
+    kind, length = type(value), len(value)
+    tests = [(is_like(key, depth + 1), is_like(item, depth + 1)) for key, item in value.items()]
+    return lambda other: type(other) is kind and len(other) == length and all(
+        one(key) and two(item) for (one, two), (key, item) in zip(tests, other.items()))
 
 
-_UNSET = _Unset()
+def _is_set(value: Any) -> Test:
+    kind, content = type(value), {(type(item), item) for item in value}
+    return lambda other: type(other) is kind and {(type(item), item) for item in other} == content
+
+
+def _is_long(value: Any) -> Test:
+    length = len(value)
+    return lambda other: other is value and len(other) == length
+
+
+def _is_array(value: Any) -> Test:
+    kind, dtype, shape, data = type(value), value.dtype, value.shape, value.tobytes()
+    return lambda other: (
+        type(other) is kind and other.dtype == dtype and other.shape == shape and other.tobytes() == data)
 
 
 @dataclass(eq=False)
 class Guard:
-    """One fact: ``read()`` still gives what it gave while tracing."""
+    """One fact: ``read()`` still gives what passes ``test``."""
 
     description: str
     read: Callable[[], Any]
-    expected: Any
+    test: Test
+    covers: Any = None
+    """An object whose tensors' dtypes, shapes, strides, devices and ``requires_grad`` are part of the fact."""
 
     def holds(self) -> bool:
         """Whether the fact is still true; reading that fails counts as changed."""
         try:
-            value = self.read()
-        except (AttributeError, KeyError, IndexError, NameError, ValueError):
-            value = _UNSET
-        kind = self.expected[0]
-        if kind == "=":
-            return same_plain(value, self.expected[1])
-        if kind == "id":
-            return value is self.expected[1]
-        return same_snapshot(snapshot(value), self.expected)
+            return self.test(self.read())
+        except (AttributeError, KeyError, IndexError, NameError, ValueError, RuntimeError):
+            return False
 
 
 class GuardSet:
@@ -115,7 +150,12 @@ class GuardSet:
     def add(self, key: Any, description: str, read: Callable[[], Any], value: Any) -> None:
         """Record that ``read()`` gave ``value``. ``key`` identifies the fact; the first record of a fact counts."""
         if key not in self._guards:
-            self._guards[key] = Guard(description, read, snapshot(value))
+            self._guards[key] = Guard(description, read, is_like(value))
+
+    def add_test(self, key: Any, description: str, test: Callable[[], bool], covers: Any = None) -> None:
+        """Record a fact that has a test of its own."""
+        if key not in self._guards:
+            self._guards[key] = Guard(description, test, bool, covers)
 
     def discard(self, key: Any) -> None:
         """Forget a fact (its place is written by the Program itself and handled otherwise)."""

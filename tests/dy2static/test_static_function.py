@@ -67,8 +67,8 @@ def test_defaults_are_read_at_each_call():
 
 
 PLAIN = [
-    0, 1, -1, -2, True, False, 1.0, -1.0, 0.0, -0.0, math.inf, math.nan, 1j, complex(0.0, -0.0), "", "1", b"1", None, ...,
-    (), [], {}, set(), (1,), [1], (True,), (1.0,), {1: 2}, {True: 2}, {1: 2.0}, [[1]], ([1],), slice(1), slice(1.0),
+    0, 1, -1, -2, True, False, 1.0, -1.0, 0.0, -0.0, math.inf, math.nan, 1j, complex(0.0, -0.0), "", "1", b"1",
+    None, ..., (), [], {}, set(), (1,), [1], (True,), (1.0,), {1: 2}, {True: 2}, {1: 2.0}, [[1]], ([1],), slice(1), slice(1.0),
     range(2), range(0, 2, 3), range(0), range(1, 1), torch.float32, torch.float64, torch.device("cpu"), torch.Size([1]),
     numpy.float32(1), numpy.float64(1), numpy.int64(1), numpy.array([1]), numpy.array([1.0]), numpy.array([2]),
     frozenset({1}), frozenset({True}), int, bool,
@@ -83,7 +83,7 @@ def test_plain_values_never_collide():
 
 
 @pytest.mark.parametrize("value", [1, True, 1.0, -1, -2, 0.0, -0.0, 2, None, "s"])
-def test_each_value_gets_its_own_answer(value, shared={}):  # noqa: B006  # one converted function for all values
+def test_each_value_gets_its_own_answer(value, shared={}):  # one converted function for all values
     converted = shared.setdefault("f", to_static(lambda x, v: (x + 1, v, repr(v))))
     got = converted(X, value)
     assert got[2] == repr(value) and type(got[1]) is type(value)
@@ -181,8 +181,9 @@ def test_kinds_of_tensors(order):
     converted = to_static(metadata)
     base = torch.arange(12.0).reshape(3, 4)
     tensors = [
-        base, base.double(), base.long(), base.bool(), base[0], base.t(), base.t()[:, :2], base[:, ::2], base.clone().requires_grad_(),
-        torch.nn.Parameter(base.clone()), torch.nn.Parameter(base.clone(), requires_grad=False), base[:0], base[:1], base[:, :1],
+        base, base.double(), base.long(), base.bool(), base[0], base.t(), base.t()[:, :2], base[:, ::2],
+        base.clone().requires_grad_(), torch.nn.Parameter(base.clone()),
+        torch.nn.Parameter(base.clone(), requires_grad=False), base[:0], base[:1], base[:, :1],
         torch.ones(3, 1).expand(3, 4), base.to(torch.complex64), torch.tensor(1.0), base[0, :1],
     ]  # fmt: skip
     for x in 2 * tensors[::order]:
