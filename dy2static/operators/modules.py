@@ -18,11 +18,23 @@ _plain_call = torch.nn.Module.__call__
 
 def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module(*args, **kwargs)``."""
-    from dy2static.operators.traced_call import call_function, unconverted
+    from dy2static.operators.traced_call import call_function
 
     own_call: Any = type(module).__call__
-    if own_call not in (_plain_call, _patched_call):
+    if not is_call(own_call):
         return call_function(session, own_call, (module, *args), kwargs)
+    return run_module(session, module, args, kwargs)
+
+
+def is_call(method: Any) -> bool:
+    """Whether a function is ``nn.Module.__call__``."""
+    return method is _plain_call or method is _patched_call
+
+
+def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``nn.Module.__call__(module, *args, **kwargs)``, whatever ``__call__`` the module's class has."""
+    from dy2static.operators.traced_call import unconverted
+
     note_module(session, module)
     excluded = exclusion_of(module) or exclusion_of(type(module))
     if excluded is not None:
@@ -118,7 +130,7 @@ def _patched_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
     session = active()
     if session is None or _local_originals:
         return _plain_call(self, *args, **kwargs)
-    return call_module(session, self, args, kwargs)
+    return run_module(session, self, args, kwargs)
 
 
 _local_originals: list[None] = []

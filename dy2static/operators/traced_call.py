@@ -58,6 +58,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         if excluded is not None:
             with unconverted(session, f, excluded):
                 return f(*args, **kwargs)
+        if modules.is_call(f.__func__):
+            return modules.run_module(session, f.__self__, args, kwargs)
         return traced_call(session, f.__func__, (f.__self__, *args), kwargs)
     if isinstance(f, functools.partial):
         return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
@@ -67,16 +69,17 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return call_torch(session, f, args, kwargs)
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)):
         return _builtin(session, f, args, kwargs)
-    wrapped = getattr(f, "__wrapped__", None)
-    if isinstance(f, _CACHED) and wrapped is not None:  # a cache must not keep values of a trace
-        return traced_call(session, wrapped, args, kwargs)
+    if isinstance(f, (staticmethod, classmethod)):
+        return traced_call(session, f.__func__, args, kwargs)
+    if isinstance(f, _CACHED):  # a cache must not keep values of a trace
+        return traced_call(session, f.__wrapped__, args, kwargs)
     method = _call_method(f)
     if method is not None:
         return call_function(session, method, (f, *args), kwargs)
     return f(*args, **kwargs)
 
 
-_CACHED = type(functools.lru_cache(lambda: None))
+_CACHED: Any = type(functools.lru_cache(lambda: None))
 
 
 def _call_method(f: Any) -> types.FunctionType | None:
@@ -94,7 +97,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     """Call a Python function: converted if it is a user's, else as it is."""
     file = f.__code__.co_filename
     if is_generated_file(file):
-        return _enter(session, f, args, kwargs)
+        return _run(session, f, args, kwargs)
     home = home_of(file)
     if home == "dy2static":
         return f(*args, **kwargs)
@@ -125,14 +128,23 @@ def convert(f: types.FunctionType) -> types.FunctionType:
 
 
 def _enter(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run converted code."""
+    """Run a function that was converted: what it names is guarded."""
     if not memo(session).entered:
         for arg in (*args, *kwargs.values()):
             adopt(session, arg)
     enter_function(session, f)
+    return _run(session, f, args, kwargs)
+
+
+def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     before, session.unconverted = session.unconverted, []
     try:
         return f(*args, **kwargs)
+    except RecursionError as error:
+        raise session.error(
+            f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and "
+            "both ways are followed", hint="Write it as a loop.", code="D2S270",
+        ) from error
     finally:
         session.unconverted = before
 
@@ -152,6 +164,12 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
 
 def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call one of torch's functions: staged numbers go in as symbolic ones and come back as staged ones."""
+    original = getattr(f, "_torchdynamo_orig_callable", None)
+    if original is not None:  # what torch.compile was given
+        return traced_call(session, original, args, kwargs)
+    if str(getattr(f, "__module__", "")).startswith(("torch._functorch", "torch.func")):
+        raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
+                            hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
     for index, arg in enumerate(args):
         if isinstance(arg, Choice):
             return distribute(session, arg, lambda option, index=index: call_torch(  # type: ignore[misc]

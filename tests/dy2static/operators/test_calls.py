@@ -313,3 +313,43 @@ def test_custom_functions_keep_their_backward(traced):
             results.append((z.detach(), where, t.grad))
         for mine, theirs in zip(*results):
             torch.testing.assert_close(theirs, mine, rtol=0, atol=0)
+
+
+class Counting(torch.nn.Module):
+    def __call__(self, x):
+        return super().__call__(x if x.sum() > 0 else -x) + 1
+
+    def forward(self, x):
+        return x * 2 if x.max() > 3 else x
+
+
+def test_a_module_with_its_own_call(check):
+    check(Counting(), *X)
+
+
+def endless(x):
+    return x if x.sum() > 1000 else endless(x * 2)
+
+
+def test_recursion_whose_depth_depends_on_a_tensor_is_refused(traced):
+    with pytest.raises(TraceError, match=r"D2S270.*endless\(\) calls itself"):
+        traced(endless, X[0])
+
+
+def test_function_transforms_are_refused(traced):
+    with pytest.raises(TraceError, match="torch.func.vmap"):
+        traced(lambda x: torch.func.vmap(torch.sin)(x), X[0])
+
+
+def test_local_functions_leave_no_guards(traced):
+    def outer(x):
+        count = 0
+
+        def step(y):
+            nonlocal count
+            count += 1
+            return y * count
+
+        return step(step(x))
+
+    assert all(guard.holds() for guard in traced(outer, X[0]).guards)
