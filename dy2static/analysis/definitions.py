@@ -29,6 +29,7 @@ def analyse(function: gast.AST) -> None:
     for node in function_nodes(function):
         facts.drop(node, Fact.BOUND)
         facts.drop(node, Fact.UNBOUND)
+        facts.drop(node, Fact.UNBOUND_READS)
     scope = scope_of(function)
     definitions = _Definitions(scope.locals, scope.unbound)
     start = frozenset(scope.parameters) - scope.unbound
@@ -90,6 +91,9 @@ class _Definitions:
         return bound
 
     def _name(self, node: gast.AST, bound: Names) -> Names:
+        missing = (facts.get(node, Fact.READS, frozenset()) & self.own) - bound
+        if missing:
+            facts.put(node, Fact.UNBOUND_READS, missing | facts.get(node, Fact.UNBOUND_READS, frozenset()))
         if node.id not in self.own:
             return bound
         if isinstance(node.ctx, gast.Store):

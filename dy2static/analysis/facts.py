@@ -31,6 +31,7 @@ class Fact(Enum):
     LIVE_ORELSE = "names live at the start of the else block [If]"
     BOUND = "names certainly bound before the statement [statement]"
     UNBOUND = "this read may find the name unbound [Name]"
+    UNBOUND_READS = "names that this call, which stands for a comprehension, may find unbound [Name]"
     STATE = "names that the construct hands over to what comes after it, in order [If, While, For]"
     UNDEFINED = "names that need a placeholder at the start of the function [function] or body [If, While, For]"
     UNDEFINED_ORELSE = "the same for the else block [If]"

@@ -28,9 +28,14 @@ import gast
 
 from dy2static.analysis import definitions, facts, liveness
 from dy2static.analysis.facts import Fact
-from dy2static.analysis.flow import CONSTRUCTS, convertible
+from dy2static.analysis.flow import CONSTRUCTS, convertible, without_loop_test
 from dy2static.analysis.scope import FUNCTIONS, Scope, bound_in, function_nodes, scope_of
 from dy2static.names import is_generated
+
+_COMPOUND = (
+    gast.If, gast.While, gast.For, gast.With, gast.Try, gast.TryStar, gast.Match, gast.ExceptHandler, gast.match_case,
+    gast.withitem,
+)  # fmt: skip
 
 
 def analyse(function: gast.AST) -> None:
@@ -49,11 +54,12 @@ def analyse(function: gast.AST) -> None:
                 state = _state(node, scope)
                 shared |= state
                 facts.put(node, Fact.STATE, ordered(state))
-    undefined = _placeholders(function.body, frozenset(), scope)
+    undefined = _placeholders(function.body, set(scope.parameters), scope)
     still_bound = bound_in(function.body) | set(scope.parameters)
     reads = {node.id for node in function_nodes(function) if facts.get(node, Fact.UNBOUND)}
+    reads = reads.union(*(facts.get(node, Fact.UNBOUND_READS, ()) for node in function_nodes(function)))
     lost = {name for name in scope.locals - still_bound if name in scope.captured}
-    undefined |= (reads | lost | (scope.unbound & (shared | reads))) - set(scope.parameters)
+    undefined = (undefined | reads | lost | (scope.unbound & (shared | reads))) - set(scope.parameters)
     facts.put(function, Fact.UNDEFINED, ordered(undefined))
     facts.put(function, Fact.TRACKED, frozenset(undefined | reads | (shared & scope.locals)))
 
@@ -74,20 +80,40 @@ def _state(node: gast.AST, scope: Scope) -> set[str]:
         bound = bound_in(node.body) | (bound_in([node.target]) if isinstance(node, gast.For) else set())
         head = facts.get(node, Fact.LIVE_IN) if isinstance(node, gast.While) else facts.get(node, Fact.LIVE_BODY)
         state = bound & (after | head)
+        if len(without_loop_test(node)) < len(node.body):
+            state.add(node.body[-1].test.id)  # it will be read between two runs of the body
     return state - scope.globals
 
 
-def _placeholders(block: list[gast.AST], inherited: frozenset[str], scope: Scope) -> set[str]:
-    """Names that need a placeholder at the start of ``block``; ``inherited``: names that an outer function owns."""
+def _placeholders(block: list[gast.AST], given: set[str], scope: Scope) -> set[str]:
+    """Names that need a placeholder at the start of ``block``: those that a construct in it hands over, and that may
+    be unbound before it or are bound in nobody but its functions. ``given`` are bound when the block starts.
+    """
     needed: set[str] = set()
+    direct = given | _bound_directly(block)
     for node in _constructs(block):
-        state = facts.get(node, Fact.STATE)
-        missing = set(state) & (scope.locals - facts.get(node, Fact.BOUND))
-        needed |= missing - inherited
+        state = set(facts.get(node, Fact.STATE))
+        local = state & scope.locals
+        needed |= (local - facts.get(node, Fact.BOUND)) | (local - direct)
+        targets = bound_in([node.target]) if isinstance(node, gast.For) else set()
         for body, fact in (("body", Fact.UNDEFINED), ("orelse", Fact.UNDEFINED_ORELSE)):
-            inside = getattr(node, body)
-            facts.put(node, fact, ordered(_placeholders(inside, frozenset(state), scope)))
+            facts.put(node, fact, ordered(_placeholders(getattr(node, body), targets, scope) - state))
     return needed
+
+
+def _bound_directly(block: Iterable[gast.AST]) -> set[str]:
+    """Names that ``block`` binds outside the constructs whose blocks become functions."""
+    bound: set[str] = set()
+    todo = list(block)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, CONSTRUCTS) and facts.get(node, Fact.CONVERTIBLE):
+            todo.append(node.iter if isinstance(node, gast.For) else node.test)
+        elif isinstance(node, _COMPOUND):
+            todo.extend(gast.iter_child_nodes(node))
+        else:
+            bound |= bound_in([node])
+    return bound
 
 
 def _constructs(block: Iterable[gast.AST]) -> Iterator[gast.AST]:

@@ -69,7 +69,7 @@ class _Load(Transformer):
 
     def _inside(self, node: gast.AST) -> None:
         outside = self.comprehensions
-        self.comprehensions = int(bool(facts.get(node, Fact.IMMEDIATE)))
+        self.comprehensions = 0
         self.functions.append(node)
         node.body = self.block(node.body) if isinstance(node.body, list) else self.visit(node.body)
         self.functions.pop()
@@ -94,7 +94,8 @@ class _Load(Transformer):
             free = [constant(True)] if self.comprehensions else []
             return operator("load", node, constant(node.id), *free, origin=node)
         if self._may_hold_placeholder(node.id):
-            return operator("load", node, constant(node.id), constant(True), origin=node)
+            free = [constant(True)] if self._is_free(node.id) else []
+            return operator("load", node, constant(node.id), *free, origin=node)
         return node
 
     def _may_hold_placeholder(self, name: str) -> bool:
@@ -106,6 +107,17 @@ class _Load(Transformer):
             if name in scope.locals:
                 return holds_placeholder(function, name)
         return False
+
+    def _is_free(self, name: str) -> bool:
+        """Whether Python sees the name as an outer function's: since 3.12 a comprehension is part of its function."""
+        if self.comprehensions:
+            return True
+        for function in reversed(self.functions):
+            if name in facts.get(function, Fact.SCOPE).locals:
+                return False
+            if _COMPREHENSIONS_ARE_FUNCTIONS or not facts.get(function, Fact.IMMEDIATE):
+                return True
+        return True
 
     def visit_ExceptHandler(self, node: gast.AST) -> Any:
         return self.generic_visit(node)
