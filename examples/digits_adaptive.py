@@ -121,7 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
         console.print(f"{file.name}: {file.stat().st_size:,} bytes")
     counts = torch.bincount(answers["steps"]).tolist()
     spread = ", ".join(f"{count} took {steps}" for steps, count in enumerate(counts) if count)
-    console.print(f"refinements of each test image: {spread}")
+    console.print(f"refinements of each test image: {spread}", soft_wrap=True)
 
     console.rule("3. a fresh process without the model's source: predict, fine-tune", align="left")
     script = [sys.executable, str(HERE / "predict_loaded.py"), str(saved), str(expected), f"--threads={options.threads}"]

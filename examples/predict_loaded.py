@@ -59,7 +59,8 @@ def main() -> int:
     loss_after, accuracy_after = evaluate(model, test_images, data.test_labels)
     console.print(
         f"fine-tuned one epoch on images shifted by a pixel: loss {loss_before:.3f} -> {loss_after:.3f}, "
-        f"test accuracy {accuracy_before:.1%} -> {accuracy_after:.1%}"
+        f"test accuracy {accuracy_before:.1%} -> {accuracy_after:.1%}",
+        soft_wrap=True,
     )
     return 0 if same == len(logits) and same_steps and loss_after < loss_before else 1
 
