@@ -353,9 +353,14 @@ def _number_kind(s: Structure) -> str | None:
     return kind if kind in ("int", "float", "bool") else None
 
 
+def _carried(session: Session, s: Structure) -> Structure:
+    """The structure of an option: what is traced in it is carried, for it may belong to one path only."""
+    return structure_of(session, s.value) if isinstance(s, Known) and has_traced(s.value) else s
+
+
 def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
-    options: list[Structure] = list(a.options) if isinstance(a, Options) else [a]
-    for other in b.options if isinstance(b, Options) else (b,):
+    options: list[Structure] = list(a.options) if isinstance(a, Options) else [_carried(session, a)]
+    for other in b.options if isinstance(b, Options) else (_carried(session, b),):
         for index, option in enumerate(options):
             joined = unify(session, option, other)
             if not isinstance(joined, Options):
