@@ -93,9 +93,9 @@ def answers_one_by_one(model: torch.nn.Module, images: torch.Tensor) -> dict[str
     return {"logits": logits, "steps": torch.tensor([steps for _, steps in answers])}
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(command_line: list[str] | None = None) -> int:
     """Exit code 0 if the curves agree, the accuracy is reached, and the loaded model keeps its promises."""
-    options = options_of(arguments)
+    options = options_of(command_line)
     console = Console(highlight=False)
     torch.set_num_threads(options.threads)
     data = digits_data.load()
@@ -124,8 +124,8 @@ def main(arguments: list[str] | None = None) -> int:
     console.print(f"refinements of each test image: {spread}", soft_wrap=True)
 
     console.rule("3. a fresh process without the model's source: predict, fine-tune", align="left")
-    script = [sys.executable, str(HERE / "predict_loaded.py"), str(saved), str(expected), f"--threads={options.threads}"]
-    if subprocess.run(script, check=False).returncode:
+    arguments = [str(saved), str(expected), f"--threads={options.threads}"]
+    if subprocess.run([sys.executable, str(HERE / "predict_loaded.py"), *arguments], check=False).returncode:
         console.print("the loaded model did not keep its promises", style="bold red")
         return 1
 

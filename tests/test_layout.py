@@ -27,7 +27,8 @@ ARROWS: dict[str, set[str]] = {
     "runtime.executor": BASE | {"runtime.ops"},
     "runtime.storage": BASE | {"runtime.ops"},
     "runtime.export": BASE | {"runtime.ops"},
-    "runtime.translated": BASE | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage"},
+    "runtime.translated": BASE
+    | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage"},
     "runtime": {"runtime"},
     "dy2static": {"runtime", "dy2static"},
 }
