@@ -19,11 +19,12 @@ from dy2static import operators, settings, traceback
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.errors import SignatureError
 from dy2static.input_spec import Specs, read_specs
-from dy2static.operators.provenance import adopt, register_module
+from dy2static.operators.provenance import adopt, note_module
 from dy2static.origin import user_location
 from dy2static.program_cache import Dynamic, ProgramCache
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
+from runtime import torch_internals
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
 from runtime.tracer import session as tracer_session
@@ -155,14 +156,16 @@ class StaticFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if state.active() is not None:
             return operators.call(self.function, *args, **kwargs)
-        if not settings.is_enabled():
+        if not settings.is_enabled() or torch_internals.others_trace():
             return self.function(*args, **kwargs)
         owner = self._owner_among(args)
         if owner is not _NOTHING:
             return self.bind(owner)(*args[1:], **kwargs)
         try:
-            arguments, found = self._prepare(self._signature.bind(args, kwargs))
-            return found.call(arguments)
+            arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+            if any(torch_internals.is_fake(tensor) for tensor in arguments.tensors):  # another tool's trace
+                return self.function(*args, **kwargs)
+            return self.specialize(arguments, dynamic).call(arguments)
         except Exception as error:
             failure = error
         try:
@@ -170,8 +173,8 @@ class StaticFunction:
         finally:
             del failure
 
-    def _prepare(self, bound: dict[str, Any]) -> tuple[Arguments, Specialization]:
-        """The arguments taken apart, and the Program that fits them."""
+    def _prepare(self, bound: dict[str, Any]) -> tuple[Arguments, Dynamic]:
+        """The arguments taken apart, and the dimensions that the InputSpecs leave open."""
         specs = self._read_specs()
         matched = specs.check(bound) if specs is not None else []
         arguments = flatten(bound)
@@ -183,7 +186,7 @@ class StaticFunction:
                     asked[labels[id(tensor)]] = spec.dynamic
             stopped = {id(tensor) for tensor, spec in matched if spec.stop_gradient}
             arguments.tensors = [t.detach() if t.requires_grad and id(t) in stopped else t for t in arguments.tensors]
-        return arguments, self._cache.get(self._key(arguments), arguments, asked, self._trace)
+        return arguments, asked
 
     def _key(self, arguments: Arguments) -> Key:
         training = None if self._module is None else self._module.training
@@ -193,7 +196,7 @@ class StaticFunction:
         def call(function: Callable[..., Any], bound: dict[str, Any]) -> Any:
             session = state.current()
             if self._module is not None:
-                register_module(session, self._module)
+                note_module(session, self._module)
             if self._instance is not _NOTHING:
                 adopt(session, self._instance)
             args, kwargs = self._signature.unbind(bound)
@@ -211,14 +214,14 @@ class StaticFunction:
         Errors raised: SignatureError (D2S307) if there is neither.
         """
         if args or kwargs or not self._signature.required():
-            return self._prepare(self._signature.bind(args, kwargs))[1].traced
+            return self.specialize(*self._prepare(self._signature.bind(args, kwargs))).traced
         return self.specialization().traced
 
     def specialization(self) -> Specialization:
         """The Program for the InputSpecs, else the one that was used last."""
         specs = self._read_specs()
         if specs is not None:
-            return self._prepare(specs.example(self._signature, self._device()))[1]
+            return self.specialize(*self._prepare(specs.example(self._signature, self.device)))
         kept = self._cache.all()
         if not kept:
             raise SignatureError(
@@ -244,9 +247,6 @@ class StaticFunction:
     @property
     def device(self) -> torch.device | None:
         """Where the parameters are of the module that it is bound to."""
-        return self._device()
-
-    def _device(self) -> torch.device | None:
         parameters = iter(()) if self._module is None else self._module.parameters()
         return next((tensor.device for tensor in parameters), None)
 

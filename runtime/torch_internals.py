@@ -227,6 +227,15 @@ SHAPE_ERRORS: tuple[type[BaseException], ...] = (
 """What torch raises when a shape rule needs a size that is not known."""
 
 
+def others_trace() -> bool:
+    """Whether another tool is looking at this very run: a functorch transform (vmap, grad), torch.compile, jit.trace."""
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or torch.compiler.is_compiling()
+        or torch.jit.is_tracing()
+    )
+
+
 @contextlib.contextmanager
 def no_modes() -> Iterator[None]:
     """Run torch code on real tensors as if nothing was being traced."""

@@ -42,7 +42,7 @@ def memo(session: Session) -> Memo:
     """The operators' memory of this trace; it lives as long as the session."""
     found = session.memo
     if not isinstance(found, Memo):
-        found = session.memo = Memo()
+        found = session.memo = Memo(session.created)
     return found
 
 

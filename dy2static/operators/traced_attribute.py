@@ -58,7 +58,8 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
         if isinstance(found, functools.cached_property) and _is_user_function(found.func):
             return _cached_property(session, obj, name, found)
         value = _plain(session, obj, name, found)
-        if found is not _NOTHING and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
+        slot = isinstance(found, types.MemberDescriptorType)
+        if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
             return value
     if isinstance(obj, super):
         return value

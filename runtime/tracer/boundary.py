@@ -14,18 +14,16 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import TraceError
-from runtime.ir import Location, Operator, Program, Variable, Write
-from runtime.ir.tree import Leaf, Record
+from runtime.ir import Location, Operator, Program, Write
 from runtime.tracer import state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.guards import Guard
-from runtime.tracer.journal import MISSING, Place
+from runtime.tracer.journal import Place
 from runtime.tracer.recorder import Recorder
-from runtime.tracer.scalars import Staged
+from runtime.tracer.results import Outputs, ViewOutput, build_tree
 from runtime.tracer.session import LiveParameter, Session, SharedBase
-from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.storage_table import ViewStep
 from runtime.tracer.watcher import Watcher
 
@@ -55,14 +53,6 @@ class Effect:
 
 
 @dataclass
-class ViewOutput:
-    """A result that is an argument, or a view of one that the Program writes: rebuilt from the caller's tensor."""
-
-    source: Variable
-    steps: tuple[ViewStep, ...]
-
-
-@dataclass
 class Traced:
     """A Program with what a live call needs beside it."""
 
@@ -70,14 +60,16 @@ class Traced:
     live: list[LiveParameter]
     guards: tuple[Guard, ...]
     effects: list[Effect]
-    classes: dict[str, type]
+    classes: dict[str, Any]
     raised: dict[str, type[BaseException]]
     views: dict[int, ViewOutput]
     """By yield position: results that alias the caller's memory."""
     bases: list[tuple[int, SharedBase]] = field(default_factory=list)
     """Inputs after the arguments' tensors: the memory that several arguments share, and one of them by position."""
     same: dict[int, Path] = field(default_factory=dict)
-    """By identity of a list or dict in an output tree: the path of the caller's container that it is."""
+    """By identity of a subtree of an output tree: the path of the argument that it is."""
+    kept: dict[int, Any] = field(default_factory=dict)
+    """By identity of a subtree: the container from before the trace that it is."""
     executable: Executable | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -103,7 +95,7 @@ class Traced:
             write_back(targets[write.target], values[write.index])
         for position, view in self.views.items():
             values[position] = replay(targets[view.source], view.steps)
-        built = {key: follow(arguments, path) for key, path in self.same.items()}
+        built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
         stores = []
         for effect in self.effects:
             place = effect.place
@@ -149,191 +141,6 @@ def replay(tensor: torch.Tensor, steps: tuple[ViewStep, ...]) -> torch.Tensor:
         result = aten.resolve(step.name)(*fill(step.args, tensor), **{k: fill(v, tensor) for k, v in step.kwargs})  # type: ignore[arg-type]
         tensor = flatten_results(result)[step.index]
     return tensor
-
-
-def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, type], built: dict[int, Any] | None = None) -> Any:
-    """The caller's result from an output tree and the flat yields.
-
-    ``built`` holds the lists and dicts that exist already, by identity of their subtree: one subtree is one object.
-    """
-    built = {} if built is None else built
-    if isinstance(tree, Leaf):
-        return values[tree.index]
-    if isinstance(tree, Record):
-        fields = dict(tree.fields)
-        if tree.kind == "choice":
-            return build_tree(fields[f"option{values[fields['selector'].index]}"], values, classes, built)
-        if tree.kind == "missing":
-            return MISSING
-        if tree.kind == "size":
-            return torch.Size(build_tree(item, values, classes, built) for _, item in tree.fields)
-        if tree.kind == "growing":
-            rows = zip(*(values[leaf.index] for leaf in fields["arrays"]))
-            return [build_tree(_with_leaves(fields["item"]), row, classes) for row in rows]
-        if tree.kind == "object":
-            return classes[tree.type_name]
-        if tree.kind == "frozenset":
-            return frozenset(build_tree(item, values, classes, built) for _, item in tree.fields)
-        keys = fields.pop("keys", tuple(fields))
-        items = tuple(build_tree(item, values, classes, built) for name, item in tree.fields if name != "keys")
-        return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
-    if type(tree) is tuple:
-        return tuple(build_tree(item, values, classes, built) for item in tree)
-    if type(tree) in (list, dict):
-        if id(tree) not in built:
-            built[id(tree)] = (
-                [build_tree(item, values, classes, built) for item in tree]
-                if type(tree) is list
-                else {key: build_tree(item, values, classes, built) for key, item in tree.items()}
-            )
-        return built[id(tree)]
-    return tree
-
-
-def _with_leaves(tree: Any) -> Any:
-    """The tree of one item of a list that grew, with the positions in its row as leaves."""
-    if isinstance(tree, Record):
-        if tree.kind == "column":
-            return Leaf(dict(tree.fields)["index"])
-        return Record(tree.kind, tree.type_name, tuple((name, _with_leaves(item)) for name, item in tree.fields))
-    if type(tree) in (list, tuple):
-        return type(tree)(_with_leaves(item) for item in tree)
-    return {key: _with_leaves(item) for key, item in tree.items()} if type(tree) is dict else tree
-
-
-class _Outputs:
-    """Collects the flat yields of the main Block while output trees are made."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.values: list[Any] = []
-        self.classes: dict[str, type] = {}
-        self.views: dict[int, ViewOutput] = {}
-        self.same: dict[int, Path] = {}
-        """By identity of a subtree: the caller's container that it stands for."""
-        self._seen: dict[int, Leaf] = {}
-        self._containers: dict[int, tuple[Any, Any]] = {}
-
-    def leaf(self, operand: Any) -> Leaf:
-        """A yield."""
-        self.values.append(operand)
-        return Leaf(len(self.values) - 1)
-
-    def tree(self, value: Any) -> Any:
-        """The output tree of a value."""
-        session = self.session
-        if isinstance(value, torch.Tensor):
-            if id(value) in self._seen:
-                return self._seen[id(value)]
-            leaf = self.leaf(session.read(value))
-            info = session.info(value)
-            origin = info.storage.origin
-            own = session.own_variable(value)
-            if own is not None:
-                self.views[leaf.index] = ViewOutput(own, ())
-            elif origin is not None and not any(True for step in info.steps for _ in _variables(step)):
-                self.views[leaf.index] = ViewOutput(origin, info.steps)
-            elif origin is not None and info.storage.value is not origin:
-                raise session.error(
-                    "a view, at a position that is only known while the Program runs, of an argument "
-                    "that is written in place is returned",
-                    hint="Return a .clone() of it.",
-                    code="D2S224",
-                )
-            self._seen[id(value)] = leaf
-            return leaf
-        if isinstance(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):
-            return self.leaf(session.operand(value))
-        if isinstance(value, structure.Choice):
-            fields = [("selector", self.leaf(session.operand(value.selector)))]
-            fields += [(f"option{index}", self.tree(option)) for index, option in enumerate(value.options)]
-            return Record("choice", "", tuple(fields))
-        if value is MISSING:
-            return Record("missing", "", ())
-        if isinstance(value, StagedSize):
-            return Record("size", "", tuple((f"item{index}", self.tree(item)) for index, item in enumerate(value)))
-        grown = structure.growing(value)
-        if grown is not None:
-            return self._growing(grown)
-        if type(value) in (list, dict):
-            return self._container(value)
-        if type(value) is tuple:
-            return tuple(self.tree(item) for item in value)
-        if isinstance(value, frozenset) and structure.has_traced(list(value)):
-            return Record("frozenset", "", tuple((f"item{index}", self.tree(item)) for index, item in enumerate(value)))
-        fields_of = structure.field_items(value)
-        if fields_of is not None and (isinstance(value, tuple) or structure.has_traced(value)):
-            keys, items = fields_of
-            name = f"{type(value).__module__}.{type(value).__qualname__}"
-            self.classes[name] = type(value)
-            kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
-            trees = [
-                (f"field{index}" if not str(key).isidentifier() else str(key), self.tree(item))
-                for index, (key, item) in enumerate(zip(keys, items))
-            ]
-            return Record(kind, name, (("keys", tuple(keys)), *trees))
-        if structure.is_plain(value):
-            return value
-        name = f"object {len(self.classes)} {type(value).__module__}.{type(value).__qualname__}"
-        self.classes[name] = value
-        return Record("object", name, ())
-
-    def _growing(self, grown: structure.Growing) -> Any:
-        """The tree of a list whose length is only known at run time."""
-        arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
-        count = iter(range(len(arrays)))
-
-        def columns(item: structure.Structure) -> Any:
-            if isinstance(item, structure.Known):
-                return self.tree(item.value)
-            if isinstance(item, (structure.Number, structure.Tensor)):
-                return Record("column", "", (("index", next(count)),))
-            if isinstance(item, structure.Sequence):
-                return item.kind(columns(inner) for inner in item.items)
-            if isinstance(item, structure.Fields):
-                if item.cls is dict:
-                    return {key: columns(inner) for key, inner in zip(item.keys, item.items)}
-                name = f"{item.cls.__module__}.{item.cls.__qualname__}"
-                self.classes[name] = item.cls
-                kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
-                return Record(
-                    kind,
-                    name,
-                    (
-                        ("keys", tuple(item.keys)),
-                        *((f"field{index}", columns(inner)) for index, inner in enumerate(item.items)),
-                    ),
-                )
-            raise self.session.error(
-                "a list that grows holds lists that grow, or items whose structure differs, and is returned",
-                hint="Return tensors, or lists of plain items.",
-                code="D2S251",
-            )
-
-        return Record("growing", "", (("arrays", tuple(arrays)), ("item", columns(grown.item))))
-
-    def _container(self, value: Any) -> Any:
-        """The tree of a list or dict: one tree for one object, however often it is met."""
-        known = self._containers.get(id(value))
-        if known is not None:
-            return known[1]
-        tree = (
-            [self.tree(item) for item in value]
-            if isinstance(value, list)
-            else {key: self.tree(item) for key, item in value.items()}
-        )
-        self._containers[id(value)] = (value, tree)
-        external = self.session.externals.get(id(value))
-        if external is not None and external[1] is not None:
-            self.same[id(tree)] = external[1]
-        return tree
-
-
-def _variables(step: ViewStep) -> Iterator[Variable]:
-    from runtime.ir import leaves
-
-    yield from leaves(step.args)
-    yield from leaves(dict(step.kwargs))
 
 
 def trace(
@@ -406,7 +213,7 @@ def _trace_once(
                 result = call(function, bound) if call is not None else function(**bound)
             except PathEnds:
                 raised = True
-            outputs = _Outputs(session)
+            outputs = Outputs(session)
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)
             writes = _writes(session, outputs)
@@ -437,10 +244,11 @@ def _trace_once(
         outputs.views,
         [(arguments.labels.index(base.label), base) for base in session.bases],
         outputs.same,
+        outputs.kept,
     )
 
 
-def _effects(session: Session, outputs: _Outputs) -> list[Effect]:
+def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     """Stores to objects of the caller that must happen at each run."""
     effects = []
     for place, old in session.journal.frames[0].items():
@@ -465,7 +273,7 @@ def _same_content(new: Any, old: Any) -> bool:
     return bool(new == old)
 
 
-def _writes(session: Session, outputs: _Outputs) -> list[Write]:
+def _writes(session: Session, outputs: Outputs) -> list[Write]:
     """Memory of the caller that the Program wrote."""
     writes = []
     for storage in session.storages.snapshot():

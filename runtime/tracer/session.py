@@ -129,6 +129,8 @@ class Session:
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
         self.replaying: Replaying | None = None
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
+        self.created: dict[int, Any] = {}
+        """Objects, other than containers, that were made while tracing."""
         self.memo: Any = None
         """What the converter remembers for this trace."""
         self.raised_types: dict[str, type[BaseException]] = {}

@@ -1,0 +1,352 @@
+"""Results: from the values a traced function returns to an output tree, and from the tree to each call's result.
+
+A tree says how to build: what was made inside the function is made anew at every call, what existed before is the
+caller's own object.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import types
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import Variable, leaves
+from runtime.ir.tree import Leaf, Record
+from runtime.tracer import structure
+from runtime.tracer.arguments import Path
+from runtime.tracer.journal import MISSING
+from runtime.tracer.scalars import Staged
+from runtime.tracer.session import Session
+from runtime.tracer.staged_size import StagedSize
+from runtime.tracer.storage_table import ViewStep
+
+_HEAP_TYPE = 1 << 9
+
+
+@dataclass
+class ViewOutput:
+    """A result that is an argument, or a view of one that the Program writes: rebuilt from the caller's tensor."""
+
+    source: Variable
+    steps: tuple[ViewStep, ...]
+
+
+class Outputs:
+    """Collects the flat yields of the main Block while output trees are made."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.values: list[Any] = []
+        self.classes: dict[str, Any] = {}
+        """By name: the classes that Records name, and objects that are returned as they are."""
+        self.views: dict[int, ViewOutput] = {}
+        self.same: dict[int, Path] = {}
+        """By identity of a subtree: the argument that it stands for."""
+        self.kept: dict[int, Any] = {}
+        """By identity of a subtree: the container from before the trace that it stands for."""
+        self._tensors: dict[int, tuple[torch.Tensor, Leaf]] = {}
+        self._containers: dict[int, tuple[Any, Any]] = {}
+
+    def leaf(self, operand: Any) -> Leaf:
+        """A yield."""
+        self.values.append(operand)
+        return Leaf(len(self.values) - 1)
+
+    def tree(self, value: Any) -> Any:
+        """The output tree of a value.
+
+        Errors raised: TraceError (D2S226) for an iterator, or an object that holds values of the trace where no call
+        could put its own.
+        """
+        if structure.is_plain(value):
+            return value
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        if isinstance(value, (Staged, torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return self.leaf(self.session.operand(value))
+        if isinstance(value, structure.Choice):
+            fields = [("selector", self.leaf(self.session.operand(value.selector)))]
+            fields += [(f"option{index}", self.tree(option)) for index, option in enumerate(value.options)]
+            return Record("choice", "", tuple(fields))
+        if value is MISSING:
+            return Record("missing", "", ())
+        grown = structure.growing(value)
+        if grown is not None:
+            return self._growing(grown)
+        if type(value) is tuple:
+            return tuple(self.tree(item) for item in value)
+        known = self._containers.get(id(value))
+        if known is None:
+            known = self._containers[id(value)] = (value, self._container(value))
+            self._note_owner(value, known[1])
+        return known[1]
+
+    def _note_owner(self, value: Any, tree: Any) -> None:
+        """A mutable container from before the trace is returned as what it is."""
+        external = self.session.externals.get(id(value))
+        if external is None or (isinstance(tree, Record) and tree.kind in ("namedtuple", "frozenset", "size")):
+            return
+        if external[1] is not None:
+            self.same[id(tree)] = external[1]
+        else:
+            self.kept[id(tree)] = value
+
+    def _tensor(self, value: torch.Tensor) -> Leaf:
+        session = self.session
+        if id(value) in self._tensors:
+            return self._tensors[id(value)][1]
+        leaf = self.leaf(session.read(value))
+        info = session.info(value)
+        origin = info.storage.origin
+        own = session.own_variable(value)
+        if own is not None:
+            self.views[leaf.index] = ViewOutput(own, ())
+        elif origin is not None and not any(True for step in info.steps for _ in _variables(step)):
+            self.views[leaf.index] = ViewOutput(origin, info.steps)
+        elif origin is not None and info.storage.value is not origin:
+            raise session.error(
+                "a view, at a position that is only known while the Program runs, of an argument "
+                "that is written in place is returned",
+                hint="Return a .clone() of it.",
+                code="D2S224",
+            )
+        self._tensors[id(value)] = (value, leaf)
+        return leaf
+
+    def _container(self, value: Any) -> Any:
+        """The tree of anything that is no tensor, number or constant."""
+        if type(value) is list:
+            return [self.tree(item) for item in value]
+        if type(value) is dict:
+            return {key: self.tree(item) for key, item in value.items()}
+        if isinstance(value, StagedSize):
+            return self._items("size", value)
+        if type(value) in (set, frozenset):
+            return self._items(type(value).__name__, value)
+        if type(value) is collections.deque:
+            return Record("deque", "", (("maxlen", value.maxlen), *self._items("", value).fields))
+        if type(value) is collections.defaultdict:
+            make: Any = functools.partial(collections.defaultdict, value.default_factory)
+            name = self._name(make, f"collections.defaultdict of {value.default_factory}")
+            return self._record("defaultdict", name, tuple(value), tuple(value.values()))
+        fields = structure.field_items(value)
+        if fields is not None and (isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
+            kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
+            keys, items = fields
+            if kind == "dataclass":
+                extra = [(key, item) for key, item in _attributes(value).items() if key not in keys]
+                keys, items = (*keys, *(key for key, _ in extra)), (*items, *(item for _, item in extra))
+            return self._record(kind, self._name(type(value), _name_of(type(value))), keys, items)
+        return self._object(value)
+
+    def _object(self, value: Any) -> Any:
+        if self._made_inside(value):
+            if _is_simple(type(value)):
+                attributes = _attributes(value)
+                name = self._name(type(value), _name_of(type(value)))
+                return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
+            if id(value) not in self.session.externals and _holds_traced(value):
+                self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
+        if isinstance(value, Iterator) and id(value) not in self.session.externals:
+            self._refuse(f"an iterator ({type(value).__name__}), which could be used only once")
+        return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
+
+    def _is_taken_apart(self, value: Any) -> bool:
+        external = self.session.externals.get(id(value))
+        return self._made_inside(value) or (external is not None and external[1] is not None)
+
+    def _made_inside(self, value: Any) -> bool:
+        if id(value) in self.session.externals:
+            return False
+        return id(value) in self.session.created or _holds_traced(value)
+
+    def _refuse(self, what: str) -> None:
+        raise self.session.error(
+            f"the function returns {what}", code="D2S226",
+            hint="Return tensors, numbers and strings, in lists, tuples, dicts, dataclasses or plain objects.",
+        )  # fmt: skip
+
+    def _items(self, kind: str, value: Any) -> Record:
+        return Record(kind, "", tuple((f"item{index}", self.tree(item)) for index, item in enumerate(value)))
+
+    def _record(self, kind: str, name: str, keys: tuple[Any, ...], items: tuple[Any, ...]) -> Record:
+        trees = [
+            (str(key) if str(key).isidentifier() else f"field{index}", self.tree(item))
+            for index, (key, item) in enumerate(zip(keys, items))
+        ]
+        return Record(kind, name, (("keys", tuple(keys)), *trees))
+
+    def _name(self, value: Any, name: str) -> str:
+        """Keep a class or object under its name; another of the same name gets a number."""
+        candidate, number = name, 2
+        while self.classes.setdefault(candidate, value) is not value:
+            candidate, number = f"{name} ({number})", number + 1
+        return candidate
+
+    def _growing(self, grown: structure.Growing) -> Any:
+        """The tree of a list whose length is only known at run time."""
+        arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
+        count = iter(range(len(arrays)))
+
+        def columns(item: structure.Structure) -> Any:
+            if isinstance(item, structure.Known):
+                return self.tree(item.value)
+            if isinstance(item, (structure.Number, structure.Tensor)):
+                return Record("column", "", (("index", next(count)),))
+            if isinstance(item, structure.Sequence):
+                return item.kind(columns(inner) for inner in item.items)
+            if isinstance(item, structure.Fields):
+                if item.cls is dict:
+                    return {key: columns(inner) for key, inner in zip(item.keys, item.items)}
+                kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
+                fields = [(f"field{index}", columns(inner)) for index, inner in enumerate(item.items)]
+                return Record(kind, self._name(item.cls, _name_of(item.cls)), (("keys", tuple(item.keys)), *fields))
+            raise self.session.error(
+                "a list that grows holds lists that grow, or items whose structure differs, and is returned",
+                hint="Return tensors, or lists of plain items.",
+                code="D2S251",
+            )
+
+        return Record("growing", "", (("arrays", tuple(arrays)), ("item", columns(grown.item))))
+
+
+def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[int, Any] | None = None) -> Any:
+    """The caller's result from an output tree and the flat yields.
+
+    ``built`` holds the containers that exist already, by identity of their subtree: one subtree is one object.
+    """
+    built = {} if built is None else built
+    if isinstance(tree, Leaf):
+        return values[tree.index]
+    if type(tree) is tuple:
+        return tuple(build_tree(item, values, classes, built) for item in tree)
+    if type(tree) in (list, dict) or isinstance(tree, Record):
+        if id(tree) not in built:
+            built[id(tree)] = _build_container(tree, values, classes, built)
+        return built[id(tree)]
+    return tree
+
+
+def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[int, Any]) -> Any:
+    def build(part: Any) -> Any:
+        return build_tree(part, values, classes, built)
+
+    if type(tree) is list:
+        return [build(item) for item in tree]
+    if type(tree) is dict:
+        return {key: build(item) for key, item in tree.items()}
+    if tree.kind == "choice":
+        fields = dict(tree.fields)
+        return build(fields[f"option{values[fields['selector'].index]}"])
+    if tree.kind == "missing":
+        return MISSING
+    if tree.kind == "object":
+        return classes[tree.type_name]
+    if tree.kind == "growing":
+        fields = dict(tree.fields)
+        rows = zip(*(values[leaf.index] for leaf in fields["arrays"]))
+        return [build_tree(_with_leaves(fields["item"]), row, classes) for row in rows]
+    if tree.kind == "deque":
+        return collections.deque((build(item) for _, item in tree.fields[1:]), tree.fields[0][1])
+    collection = _COLLECTIONS.get(tree.kind)
+    if collection is not None:
+        return collection(build(item) for _, item in tree.fields)
+    keys, items = tree.fields[0][1], tuple(build(item) for _, item in tree.fields[1:])
+    if tree.kind == "defaultdict":
+        return classes[tree.type_name](zip(keys, items))
+    if tree.kind == "instance":
+        result = object.__new__(classes[tree.type_name])
+        for key, item in zip(keys, items):
+            object.__setattr__(result, key, item)
+        return result
+    return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
+
+
+_COLLECTIONS: dict[str, Any] = {"size": torch.Size, "set": set, "frozenset": frozenset}
+
+
+def _with_leaves(tree: Any) -> Any:
+    """The tree of one item of a list that grew, with the positions in its row as leaves."""
+    if isinstance(tree, Record):
+        if tree.kind == "column":
+            return Leaf(dict(tree.fields)["index"])
+        return Record(tree.kind, tree.type_name, tuple((name, _with_leaves(item)) for name, item in tree.fields))
+    if type(tree) in (list, tuple):
+        return type(tree)(_with_leaves(item) for item in tree)
+    if type(tree) is dict:
+        return {key: _with_leaves(item) for key, item in tree.items()}
+    return tree
+
+
+def _variables(step: ViewStep) -> Iterator[Variable]:
+    yield from leaves(step.args)
+    yield from leaves(dict(step.kwargs))
+
+
+def _name_of(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _is_simple(cls: type) -> bool:
+    """Whether objects of a class are their attributes and nothing more: it derives from no built-in class."""
+    if issubclass(cls, (torch.nn.Module, type)):
+        return False
+    return all(base is object or base.__flags__ & _HEAP_TYPE for base in cls.__mro__)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes in an object's ``__dict__`` and ``__slots__``."""
+    found = dict(getattr(value, "__dict__", {}))
+    for cls in type(value).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return found
+
+
+def _holds_traced(value: Any, depth: int = 0) -> bool:
+    """Whether a value of the trace is inside, however it is held."""
+    if isinstance(value, torch.Tensor):
+        return torch_internals.is_fake(value)
+    if isinstance(value, (Staged, structure.Choice, torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return True
+    if depth > 6 or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
+        return False
+    return any(_holds_traced(item, depth + 1) for item in _inside(value))
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if isinstance(value, types.MethodType):
+        return [value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, types.GeneratorType):
+        return list(value.gi_frame.f_locals.values()) if value.gi_frame is not None else []
+    if _is_simple(type(value)) or dataclasses.is_dataclass(value):
+        return list(_attributes(value).values())
+    return []
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+__all__ = ["Outputs", "ViewOutput", "build_tree"]
