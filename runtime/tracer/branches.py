@@ -73,7 +73,7 @@ def trace_path(
                 result = run()
             except PathEnds:
                 ended = True
-            except (Dy2StaticError, RestartWithSharedInputs):
+            except (Dy2StaticError, RestartWithSharedInputs, RecursionError):
                 raise
             except Exception as error:
                 stage_raise(session, error)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
-from runtime.tracer import structure
+from runtime.tracer import copies, structure
 from runtime.tracer.branches import Names, Path, PathEnds, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.scalars import Staged
@@ -62,6 +62,14 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names) -> Any:
     location = session.location()
+    result, pairs = _joined(session, name, pred, runs, names, location)
+    copies.share(session, pairs, location)
+    return result
+
+
+def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
+            location: Any) -> tuple[Any, list[copies.Pair]]:  # fmt: skip
+    """The joined result, and the containers that were built anew; nothing here holds the originals afterwards."""
     entry = session.storages.snapshot()
     entry_names = names.get()
     paths = [trace_path(session, name, names, run) for run in runs]
@@ -82,8 +90,15 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     values = join.values(outputs)
     names.set(tuple(values[: len(entry_names)]))
     for place, value in zip(places, values[len(entry_names) :]):
+        if place.kind == "content" and isinstance(value, structure.Choice):
+            raise session.error(
+                f"{place.describe()} is changed in a branch, and what it holds then differs in kind between the paths",
+                hint="Give every path the same keys and kinds of items, or make a new one on each path.",
+                code="D2S254",
+                location=location,
+            )
         session.journal.write(place, value)
-    return values[-1]
+    return values[-1], join.copies(values, [place.kind == "content" for place in places], len(entry_names))
 
 
 class Join:
@@ -170,16 +185,32 @@ class Join:
         seen: dict[tuple[int, ...], Any] = {}
         for values, item, _ in self.items:
             identity = tuple(id(value) for value, path in zip(values, self.paths) if not path.ended)
-            if isinstance(item, structure.Tensor) and identity in seen:
-                next(variables)
+            one_object = isinstance(item, (structure.Tensor, structure.Sequence, structure.Fields, structure.Array))
+            if one_object and identity in seen:
+                for _ in range(structure.width(item)):
+                    next(variables)
                 results.append(seen[identity])
                 continue
             value = structure.lift(session, item, variables)
-            if isinstance(item, structure.Tensor):
+            if one_object:
                 seen[identity] = value
             results.append(value)
         self._note_aliases(results)
         return results
+
+    def copies(self, results: list[Any], contents: list[bool], first: int) -> list[copies.Pair]:
+        """Containers that the paths bring out beside those built for them; ``contents``: places from ``first`` on that
+        are a container's content, which is a copy anyway."""
+        found = []
+        for position, ((values, item, _), result) in enumerate(zip(self.items, results)):
+            if isinstance(item, structure.Known):
+                continue
+            content = first <= position < first + len(contents) and contents[position - first]
+            for value, path in zip(values, self.paths):
+                if not path.ended:
+                    pairs = list(copies.pairs(value, result))
+                    found += pairs[1:] if content else pairs
+        return found
 
     def _note_aliases(self, results: list[Any]) -> None:
         session = self.session

@@ -148,6 +148,10 @@ class Journal:
 
     def note(self, place: Place) -> None:
         """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet."""
+        if place.kind == "content":
+            from runtime.tracer.copies import require_own
+
+            require_own(self._session, place.owner)
         if place not in self.first_stores:
             self.first_stores[place] = self._session.location()
         for frame in self.frames:

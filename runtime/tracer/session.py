@@ -27,6 +27,7 @@ from runtime.ir import (
     Type,
     Variable,
 )
+from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import calls, scalars
 from runtime.tracer.guards import GuardSet
@@ -83,9 +84,14 @@ class LiveParameter:
 
 @dataclass
 class Replaying:
-    """The state of a replay: where the Operator at hand came from."""
+    """The state of a replay: where the Operator at hand came from, and whether backward computes it again."""
 
     location: Location | None = None
+    checkpoint: bool = False
+    checkpointed: set[Operator] = field(default_factory=set)
+    lowering: bool = False
+    grad_mode: GradMode = "inherit"
+    """What Operators are recorded with, in a Program whose gradients are written out."""
 
 
 @dataclass(eq=False)
@@ -133,6 +139,8 @@ class Session:
         """Objects, other than containers, that were made while tracing."""
         self.memo: Any = None
         """What the converter remembers for this trace."""
+        self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
+        """Lists and dicts of which a join made copies while they are still known by other names, and the copies."""
         self.raised_types: dict[str, type[BaseException]] = {}
         """Exception classes that ``raise`` Operators name, other than builtins."""
         self.unconverted: list[tuple[str, str]] = []
@@ -212,7 +220,7 @@ class Session:
     def modes(self) -> tuple[Any, Any]:
         """The grad mode and autocast state in force, relative to the caller's."""
         if self.replaying is not None:
-            return "inherit", None
+            return self.replaying.grad_mode, None
         grad = torch.is_grad_enabled()
         autocast = torch_internals.autocast_state()
         return (
@@ -238,19 +246,20 @@ class Session:
             self.new_variable(type, hints[index] if index < len(hints) else "") for index, type in enumerate(types)
         )
         grad, autocast = modes or self.modes()
-        self.scope.block.ops.append(
-            Operator(
-                name,
-                tuple(args),
-                dict(kwargs or {}),
-                outputs,
-                tuple(blocks),
-                dict(attrs or {}),
-                grad_mode=grad,
-                autocast=autocast,
-                location=location or self.location(),
-            )
+        op = Operator(
+            name,
+            tuple(args),
+            dict(kwargs or {}),
+            outputs,
+            tuple(blocks),
+            dict(attrs or {}),
+            grad_mode=grad,
+            autocast=autocast,
+            location=location or self.location(),
         )
+        if self.replaying is not None and self.replaying.checkpoint:
+            self.replaying.checkpointed.add(op)
+        self.scope.block.ops.append(op)
         return outputs
 
     def scalar(self, name: str, *args: Any) -> Any:

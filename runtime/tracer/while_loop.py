@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Operand, ScalarType, Type, Variable
-from runtime.tracer import structure
+from runtime.tracer import copies, structure
 from runtime.tracer.branches import Names, Path, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.journal import Place
@@ -240,6 +240,18 @@ class _Attempt:
         for slot, value in zip(self.slots[self.count :], values[self.count :]):
             assert slot.place is not None
             session.journal.write(slot.place, value)
+        self._share_copies(values, location)
+
+    def _share_copies(self, values: list[Any], location: Any) -> None:
+        """Lists and dicts that were there before the loop, are known by another name, and that the loop replaces."""
+        found: list[copies.Pair] = []
+        for slot, value in zip(self.slots, values):
+            if isinstance(slot.carried, structure.Known):
+                continue
+            pairs = list(copies.pairs(slot.init, value))
+            found += pairs[1:] if slot.place is not None and slot.place.kind == "content" else pairs
+            slot.init = None
+        copies.share(self.session, found, location)
 
     def _note_exit_aliases(self, values: list[Any], location: Any) -> None:
         """Variables that are views of one tensor, or of a tensor from outside, at the end of an iteration."""
