@@ -6,10 +6,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2static.operators.staging import LocalNames, active
+
+
+def _references(iterable: Iterator[Any]) -> int:
+    return sys.getrefcount(iterable)
+
+
+_ALONE = _references(iter([]))
+"""How many references Python counts to an argument that nothing else holds."""
 
 
 def for_stmt(
@@ -26,7 +35,8 @@ def for_stmt(
     if session is not None:
         from dy2static.operators.traced_for import traced_for
 
-        traced_for(session, iterable, test, body, LocalNames(names, get_state, set_state), options)
+        alone = sys.getrefcount(iterable) <= _ALONE
+        traced_for(session, iterable, test, body, LocalNames(names, get_state, set_state), options, alone)
         return
     if test is None:
         for value in iterable:

@@ -59,7 +59,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
             with unconverted(session, f, excluded):
                 return f(*args, **kwargs)
         if modules.is_call(f.__func__):
-            return modules.run_module(session, f.__self__, args, kwargs)
+            module: Any = f.__self__
+            return modules.run_module(session, module, args, kwargs)
         return traced_call(session, f.__func__, (f.__self__, *args), kwargs)
     if isinstance(f, functools.partial):
         return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
@@ -137,16 +138,25 @@ def _enter(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwarg
 
 
 def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
+        raise _too_deep(session, f)
     before, session.unconverted = session.unconverted, []
     try:
         return f(*args, **kwargs)
     except RecursionError as error:
-        raise session.error(
-            f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and "
-            "both ways are followed", hint="Write it as a loop.", code="D2S270",
-        ) from error
+        raise _too_deep(session, f) from error
     finally:
         session.unconverted = before
+
+
+NESTING_LIMIT = 60
+"""Calls inside more branches and loops than this are taken for recursion that a tensor is to end."""
+
+
+def _too_deep(session: Session, f: types.FunctionType) -> Exception:
+    return session.error(
+        f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and both "
+        "ways are followed", hint="Write it as a loop.", code="D2S270")
 
 
 @contextmanager

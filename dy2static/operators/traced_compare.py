@@ -19,6 +19,7 @@ from dy2static.operators.staging import (
     python_method,
     truth_of,
 )
+from runtime.tracer.copies import require_own
 
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
 
@@ -111,6 +112,8 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return identical(session, b, a)
     if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
         return a is b
+    if id(a) in session.shared_containers and isinstance(b, type(a)):
+        require_own(session, a)
     if isinstance(b, Staged) and not isinstance(a, Staged):
         a, b = b, a
     if isinstance(a, Staged):

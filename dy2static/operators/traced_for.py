@@ -30,13 +30,13 @@ UNROLL_LIMIT = 20_000
 
 
 def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
-               names: LocalNames, options: dict[str, Any] | None) -> None:
-    """Stage or unroll ``for item in iterable``."""
+               names: LocalNames, options: dict[str, Any] | None, alone: bool = False) -> None:
+    """Stage or unroll ``for item in iterable``; ``alone``: nothing else holds the iterable."""
     if isinstance(iterable, Choice):
         choice = iterable
 
         def path(option: Any) -> Callable[[], None]:
-            return lambda: traced_for(session, option, test, body, names, options)
+            return lambda: traced_for(session, option, test, body, names, options)  # may be held by others
 
         tracer_cond.switch(session, choice.selector, [path(option) for option in choice.options], names)
         return
@@ -48,7 +48,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
     elif isinstance(iterable, itertools.count):
         _count_loop(session, iterable, test, body, names, options)
     elif not _rolled(session, iterable, test, body, names, options):
-        _unrolled(session, iterable, test, body, names)
+        _unrolled(session, iterable, test, body, names, alone)
 
 
 class _WithCounter:
@@ -94,6 +94,43 @@ def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: C
     first = condition()
     if isinstance(first, Staged) or first:
         while_loop(session, first, condition, step, counted, options)
+
+
+def fold(
+    session: Session, sequence: StagedSequence, start: Any, step: Callable[[Any, Any], Any], first: int = 0
+) -> Any:
+    """``step(... step(step(start, item 0), item 1) ..., last item)`` as a staged loop."""
+    value = start
+
+    def get() -> tuple[Any, ...]:
+        return (value,)
+
+    def put(values: tuple[Any, ...]) -> None:
+        nonlocal value
+        (value,) = values
+
+    def body(item: Any) -> None:
+        nonlocal value
+        value = step(value, item)
+
+    _staged_loop(session, sequence, first, None, body, LocalNames(("result",), get, put), None)
+    return value
+
+
+def as_list(session: Session, sequence: StagedSequence) -> list[Any]:
+    """``list(sequence)``: a list that grows."""
+    result: list[Any] = []
+
+    def body(item: Any) -> None:
+        grown = growing.is_growing(result)
+        if grown:
+            growing.method(session, result, "append", (item,), {})
+        else:
+            session.journal.note_content(result)
+            result.append(item)
+
+    _staged_loop(session, sequence, 0, None, body, LocalNames((), tuple, lambda values: None), None)
+    return result
 
 
 class _Counting(StagedSequence):
@@ -155,7 +192,7 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
 
 
 def _unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
-              names: LocalNames) -> None:
+              names: LocalNames, alone: bool) -> None:
     external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
     single_pass = False
     taken = 0
@@ -166,7 +203,7 @@ def _unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, b
             return
         if isinstance(going, Staged) and not single_pass:
             single_pass = True
-            _require_repeatable(session, iterable)
+            _require_repeatable(session, iterable, alone)
         try:
             value = next(iterator)
         except StopIteration:
@@ -222,12 +259,19 @@ class _Converted:
         return call(method, self.iterator)
 
 
-_REPEATABLE = (enumerate, zip, reversed, map, filter, itertools.chain, itertools.islice)
+_LIST: list[None] = []
+_DICT: dict[None, None] = {}
+_PURE: tuple[type, ...] = (
+    enumerate, zip, reversed, map, filter, itertools.chain, itertools.islice, type(iter(_LIST)), type(iter(())),
+    type(iter(_DICT)), type(iter(_DICT.values())), type(iter(_DICT.items())), type(iter(frozenset())),
+    type(iter(range(1))), type(iter("")), type(reversed(_LIST)), type(reversed(_DICT)), type(reversed(range(1))),
+)  # fmt: skip
+"""Iterators that only read what they iterate over."""
 
 
-def _require_repeatable(session: Session, iterable: Any) -> None:
-    """Taking one item too many from an iterator has an effect that no path can undo."""
-    if hasattr(type(iterable), "__next__") and not isinstance(iterable, _REPEATABLE):
+def _require_repeatable(session: Session, iterable: Any, alone: bool) -> None:
+    """Taking one item too many from an iterator has an effect that no path can undo, if anything else can see it."""
+    if hasattr(type(iterable), "__next__") and not (alone and isinstance(iterable, _PURE)):
         raise session.error(
             f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is "
             "only known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -31,7 +31,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     if isinstance(obj, Choice):
         return distribute(session, obj, lambda option: read(session, option, key))
     if isinstance(key, Choice):
-        return distribute(session, key, lambda option: read(session, obj, option))
+        return _by_choice(session, obj, key)
     if isinstance(obj, torch.Tensor):
         if tensor_index.is_staged(session, obj, key):
             return tensor_index.read(session, obj, key)
@@ -52,10 +52,30 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         from dy2static.operators.call import call
 
         return call(method, obj, key)
+    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
+        note_content_write(session, obj)
     value = obj[key]
     if isinstance(obj, CONTAINERS):
         note_item_read(session, obj, key, value)
     return value
+
+
+def _by_choice(session: Session, obj: Any, key: Choice) -> Any:
+    """An item at one of several keys. Lists and dicts among the items stay themselves, so that they can be changed."""
+    if isinstance(obj, (dict, list, tuple)) and not growing.is_growing(obj):
+        if isinstance(obj, defaultdict) and obj.default_factory is not None:
+            for option in key.options:
+                if option not in obj:
+                    raise session.error(
+                        f"whether {option!r} becomes a key of a defaultdict is only known while the Program runs",
+                        hint="Add the keys before the branch or loop.", code="D2S265")
+        try:
+            items = tuple(obj[option] for option in key.options)
+        except (LookupError, TypeError):
+            items = ()
+        if any(isinstance(value, CONTAINERS) for value in items):
+            return Choice(key.selector, items)
+    return distribute(session, key, lambda option: read(session, obj, option))
 
 
 def _as_int(session: Session, obj: Any, key: Any) -> Any:
@@ -96,6 +116,13 @@ def _choose(session: Session, items: list[Any], key: Staged, kind: str) -> Any:
         return lambda: value
 
     index = key if key.kind == "int" else session.scalar("int", key)
+    if any(isinstance(value, CONTAINERS) for value in items):  # they stay themselves, so that they can be changed
+        place: Any = index
+        position = session.scalar("select", place < 0, place + len(items), place)
+        inside = session.scalar("and_", position >= 0, position < len(items))
+        session.emit("assert", [session.operand(inside)], attrs={
+            "exception": "IndexError", "message": f"{kind} index out of range"})
+        return Choice(position, tuple(items))
     return tracer_cond.switch(session, index, [path(value) for value in items], NO_NAMES)
 
 

@@ -20,7 +20,7 @@ from dy2static.operators.sequences import (
     staged_sequence,
 )
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method, truth_of
-from dy2static.operators.traced_for import iterate
+from dy2static.operators.traced_for import as_list, fold, iterate
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -161,6 +161,9 @@ def _container(kind: type) -> Any:
             return distribute(session, args[0], lambda option: make(session, (option,), kwargs))
         if kind is list and args and growing.is_growing(args[0]):
             return growing.method(session, args[0], "copy", (), {})
+        sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind is list else None
+        if sequence is not None:
+            return as_list(session, sequence)
         if args and growing.is_growing(args[0]):
             raise growing.refusal(session, f"{kind.__name__}()")
         return kind(*_iterables(session, args), **kwargs)
@@ -174,14 +177,23 @@ def _iterables(session: Session, args: tuple[Any, ...]) -> list[Any]:
 
 
 def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    sequence = staged_sequence(session, args[0]) if args else None
+    if sequence is not None:
+        start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+        return fold(session, sequence, start, lambda total, item: total + item)
     return sum(iterate(session, args[0]), *args[1:], **kwargs) if args else sum(*args, **kwargs)
 
 
-def _fold(stop: bool) -> Any:
-    def fold(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _any_all(stop: bool) -> Any:
+    def decide(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (iterable,) = args
         if isinstance(iterable, Choice):
-            return distribute(session, iterable, lambda option: fold(session, (option,), kwargs))
+            return distribute(session, iterable, lambda option: decide(session, (option,), kwargs))
+        sequence = staged_sequence(session, iterable)
+        if sequence is not None:
+            name = "or_" if stop else "and_"
+            return fold(session, sequence, not stop,
+                        lambda flag, item: session.scalar(name, flag, truth_of(session, item)))
         result: Any = not stop
         join = "or_" if stop else "and_"
         for value in iterate(session, iterable):
@@ -195,11 +207,11 @@ def _fold(stop: bool) -> Any:
                 result = flag
         return result
 
-    return fold
+    return decide
 
 
 HANDLERS: list[tuple[Any, Any]] = [
     (range, _range), (enumerate, _enumerate), (zip, _zip), (map, _map), (filter, _filter), (reversed, _reversed),
-    (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum), (any, _fold(True)),
-    (all, _fold(False)), *((kind, _container(kind)) for kind in (list, tuple, set, frozenset, deque)),
+    (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum), (any, _any_all(True)),
+    (all, _any_all(False)), *((kind, _container(kind)) for kind in (list, tuple, set, frozenset, deque)),
 ]  # fmt: skip

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from dy2static.operators.sequences import StagedSequence, staged_sequence
 from dy2static.operators.staging import (
     NO_NAMES,
     Choice,
@@ -19,7 +21,7 @@ from dy2static.operators.staging import (
     stages,
     truth_of,
 )
-from dy2static.operators.traced_for import iterate
+from dy2static.operators.traced_for import fold, iterate
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import cond as tracer_cond
 
@@ -32,6 +34,9 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if len(args) == 1:
             if isinstance(args[0], Choice):
                 return distribute(session, args[0], lambda option: pick(session, (option,), kwargs))
+            sequence = staged_sequence(session, args[0])
+            if sequence is not None:
+                return _of_sequence(session, name, sequence, kwargs)
             values = tuple(iterate(session, args[0]))
         if not values or len(values) == 1 and len(args) > 1 or set(kwargs) - {"key", "default"}:
             return function(*([values] if len(args) == 1 else args), **kwargs)
@@ -50,6 +55,21 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return _fold(session, name, list(zip(keys, values)))
 
     return pick
+
+
+def _of_sequence(session: Session, name: str, sequence: StagedSequence, kwargs: dict[str, Any]) -> Any:
+    """The extreme item of a sequence whose length is staged; it must not be empty."""
+    if kwargs:
+        raise session.error(f"{name}() with {' and '.join(kwargs)} of items only known while the Program runs",
+                            hint="Write the loop out.", code="D2S267")
+    empty = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
+    flag = sequence.length(session) > 0
+    session.emit("assert", [session.operand(flag)], attrs={"exception": "ValueError", "message": f"{name}() {empty}"})
+
+    def step(best: Any, item: Any) -> Any:
+        return _fold(session, name, [(best, best), (item, item)])
+
+    return fold(session, sequence, sequence.get(session, 0), step, first=1)
 
 
 def _fold(session: Session, name: str, pairs: list[tuple[Any, Any]]) -> Any:

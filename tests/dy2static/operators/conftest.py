@@ -27,8 +27,13 @@ def bind(function: Any, args: tuple[Any, ...]) -> dict[str, Any]:
 
 def trace_call(function: Any, *args: Any, dynamic: dict[str, frozenset[int]] | None = None) -> Traced:
     """The Program for a call."""
-    traced = trace(function, flatten(bind(function, args)), name="test", dynamic=dynamic,
-                   call=lambda target, bound: operators.call(target, **bound))
+    traced = trace(
+        function,
+        flatten(bind(function, args)),
+        name="test",
+        dynamic=dynamic,
+        call=lambda target, bound: operators.call(target, **bound),
+    )
     everything = [traced.program.output, *(effect.tree for effect in traced.effects)]
     verify(dataclasses.replace(traced.program, output=everything))
     traced.executable = compile_program(traced.program, exceptions=traced.raised)
@@ -51,8 +56,13 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, Exception):
         return type(a) is type(b) and str(a) == str(b)
     if isinstance(a, torch.Tensor):
-        return isinstance(b, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape and torch.equal(
-            a.nan_to_num(), b.nan_to_num()) and a.requires_grad == b.requires_grad
+        return (
+            isinstance(b, torch.Tensor)
+            and a.dtype == b.dtype
+            and a.shape == b.shape
+            and torch.equal(a.nan_to_num(), b.nan_to_num())
+            and a.requires_grad == b.requires_grad
+        )
     if isinstance(a, (list, tuple)):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):

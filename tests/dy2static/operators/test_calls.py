@@ -124,7 +124,18 @@ def functions(x):
     mapped = list(map(lambda t: t if t > 0 else -t, [x.sum(), x.mean()]))
     ordered = sorted([3, 1, 2], key=lambda v: -v)
     reduced = functools.reduce(lambda a, b: a + b if a.sum() > 0 else b, [x, x * 2, x])
-    return inner(x), inner(x, scale=2), factor, recurse(x, 3), picked(x), mapped, ordered, reduced, cached(x), decorated(x)
+    return (
+        inner(x),
+        inner(x, scale=2),
+        factor,
+        recurse(x, 3),
+        picked(x),
+        mapped,
+        ordered,
+        reduced,
+        cached(x),
+        decorated(x),
+    )
 
 
 class Sub(torch.nn.Module):
@@ -245,15 +256,26 @@ def left_alone_but_branches(x):
 
 def test_what_is_not_converted_runs_as_it_is(check, traced):
     check(lambda x: left_alone(x) + 1, X[0])
-    with pytest.raises(TraceError, match="left_alone_but_branches, which was not converted: it is marked not_to_static"):
+    with pytest.raises(
+        TraceError, match="left_alone_but_branches, which was not converted: it is marked not_to_static"
+    ):
         traced(lambda x: left_alone_but_branches(x), X[0])
 
 
-@pytest.mark.parametrize("read", [
-    lambda x: random.random(), lambda x: random.Random(1).random(), lambda x: time.time(), lambda x: os.getenv("HOME"),
-    lambda x: os.environ["HOME"], lambda x: os.environ.get("HOME"), lambda x: numpy.random.rand(), lambda x: open(__file__),
-    lambda x: numpy.random.default_rng().random(),
-])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: random.random(),
+        lambda x: random.Random(1).random(),
+        lambda x: time.time(),
+        lambda x: os.getenv("HOME"),
+        lambda x: os.environ["HOME"],
+        lambda x: os.environ.get("HOME"),
+        lambda x: numpy.random.rand(),
+        lambda x: open(__file__),
+        lambda x: numpy.random.default_rng().random(),
+    ],
+)
 def test_what_would_freeze_is_refused(traced, read):
     with pytest.raises(TraceError, match="D2S214"):
         traced(read, X[0])

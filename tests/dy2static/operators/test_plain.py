@@ -98,7 +98,10 @@ def test_comparisons():
 
 def test_f_strings():
     value, width = 3.14159, 8
-    assert d.fstring("a", d.format_value(value, -1, d.fstring(">", d.format_value(width), ".2f"))) == f"a{value:>{width}.2f}"
+    assert (
+        d.fstring("a", d.format_value(value, -1, d.fstring(">", d.format_value(width), ".2f")))
+        == f"a{value:>{width}.2f}"
+    )
     assert d.format_value("x", "r") == f"{'x'!r}" and d.format_value("é", "a") == f"{'é'!a}"
     same_error(lambda: d.format_value([], -1, "d"), lambda: f"{[]:d}")
 

@@ -20,9 +20,46 @@ def arithmetic(n):
     t = ROWS + 1
     f = k / 2
     return (
-        k + 1, 1 - k, k * 2.0, k / 3, k // 2, k % 3, k**2, 2**k, -k, abs(-k), k == 2, 2 != k, k < 3, 3 >= k, k & 1, k | 4,
-        k ^ 3, k << 1, k >> 1, ~k, t + k, k + t, t - k, k - t, t * f, f * t, t / (f + 1), (f + 1) / t, t**k, k**t, t // 2 + k,
-        t % (k + 1), t > k, k > t, t == k, k != t, divmod(k, 3), (f + 1e16) - 1e16, f * math.inf, +f,
+        k + 1,
+        1 - k,
+        k * 2.0,
+        k / 3,
+        k // 2,
+        k % 3,
+        k**2,
+        2**k,
+        -k,
+        abs(-k),
+        k == 2,
+        2 != k,
+        k < 3,
+        3 >= k,
+        k & 1,
+        k | 4,
+        k ^ 3,
+        k << 1,
+        k >> 1,
+        ~k,
+        t + k,
+        k + t,
+        t - k,
+        k - t,
+        t * f,
+        f * t,
+        t / (f + 1),
+        (f + 1) / t,
+        t**k,
+        k**t,
+        t // 2 + k,
+        t % (k + 1),
+        t > k,
+        k > t,
+        t == k,
+        k != t,
+        divmod(k, 3),
+        (f + 1e16) - 1e16,
+        f * math.inf,
+        +f,
     )
 
 
@@ -37,11 +74,42 @@ def conditions(x):
 def casts(n):
     k = n.item()
     return (
-        int(n), float(n), bool(n), int(n / 2), str(k), repr(n / 2), f"{k}|{k:>4}|{k!r}|{n / 3:.3f}", f"{n}", str(n), len(ROWS),
-        round(k / 3, 2), round(k / 3), min(k, 3), max(k, 3, 5), min(k, 2.5), max([k, 1]), sum([k, 1, k]), any([k > 2, False]),
-        all([k > 0, True]), isinstance(k, int), isinstance(k, (str, float)), type(k), type(n), math.sqrt(k), math.floor(k / 2),
-        math.log2(k + 1), math.isclose(k, 2), pow(k, 2), k in (1, 2), k not in [1, 2], k in range(1, 5), k is None,
-        (k > 1) is True, hasattr(k, "real"), callable(k), complex(k).real if False else 0,
+        int(n),
+        float(n),
+        bool(n),
+        int(n / 2),
+        str(k),
+        repr(n / 2),
+        f"{k}|{k:>4}|{k!r}|{n / 3:.3f}",
+        f"{n}",
+        str(n),
+        len(ROWS),
+        round(k / 3, 2),
+        round(k / 3),
+        min(k, 3),
+        max(k, 3, 5),
+        min(k, 2.5),
+        max([k, 1]),
+        sum([k, 1, k]),
+        any([k > 2, False]),
+        all([k > 0, True]),
+        isinstance(k, int),
+        isinstance(k, (str, float)),
+        type(k),
+        type(n),
+        math.sqrt(k),
+        math.floor(k / 2),
+        math.log2(k + 1),
+        math.isclose(k, 2),
+        pow(k, 2),
+        k in (1, 2),
+        k not in [1, 2],
+        k in range(1, 5),
+        k is None,
+        (k > 1) is True,
+        hasattr(k, "real"),
+        callable(k),
+        complex(k).real if False else 0,
     )
 
 
@@ -76,9 +144,28 @@ def subscripts(n):
     m = k % 3
     idx = torch.tensor([0, 2])
     return (
-        t[k], t[-k - 1], t[:, m], t[k, m], t[k:], t[:k], t[: k + 1, m], t[..., m], t[None, k], t[k, idx], t[: k + 1, idx],
-        t[[k, 0]], t[idx, m], [t, t + 1, 5][m] if m == 2 else 0, ("a", "b", "c")[m], "xyz"[m], [10, 20, 30][m - 3],
-        torch.zeros(k, 2), torch.full((k,), k), torch.arange(k), t[k:].shape[0] + 1, t[k:].reshape(-1).shape,
+        t[k],
+        t[-k - 1],
+        t[:, m],
+        t[k, m],
+        t[k:],
+        t[:k],
+        t[: k + 1, m],
+        t[..., m],
+        t[None, k],
+        t[k, idx],
+        t[: k + 1, idx],
+        t[[k, 0]],
+        t[idx, m],
+        [t, t + 1, 5][m] if m == 2 else 0,
+        ("a", "b", "c")[m],
+        "xyz"[m],
+        [10, 20, 30][m - 3],
+        torch.zeros(k, 2),
+        torch.full((k,), k),
+        torch.arange(k),
+        t[k:].shape[0] + 1,
+        t[k:].reshape(-1).shape,
     )
 
 
@@ -162,7 +249,16 @@ def growing_lists(n):
     picked = items[0], items[-1], items[1:]
     last = extra.pop()
     flag = "full" if items else "empty"
-    return torch.stack(items), torch.cat(items, dim=0), len(items), picked, len(extra), last, flag, [r.sum() for r in items]
+    return (
+        torch.stack(items),
+        torch.cat(items, dim=0),
+        len(items),
+        picked,
+        len(extra),
+        last,
+        flag,
+        [r.sum() for r in items],
+    )
 
 
 def tensors_of_numbers(n):
@@ -253,17 +349,44 @@ def handlers(x):
     return value
 
 
-@pytest.mark.parametrize("function", [
-    conditions, while_loops, unrolled_break, long_range, long_range_that_must_unroll, endless, tolist, choices, unbound,
-    containers, asserts, raises, prints, in_place, handlers,
-])
+@pytest.mark.parametrize(
+    "function",
+    [
+        conditions,
+        while_loops,
+        unrolled_break,
+        long_range,
+        long_range_that_must_unroll,
+        endless,
+        tolist,
+        choices,
+        unbound,
+        containers,
+        asserts,
+        raises,
+        prints,
+        in_place,
+        handlers,
+    ],
+)
 def test_floats(check, function):
     check(function, *X)
 
 
-@pytest.mark.parametrize("function", [
-    arithmetic, casts, ranges, last_value, subscripts, stores, out_of_range, growing_lists, tensors_of_numbers,
-])
+@pytest.mark.parametrize(
+    "function",
+    [
+        arithmetic,
+        casts,
+        ranges,
+        last_value,
+        subscripts,
+        stores,
+        out_of_range,
+        growing_lists,
+        tensors_of_numbers,
+    ],
+)
 def test_ints(check, function):
     check(function, *N)
 
