@@ -396,3 +396,13 @@ def storage_identity(tensor: torch.Tensor) -> int:
     """An identity for the memory of a strided tensor, valid while it is alive."""
     with torch._C.DisableTorchFunction():
         return int(tensor.untyped_storage()._cdata)
+
+
+def graph_is_kept() -> bool:
+    """Inside a backward: whether the graph may be walked again (``retain_graph=True``)."""
+    return bool(torch._C._autograd._get_current_graph_task_keep_graph())
+
+
+def saved_tensor_hooks_active() -> bool:
+    """Whether ``torch.autograd.graph.saved_tensors_hooks`` (or ``save_on_cpu``...) is in force."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None

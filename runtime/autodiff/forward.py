@@ -13,21 +13,26 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.autodiff.tape import Activity, BranchEntry, CustomEntry, LoopEntry, Segment, Tape
+from runtime.autodiff.tape import Activity, Segment, Tape
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.ir.operator import leaves
+from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.tracer import scalars, structure
 from runtime.tracer.calls import flatten_results
 from runtime.tracer.recorder import Recorder
-from runtime.tracer.session import Scope, Session
+from runtime.tracer.session import Session
 
 
 class NotDifferentiable(Exception):
     """The Program has an Operator whose gradient is computed by torch's autograd at run time instead."""
 
 
+Rule = Callable[["Forward", Operator, Tape], None]
+
+
 class Forward:
-    """Replays Blocks into a session. ``env`` maps the Program's Variables to fakes and staged numbers."""
+    """Replays Blocks into a session. ``env``: a Variable of the Program -> fake, staged number or new Variable."""
 
     def __init__(self, session: Session, recorder: Recorder) -> None:
         self.session = session
@@ -36,6 +41,16 @@ class Forward:
         self.activity: dict[Variable, Activity] = {}
         self.sizes: dict[str, Any] = {}
         """The symbol of the replay for each of the Program's own symbols that is known."""
+        self.items: dict[Variable, torch.Tensor] = {}
+        """For a list's new Variable: a tensor like those in it, once one was met."""
+        self.wanted: frozenset[Variable] = frozenset()
+        """Values that need a gradient although nothing they are made of does (``gradients`` asks for theirs)."""
+        self.target: Operator | None = None
+        """The ``gradients`` Operator that is being written out."""
+        self.loop_args: set[Variable] = set()
+        """What the loops that are being replayed carry."""
+        self.tapes: list[Tape] = []
+        """The tapes of the Block at hand and those around it, outer first."""
         self._segment: Segment | None = None
         self._live: dict[Variable, Any] = {}
 
@@ -44,17 +59,27 @@ class Forward:
     def block(self, block: Block) -> Tape:
         """Replay a Block into the current scope."""
         tape = Tape()
+        self.tapes.append(tape)
+        replaying = self.session.replaying
+        assert replaying is not None
+        inherited = replaying.checkpoint
         for op in block.ops:
-            rule = RULES.get(op.name)
-            if rule is None and op.name.startswith("array."):
-                raise NotDifferentiable(op.name)
+            replaying.checkpoint = inherited or bool(op.attrs.get("checkpoint"))
+            if replaying.lowering:
+                replaying.grad_mode = op.grad_mode
+            rule = rule_for(op)
             if rule is None:
                 self._in_segment(tape, op)
             else:
                 self.close()
-                self.session.replaying.location = op.location  # type: ignore[union-attr]
+                replaying.location = op.location
                 rule(self, op, tape)
+            if not self.wanted.isdisjoint(op.outputs):
+                self.close()
+                self.activity.update((out, True) for out in op.outputs if out in self.wanted)
+        replaying.checkpoint = inherited
         self.close()
+        self.tapes.pop()
         return tape
 
     def close(self) -> None:
@@ -122,12 +147,10 @@ class Forward:
             self._plain(op)
             return
         overload = aten.resolve(op.name)
-        kinds = [type(out.type) for out in op.outputs]
-        if any(kind is ScalarType for kind in kinds):
+        if any(isinstance(out.type, ScalarType) for out in op.outputs):
             self._plain(op)
             return
-        result = overload(*self.value(op.args), **self.value(op.kwargs))
-        flat = flatten_results(result)
+        flat = flatten_results(overload(*self.value(op.args), **self.value(op.kwargs)))
         if len(flat) != len(op.outputs):
             raise NotDifferentiable(op.name)
         for var, value in zip(op.outputs, flat):
@@ -148,12 +171,10 @@ class Forward:
     def _plain(self, op: Operator) -> None:
         """A scalar Operator or an effect: recorded as it is."""
         session = self.session
-        operands = [session.operand(self.plain(arg)) for arg in op.args]
-        kwargs = {key: session.operand(self.plain(value)) for key, value in op.kwargs.items()}
         outputs = session.emit(
             op.name,
-            operands,
-            kwargs,
+            [session.operand(self.plain(arg)) for arg in op.args],
+            {key: session.operand(self.plain(value)) for key, value in op.kwargs.items()},
             [out.type for out in op.outputs],
             hints=[out.hint for out in op.outputs],
             attrs=op.attrs,
@@ -182,6 +203,8 @@ class Forward:
             return self._live[operand] if operand in self._live else self.env[operand]
         if isinstance(operand, (list, tuple)):
             return type(operand)(self.plain(item) for item in operand)
+        if isinstance(operand, slice):
+            return slice(self.plain(operand.start), self.plain(operand.stop), self.plain(operand.step))
         if isinstance(operand, dict):
             return {key: self.plain(item) for key, item in operand.items()}
         return operand
@@ -222,15 +245,21 @@ class Forward:
 
     def lower(self, operand: Operand) -> Operand:
         """The operand of the new Program for one of the old, read in the current Block."""
-        if isinstance(operand, Variable):
-            return self.session.operand(self.stable(self.plain(operand)))
-        return operand
+        return map_operand(operand, lambda var: self.session.operand(self.stable(self.plain(var))))
 
     def lift(self, var: Variable, old: Variable, like: list[Any]) -> Any:
-        """The stand-in for a Variable of the new Program that carries what ``old`` did."""
+        """The stand-in for a Variable of the new Program that carries what ``old`` did.
+
+        ``like`` are the stand-ins of what may flow into it.
+        """
         session = self.session
         if isinstance(old.type, ScalarType):
             return scalars.wrap(var)
+        if isinstance(old.type, ArrayType):
+            for one in like:
+                if isinstance(one, Variable) and one in self.items:
+                    self.items.setdefault(var, self.items[one])
+            return var
         fakes = [fake for fake in like if isinstance(fake, torch.Tensor)]
         if not isinstance(old.type, TensorType) or not fakes:
             return var
@@ -241,14 +270,30 @@ class Forward:
             merged = structure.unify(session, merged, structure.structure_of(session, fake))
         if not isinstance(merged, structure.Tensor):
             raise NotDifferentiable("values on different devices")
+        return self.lift_tensor(var, old, merged.device)
+
+    def lift_tensor(self, var: Variable, old: Variable, device: torch.device | None) -> torch.Tensor:
+        """A stand-in made of the type alone; ``device`` None: that of the Program's first tensor."""
+        if not isinstance(old.type, TensorType) or old.type.dtype is None or old.type.shape is None:
+            raise NotDifferentiable("a value whose dtype or rank differs between paths")
+        if device is None:
+            device = next(value.device for value in self.env.values() if isinstance(value, torch.Tensor))
         shape = tuple(dim if isinstance(dim, int) else self.sizes.get(dim, structure.DYNAMIC) for dim in old.type.shape)
-        lifted = structure.lift(
-            session, structure.Tensor(shape, None, merged.dtype, merged.device, False, True), iter([var])
-        )
+        pictured = structure.Tensor(shape, None, old.type.dtype, device, False, True)
+        lifted: torch.Tensor = structure.lift(self.session, pictured, iter([var]))
         for dim, size in zip(old.type.shape, lifted.shape):
             if isinstance(dim, str):
                 self.sizes.setdefault(dim, size)
         return lifted
+
+    def can_carry(self, var: Variable) -> bool:
+        """Whether the value of a Variable, or the items of a list, can have a gradient at all."""
+        if isinstance(var.type, ArrayType):
+            element = var.type.element
+            return isinstance(element, TensorType) and (
+                element.dtype is None or element.dtype.is_floating_point or element.dtype.is_complex
+            )
+        return can_carry(self.env[var])
 
 
 def types_of(variables: Any) -> list[Type]:
@@ -267,75 +312,6 @@ def join_activity(parts: Iterator[Activity] | Any) -> Activity:
     return flags or False
 
 
-@contextlib.contextmanager
-def modes(op: Operator) -> Iterator[None]:
-    """The grad mode and autocast state an Operator runs in."""
-    with contextlib.ExitStack() as stack:
-        if op.grad_mode != "inherit":
-            stack.enter_context(torch.set_grad_enabled(op.grad_mode == "on"))
-        for device, enabled, dtype in op.autocast or ():
-            stack.enter_context(
-                torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled)
-            )
-        yield
-
-
-# -- structural Operators ------------------------------------------------------------------------------------------
-
-
-def _branch(forward: Forward, op: Operator, tape: Tape) -> None:
-    """``cond`` and ``switch``: every path into its own Block; residuals are added to the yields later."""
-    session = forward.session
-    paths: list[tuple[Scope, Tape]] = []
-    rows: list[list[Operand]] = []
-    likes: list[list[Any]] = []
-    reached: list[list[Activity]] = []
-    for block in op.blocks:
-        with session.open(op.name) as scope:
-            inner = forward.block(block)
-            rows.append([forward.lower(operand) for operand in block.yields])
-            likes.append([forward.stable(forward.plain(o)) if isinstance(o, Variable) else o for o in block.yields])
-            reached.append([forward.activity.get(o, False) if isinstance(o, Variable) else False for o in block.yields])
-            scope.block.yields.extend(rows[-1])
-        paths.append((scope, inner))
-    outputs = session.emit(
-        op.name,
-        [forward.lower(op.args[0])],
-        None,
-        types_of(op.outputs),
-        hints=[out.hint for out in op.outputs],
-        blocks=[scope.block for scope, _ in paths],
-        attrs=op.attrs,
-        location=op.location,
-    )
-    recorded = session.scope.block.ops[-1]
-    for position, (old, new) in enumerate(zip(op.outputs, outputs)):
-        forward.env[old] = forward.lift(new, old, [row[position] for row in likes])
-        per_path = [row[position] for row in reached]
-        if not can_carry(forward.env[old]) or not any(per_path):
-            continue
-        forward.activity[old] = (
-            True if all(part is True for part in per_path) else _path_flag(forward, recorded, paths, per_path)
-        )
-    tape.entries.append(BranchEntry(op, recorded, session.scope, paths))
-
-
-def _path_flag(
-    forward: Forward, recorded: Operator, paths: list[tuple[Scope, Tape]], parts: list[Activity]
-) -> Activity:
-    """A new boolean result of the branch that says whether the path taken needs a gradient."""
-    session = forward.session
-    for (scope, _), part in zip(paths, parts):
-        flag: Operand = part
-        if not isinstance(part, bool):
-            with session.reopen(scope):
-                flag = any_of(session, part)
-        scope.block.yields.append(flag)
-    out = session.new_variable(ScalarType("bool"))
-    recorded.outputs = (*recorded.outputs, out)
-    return frozenset({out})
-
-
 def any_of(session: Session, flags: frozenset[Variable]) -> Operand:
     """A boolean Variable that is true if one of the flags is."""
     ordered = sorted(flags, key=lambda var: var.name)
@@ -350,125 +326,31 @@ def can_carry(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
-def _while(forward: Forward, op: Operator, tape: Tape) -> None:
-    """``while_loop``: the body once, with a counter carried besides; stacks of residuals are added later."""
-    session = forward.session
-    test, body = op.blocks
-    inits = [forward.plain(arg) if isinstance(arg, Variable) else arg for arg in op.args]
-    operands = [forward.lower(arg) for arg in op.args]
-    active = {
-        i
-        for i, arg in enumerate(op.args)
-        if isinstance(arg, Variable) and forward.is_active(arg) and can_carry(inits[i])
-    }
-    with session.open("while_loop") as test_scope:
-        _enter(forward, test, op, inits, set())
-        forward.block(test)
-        test_scope.block.yields.extend(forward.lower(operand) for operand in test.yields)
-    while True:
-        with session.open("while_loop") as scope:
-            carried = _enter(forward, body, op, inits, active)
-            inner = forward.block(body)
-            reached = {
-                i
-                for i, o in enumerate(body.yields)
-                if isinstance(o, Variable) and forward.is_active(o) and can_carry(inits[i])
-            }
-            if not reached <= active:
-                active |= reached
-                continue
-            rows = [forward.lower(operand) for operand in body.yields]
-            ends = [forward.plain(o) if isinstance(o, Variable) else o for o in body.yields]
-            count_in = session.new_variable(ScalarType("int"))
-            scope.block.args.append(count_in)
-            (count_next,) = session.emit("scalar.add", [count_in, 1], types=[ScalarType("int")])
-            scope.block.yields.extend([*rows, count_next])
-        break
-    test_scope.block.args.append(session.new_variable(ScalarType("int"), "", test_scope))
-    outputs = session.emit(
-        "while_loop",
-        [*operands, 0],
-        None,
-        [*types_of(op.outputs), ScalarType("int")],
-        hints=[out.hint for out in op.outputs],
-        blocks=[test_scope.block, scope.block],
-        attrs=op.attrs,
-        location=op.location,
-    )
-    recorded = session.scope.block.ops[-1]
-    for position, (old, new) in enumerate(zip(op.outputs, outputs)):
-        forward.env[old] = forward.lift(new, old, [inits[position], ends[position]])
-    _settle_loop_activity(forward, op, active, outputs[-1])
-    tape.entries.append(LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), outputs[-1], carried))
+@contextlib.contextmanager
+def modes(op: Operator) -> Iterator[None]:
+    """The grad mode and autocast state an Operator runs in."""
+    with contextlib.ExitStack() as stack:
+        if op.grad_mode != "inherit":
+            stack.enter_context(torch.set_grad_enabled(op.grad_mode == "on"))
+        for device, enabled, dtype in op.autocast or ():
+            stack.enter_context(
+                torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled)
+            )
+        yield
 
 
-def _enter(forward: Forward, block: Block, op: Operator, inits: list[Any], active: set[int]) -> list[Any]:
-    """Block arguments and stand-ins for what a loop carries."""
-    session = forward.session
-    stand_ins = []
-    for position, arg in enumerate(block.args):
-        new = session.new_variable(arg.type, arg.hint)
-        session.scope.block.args.append(new)
-        like = inits[position]
-        if isinstance(arg.type, ArrayType):
-            raise NotDifferentiable("a list that grows")
-        forward.env[arg] = forward.lift(new, arg, [like])
-        if isinstance(arg.type, TensorType) and not isinstance(forward.env[arg], torch.Tensor):
-            raise NotDifferentiable("a value that does not exist before the loop")
-        forward.activity[arg] = position in active
-        stand_ins.append(forward.env[arg])
-    return stand_ins
+def rule_for(op: Operator) -> Rule | None:
+    """The rule of an Operator's forward half; None for those of straight-line runs."""
+    from runtime.autodiff import rules
+
+    found = rules.FORWARD.get(op.name) or rules.FORWARD_FAMILIES.get(op.name.partition(".")[0])
+    if found is None and op.name.startswith("aten.") and _has_list(op):
+        return rules.FORWARD_FAMILIES["array"]
+    return found
 
 
-def _settle_loop_activity(forward: Forward, op: Operator, active: set[int], count: Variable) -> None:
-    """After the loop: active from the start, or only if there was an iteration."""
-    session = forward.session
-    flag: Variable | None = None
-    for position in active:
-        out = op.outputs[position]
-        if not can_carry(forward.env[out]):
-            continue
-        arg = op.args[position]
-        before = forward.activity.get(arg, False) if isinstance(arg, Variable) else False
-        if before is True:
-            forward.activity[out] = True
-            continue
-        if flag is None:
-            (flag,) = session.emit("scalar.gt", [count, 0], types=[ScalarType("bool")])
-        forward.activity[out] = join_activity([before, frozenset({flag})])
+def _has_list(op: Operator) -> bool:
+    return any(isinstance(var.type, ArrayType) for var in [*leaves(op.args), *op.outputs])
 
 
-def _custom(forward: Forward, op: Operator, tape: Tape) -> None:
-    """``custom_grad``: its forward Block in line, without autograd; its backward Block is put in line later."""
-    inner = op.blocks[0]
-    values = [forward.plain(arg) if isinstance(arg, Variable) else arg for arg in op.args]
-    for arg, value in zip(inner.args, values):
-        forward.env[arg] = value
-        forward.activity[arg] = False
-    for var in inner.captures():
-        if forward.is_active(var):
-            raise NotDifferentiable("custom_grad that closes over a tensor that needs a gradient")
-    with torch.no_grad():
-        forward.block(inner)
-    results = [forward.plain(o) if isinstance(o, Variable) else o for o in inner.yields]
-    count = op.attrs["n_outputs"]
-    reached = join_activity(forward.activity.get(arg, False) for arg in op.args if isinstance(arg, Variable))
-    for out, value in zip(op.outputs, results[:count]):
-        forward.env[out] = forward.recorder.alias(value) if isinstance(value, torch.Tensor) else value
-        if reached and can_carry(value) and op.grad_mode != "off":
-            forward.activity[out] = reached
-    tape.entries.append(CustomEntry(op, results[count:], results[:count]))
-
-
-def _refuse(forward: Forward, op: Operator, tape: Tape) -> None:
-    raise NotDifferentiable(op.name)
-
-
-RULES: dict[str, Callable[[Forward, Operator, Tape], None]] = {
-    "cond": _branch,
-    "switch": _branch,
-    "while_loop": _while,
-    "custom_grad": _custom,
-    "gradients": _refuse,
-}
-"""How each structural Operator's forward half is recorded."""
+__all__ = ["Forward", "NotDifferentiable", "any_of", "can_carry", "join_activity", "modes", "types_of"]

@@ -16,7 +16,10 @@ import torch
 from runtime import torch_internals
 from runtime.autodiff.derive import Derivative, derive
 from runtime.autodiff.forward import NotDifferentiable
+from runtime.autodiff.lower import lower_gradients, targets
+from runtime.autodiff.saved import Saved, load, save
 from runtime.ir import Program
+from runtime.ir.walk import blocks, copy_program
 from runtime.ops.registry import definition
 
 
@@ -63,17 +66,20 @@ class Runner:
         self.skip = tuple(skip)
         self.plain = compile(program)
         """The Program itself: for runs without gradients, and the oracle."""
+        self._asks_gradients = bool(targets(program))
         self._halves: dict[Any, _Halves | None] = {}
-        self._lock = threading.Lock()
+        self._lowered: dict[Any, Runner | None] = {}
+        self._lock = threading.RLock()
 
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
         """The flat yields of the main Block; tensors among them carry their gradient history."""
         arguments = [*inputs, *params]
-        if (
-            _path.name != "program"
-            or not torch.is_grad_enabled()
-            or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments)
-        ):
+        if _path.name != "program":
+            return self.plain.run(inputs, params)
+        if self._asks_gradients:
+            lowered = self.lowered(arguments)
+            return self.plain.run(inputs, params) if lowered is None else lowered.run(inputs, params)
+        if not torch.is_grad_enabled() or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
             return self.plain.run(inputs, params)
         halves = self.halves(arguments)
         if halves is None:
@@ -82,33 +88,58 @@ class Runner:
 
     def halves(self, arguments: Sequence[Any]) -> _Halves | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
-        key = (
-            tuple(a.requires_grad for a in arguments),
-            tuple(
-                (a.dtype, a.device, a.is_contiguous() or tuple(a.stride())) if a.layout is torch.strided else id(a)
-                for a in arguments
-            ),
-            torch_internals.autocast_state(),
-        )
+        key = _key(arguments)
         found = self._halves.get(key, self)
         if found is not self:
-            return found  # type: ignore[return-value]
+            return found  # type: ignore[return-value]  # mypy takes the sentinel for a value
         with self._lock:
             if key not in self._halves:
                 self._halves[key] = self._derive(arguments)
             return self._halves[key]
 
     def _derive(self, arguments: Sequence[Any]) -> _Halves | None:
-        if not all(
-            type(a) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) and a.layout is torch.strided
-            for a in arguments
-        ):
+        if not _plain_tensors(arguments):
             return None
         try:
             derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip)
         except NotDifferentiable:
             return None
         return _Halves(self, derivative)
+
+    def lowered(self, arguments: Sequence[Any]) -> Runner | None:
+        """The same Program with the gradients it asks for written out; None where torch's autograd has to do it."""
+        key = _key(arguments)
+        with self._lock:
+            if key not in self._lowered:
+                self._lowered[key] = self._lower(arguments)
+            return self._lowered[key]
+
+    def _lower(self, arguments: Sequence[Any]) -> Runner | None:
+        autocast = any(enabled for _, enabled, _ in torch_internals.autocast_state())
+        if autocast or not _plain_tensors(arguments) or any(op.autocast for op in self.program.block.walk()):
+            return None
+        try:
+            program = lower_gradients(self.program, arguments)
+        except NotDifferentiable:
+            return None
+        return Runner(program, self.compile, self.skip)
+
+
+def _key(arguments: Sequence[Any]) -> Any:
+    """What a derivative depends on beside the Program itself."""
+    return (
+        tuple(a.requires_grad for a in arguments),
+        tuple(
+            (a.dtype, a.device, a.is_contiguous() or tuple(a.stride())) if a.layout is torch.strided else id(a)
+            for a in arguments
+        ),
+        torch_internals.autocast_state(),
+    )
+
+
+def _plain_tensors(arguments: Sequence[Any]) -> bool:
+    kinds = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+    return all(type(a) in kinds and a.layout is torch.strided for a in arguments)
 
 
 class _Halves:
@@ -119,15 +150,30 @@ class _Halves:
         self.derivative = derivative
         self.forward = runner.compile(derivative.forward)
         self.backward = runner.compile(derivative.backward)
-        self.random = any(definition(op.name).random for op in runner.program.block.walk())
+        program = runner.program
+        self.random = any(definition(op.name).random for op in program.block.walk())
+        targets = {write.target for write in program.writes}
+        self.written = [index for index, arg in enumerate(program.block.args) if arg in targets]
+        self._silent: Executable | None = None
+
+    @property
+    def silent(self) -> Executable:
+        """The Program without what it prints, for running it again."""
+        if self._silent is None:
+            program = copy_program(self.runner.program)
+            for block in blocks(program):
+                block.ops[:] = [op for op in block.ops if op.name != "print"]
+            self._silent = self.runner.compile(program)
+        return self._silent
 
     def apply(self, arguments: Sequence[Any], n_inputs: int) -> list[Any]:
         """Run the forward half; its differentiable results get one node."""
         call = _Call(self, n_inputs)
-        results = ProgramNode.apply(call, *arguments)
-        values = list(call.values)
-        for position, result in zip(self.derivative.differentiable, results):
-            values[position] = result
+        results = iter(ProgramNode.apply(call, *arguments))
+        values, call.values = call.values, []  # the node may not hold its own results
+        for position in self.derivative.differentiable:
+            value = values[position]
+            values[position] = [next(results) for _ in value] if isinstance(value, list) else next(results)
         return values
 
 
@@ -138,33 +184,40 @@ class _Call:
         self.halves = halves
         self.n_inputs = n_inputs
         self.values: list[Any] = []
+        self.lengths: list[int | None] = []
+        """For each differentiable result: how many items, if it is a list."""
+        self.saved = Saved()
         self.rng = torch_internals.rng_state() if halves.random else None
         self.autocast = torch_internals.autocast_state()
+        self.arguments: list[torch.Tensor] = []
+        self.versions: list[int] = []
+
+    def keep_arguments(self, arguments: Sequence[torch.Tensor]) -> None:
+        """For running the Program again; what it writes is kept as it was."""
+        self.arguments = list(arguments)
+        for index in self.halves.written:
+            self.arguments[index] = arguments[index].detach().clone().requires_grad_(arguments[index].requires_grad)
+        self.versions = [argument._version for argument in self.arguments]
 
 
 class ProgramNode(torch.autograd.Function):
     """The node of one run: forward half now, backward half when autograd asks."""
 
     @staticmethod
-    def forward(ctx: Any, call: _Call, *arguments: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Run the forward half; residuals that are tensors are saved with version checks and saved-tensor hooks."""
-        halves = call.halves
-        derivative = halves.derivative
+    def forward(ctx: Any, call: _Call, *arguments: torch.Tensor) -> tuple[Any, ...]:
+        """Run the forward half; a list among the results counts as its items."""
+        derivative = call.halves.derivative
+        call.keep_arguments(arguments)
         with torch_internals.autocast_off(call.autocast):
-            values = halves.forward.run(arguments, [])
+            values = call.halves.forward.run(arguments, [])
         call.values = values[: derivative.results]
-        residuals = values[derivative.results + len(derivative.flags) :]
+        results, not_needed = _results(call, values)
         ctx.call = call
         ctx.set_materialize_grads(False)
-        ctx.arguments = arguments
-        results = tuple(call.values[position] for position in derivative.differentiable)
-        not_needed = [call.values[position] for position, flag in derivative.flags.items() if not values[flag]]
         if not_needed:
             ctx.mark_non_differentiable(*not_needed)
-        tensors = [value for value in residuals if isinstance(value, torch.Tensor)]
-        ctx.save_for_backward(*tensors)
-        ctx.others = [None if isinstance(value, torch.Tensor) else (value,) for value in residuals]
-        return results
+        call.saved = save(ctx, values[derivative.results + len(derivative.flags) :], results)
+        return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
@@ -172,12 +225,11 @@ class ProgramNode(torch.autograd.Function):
         call: _Call = ctx.call
         derivative = call.halves.derivative
         if torch.is_grad_enabled():
-            return (None, *_again(ctx, call, grads))
-        saved = iter(ctx.saved_tensors)
-        residuals = [next(saved) if other is None else other[0] for other in ctx.others]
-        given = [grad if grad is None or grad.is_contiguous() else grad.contiguous() for grad in grads]
-        result: list[Any] = [None] * len(ctx.arguments)
-        if any(grad is not None for grad in given):
+            return (None, *_again(call, grads))
+        residuals = load(ctx, call.saved, keep=torch_internals.graph_is_kept())
+        result: list[Any] = [None] * len(call.arguments)
+        if any(grad is not None for grad in grads):
+            given = _per_result(call, [grad if grad is None else grad.contiguous() for grad in grads])
             with torch_internals.autocast_off(call.autocast):
                 found = call.halves.backward.run([*residuals, *given], [])
             for position, grad in zip(derivative.needs, found):
@@ -185,23 +237,72 @@ class ProgramNode(torch.autograd.Function):
         return (None, *result)
 
 
-def _again(ctx: Any, call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
-    """Gradients that can be differentiated again: the Program is run once more by the interpreter under autograd."""
-    halves = call.halves
-    views = [a.view_as(a) if a.requires_grad else a for a in ctx.arguments]
-    needed = [view for view, a in zip(views, ctx.arguments) if a.requires_grad]
-    with torch_internals.autocast_as(call.autocast), torch_internals.rng_restored(call.rng), torch.enable_grad():
-        values = halves.runner.plain.run(views[: call.n_inputs], views[call.n_inputs :])
-    pairs = [
-        (values[position], grad)
-        for position, grad in zip(halves.derivative.differentiable, grads)
-        if grad is not None and values[position].requires_grad
+def _results(call: _Call, values: list[Any]) -> tuple[list[Any], list[torch.Tensor]]:
+    """The differentiable results, each an object of its own, and those of them that need no gradient this time."""
+    derivative = call.halves.derivative
+    seen: set[int] = set()
+    results: list[Any] = []
+    not_needed: list[torch.Tensor] = []
+
+    def distinct(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) in seen:
+            value = value.detach()
+        seen.add(id(value))
+        return value
+
+    for position in derivative.differentiable:
+        value = call.values[position]
+        items = [distinct(item) for item in value] if isinstance(value, list) else [distinct(value)]
+        results += items
+        call.lengths.append(len(items) if isinstance(value, list) else None)
+        if position in derivative.flags and not values[derivative.flags[position]]:
+            not_needed += [item for item in items if isinstance(item, torch.Tensor)]
+    for position, value in enumerate(call.values):
+        if position not in derivative.differentiable:
+            call.values[position] = _apart(value, seen)
+    return results, not_needed
+
+
+def _apart(value: Any, seen: set[int]) -> Any:
+    """A result without gradient as an object that autograd will not give a history to."""
+    if isinstance(value, torch.Tensor):
+        return value.detach() if id(value) in seen else value
+    return [_apart(item, seen) for item in value] if type(value) is list else value
+
+
+def _per_result(call: _Call, grads: list[torch.Tensor | None]) -> list[Any]:
+    """The gradients by result: those of a list's items as a list."""
+    following = iter(grads)
+    return [
+        next(following) if length is None else [next(following) for _ in range(length)] for length in call.lengths
     ]
+
+
+def _again(call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
+    """Gradients that can be differentiated again: the Program is run once more by the interpreter under autograd.
+
+    Errors raised: RuntimeError if an argument was modified in place since the first run.
+    """
+    halves = call.halves
+    if [argument._version for argument in call.arguments] != call.versions:
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"an argument of {halves.runner.program.name!r}, which create_graph=True runs again"
+        )
+    views = [a.view_as(a) if a.requires_grad else a for a in call.arguments]
+    needed = [view for view, a in zip(views, call.arguments) if a.requires_grad]
+    with torch_internals.autocast_as(call.autocast), torch_internals.rng_restored(call.rng), torch.enable_grad():
+        values = halves.silent.run(views[: call.n_inputs], views[call.n_inputs :])
+    flat: list[Any] = []
+    for position in halves.derivative.differentiable:
+        value = values[position]
+        flat += value if isinstance(value, list) else [value]
+    pairs = [(v, grad) for v, grad in zip(flat, grads) if grad is not None and v is not None and v.requires_grad]
     if not pairs:
         return [None] * len(views)
     found = iter(
-        torch.autograd.grad(
-            [value for value, _ in pairs], needed, [grad for _, grad in pairs], create_graph=True, allow_unused=True
-        )
+        torch.autograd.grad([v for v, _ in pairs], needed, [g for _, g in pairs], create_graph=True, allow_unused=True)
     )
-    return [next(found) if a.requires_grad else None for a in ctx.arguments]
+    return [next(found) if a.requires_grad else None for a in call.arguments]

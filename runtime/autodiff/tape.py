@@ -61,7 +61,15 @@ class CustomEntry:
     results: list[Any]
 
 
-Entry = Segment | BranchEntry | LoopEntry | CustomEntry
+@dataclass(eq=False)
+class ArrayEntry:
+    """A list operator, with what its gradient needs to know: lengths, sizes and indices as they were."""
+
+    op: Operator
+    facts: list[Any]
+
+
+Entry = Segment | BranchEntry | LoopEntry | CustomEntry | ArrayEntry
 
 
 @dataclass(eq=False)
@@ -77,3 +85,14 @@ class Grad:
 
     tensor: torch.Tensor
     maybe: bool = False
+
+
+@dataclass(eq=False)
+class ListGrad:
+    """The gradient of a list: a list of gradients or None, as long as the list; or None altogether."""
+
+    var: Variable
+
+
+Grads = dict[Variable, Any]
+"""Gradients (``Grad`` or ``ListGrad``) by the Variable of the Program that is differentiated."""

@@ -10,4 +10,4 @@ from runtime.ops.grad import FUNCTIONS
 def emit(emitter: Emitter, op: Operator) -> None:
     """``total = f(total, g)``."""
     args = ", ".join(emitter.operand(arg) for arg in op.args)
-    emitter.assign(op.outputs, f"{emitter.bind(FUNCTIONS[op.name], 'f')}({args})", unpack=False)
+    emitter.assign(op.outputs, f"{emitter.bind(FUNCTIONS[op.name], 'f')}({args})", unpack=len(op.outputs) > 1)

@@ -1,7 +1,7 @@
-"""Gradient operators: sums of gradients of which some may not exist (None), as on a path that was not taken.
+"""Gradient operators: gradients that may not exist (None, as on a path that was not taken), and lists of them.
 
-``FUNCTIONS`` is their meaning. ``grad.accumulate`` uses its first argument up: it must be an accumulator that nothing
-else reads, which is how the backward of a loop carries the gradient of a tensor from outside it.
+``FUNCTIONS`` is their meaning. ``grad.accumulate`` and the ``grad.list_`` operators use their first argument up: it
+must be an accumulator that nothing else reads, which is how the backward of a loop carries what it adds up.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
 from runtime.ops.arity import check_attrs, check_no_kwargs, check_plain
 
+Tensor = torch.Tensor
+Gradients = list[Any]
+"""A list of gradients or None, as long as the list they belong to."""
 
-def sum_(a: torch.Tensor | None, b: torch.Tensor | None) -> torch.Tensor | None:
+
+def sum_(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     """The sum of two gradients, either of which may be None."""
     if a is None:
         return b
     return a if b is None else a + b
 
 
-def accumulate(total: torch.Tensor | None, grad: torch.Tensor | None) -> torch.Tensor | None:
+def accumulate(total: Tensor | None, grad: Tensor | None) -> Tensor | None:
     """The running total with one more gradient, in the total's own memory."""
     if grad is None:
         return total
@@ -32,25 +36,144 @@ def accumulate(total: torch.Tensor | None, grad: torch.Tensor | None) -> torch.T
     return total.add_(grad)
 
 
-def zeros_if_none(grad: torch.Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def zeros_if_none(grad: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
     """The gradient, or zeros where there is none."""
     return torch.zeros(tuple(shape), dtype=dtype, device=device) if grad is None else grad
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "grad.sum": sum_, "grad.accumulate": accumulate, "grad.zeros_if_none": zeros_if_none,
+def contiguous(grad: Tensor | None) -> Tensor | None:
+    """The gradient in contiguous memory."""
+    return None if grad is None else grad.contiguous()
+
+
+def required(grad: Tensor | None) -> Tensor:
+    """The gradient; RuntimeError where there is none, as from ``torch.autograd.grad``."""
+    if grad is None:
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. "
+            "Set allow_unused=True if this is the desired behavior."
+        )
+    return grad
+
+
+def list_get(grads: Gradients | None, index: int) -> Tensor | None:
+    """The gradient of one item."""
+    return None if grads is None else grads[index]
+
+
+def list_pop(grads: Gradients | None) -> tuple[Gradients | None, Tensor | None]:
+    """The gradients without the last item's, and that."""
+    if grads is None:
+        return None, None
+    last = grads.pop()
+    return grads, last
+
+
+def list_put(grads: Gradients | None, length: int, index: int, grad: Tensor | None) -> Gradients | None:
+    """One more gradient for one item of ``length``."""
+    if grad is None:
+        return grads
+    if grads is None:
+        grads = [None] * length
+    grads[index] = sum_(grads[index], grad)
+    return grads
+
+
+def list_take(grads: Gradients | None, index: int) -> tuple[Gradients | None, Tensor | None]:
+    """The gradients without that of one item, and that."""
+    if grads is None:
+        return None, None
+    taken, grads[index] = grads[index], None
+    return grads, taken
+
+
+def list_insert(grads: Gradients | None, length: int, index: int, grad: Tensor | None) -> Gradients | None:
+    """The gradients of a list of ``length`` before the item at ``index`` was popped, which has ``grad``."""
+    if grads is None:
+        if grad is None:
+            return None
+        grads = [None] * (length - 1)
+    grads.insert(index + length if index < 0 else index, grad)
+    return grads
+
+
+def list_cut(grads: Gradients | None, at: int) -> tuple[Gradients | None, Gradients | None]:
+    """The gradients of the two lists that were joined."""
+    return (None, None) if grads is None else (grads[:at], grads[at:])
+
+
+def list_spread(grads: Gradients | None, length: int, where: slice) -> Gradients | None:
+    """The gradients of a list of ``length`` of which ``where`` was taken."""
+    if grads is None:
+        return None
+    spread: Gradients = [None] * length
+    spread[where] = grads
+    return spread
+
+
+def list_sum(a: Gradients | None, b: Gradients | None) -> Gradients | None:
+    """Item by item, the sum of the gradients of one list."""
+    if a is None or b is None:
+        return b if a is None else a
+    for index, grad in enumerate(b):
+        a[index] = sum_(a[index], grad)
+    return a
+
+
+def sizes(items: Sequence[Tensor], dim: int) -> list[int]:
+    """The sizes of the items along the dimension in which they are concatenated."""
+    return [0 if item.shape == (0,) else item.shape[dim] for item in items]
+
+
+def unstack(grad: Tensor | None, dim: int) -> Gradients | None:
+    """The gradients of what was stacked."""
+    return None if grad is None else [one.contiguous() for one in grad.unbind(dim)]
+
+
+def split(grad: Tensor | None, sizes: list[int], dim: int) -> Gradients | None:
+    """The gradients of what was concatenated."""
+    return None if grad is None else [one.contiguous() for one in grad.split(sizes, dim)]
+
+
+def leaf(tensor: Tensor) -> Tensor:
+    """The tensor as the start of a graph of its own: ``x.detach().requires_grad_()``."""
+    return tensor.detach().requires_grad_()
+
+
+# name -> (function, arguments, outputs)
+_TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
+    "grad.sum": (sum_, 2, 1),
+    "grad.accumulate": (accumulate, 2, 1),
+    "grad.zeros_if_none": (zeros_if_none, 4, 1),
+    "grad.contiguous": (contiguous, 1, 1),
+    "grad.required": (required, 1, 1),
+    "grad.list_get": (list_get, 2, 1),
+    "grad.list_pop": (list_pop, 1, 2),
+    "grad.list_put": (list_put, 4, 1),
+    "grad.list_take": (list_take, 2, 2),
+    "grad.list_insert": (list_insert, 4, 1),
+    "grad.list_cut": (list_cut, 2, 2),
+    "grad.list_spread": (list_spread, 3, 1),
+    "grad.list_sum": (list_sum, 2, 1),
+    "grad.sizes": (sizes, 2, 1),
+    "grad.unstack": (unstack, 2, 1),
+    "grad.split": (split, 3, 1),
+    "grad.leaf": (leaf, 1, 1),
 }
-_ARGUMENTS = {"grad.sum": 2, "grad.accumulate": 2, "grad.zeros_if_none": 4}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE.items()}
+"""``"grad.sum" -> sum_``: what each operator computes."""
 
 
 def _verify(op: Operator, fail: Fail) -> None:
-    count = _ARGUMENTS[op.name]
-    check_plain(op, fail, count, count, 1)
+    _, arguments, outputs = _TABLE[op.name]
+    check_plain(op, fail, arguments, arguments, outputs)
     check_no_kwargs(op, fail)
     check_attrs(op, fail, {})
 
 
 DEFINITIONS: Sequence[OpDefinition] = [
-    OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function)
+    OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function,
+                 effect=name == "grad.required")
     for name, function in FUNCTIONS.items()
-]
+]  # fmt: skip

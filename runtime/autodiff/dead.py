@@ -1,0 +1,130 @@
+"""What a derivative's halves do not need: copies before an update that copies anyway, and values that nothing reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.ir import Block, Operand, Operator, Variable
+from runtime.ir.operator import leaves
+from runtime.ops.registry import definition
+
+_EFFECTS = ("assert", "print", "raise", "py_func")
+
+
+def move_clones(block: Block) -> None:
+    """``c = clone(b); n = update(c)`` is ``n = update(b)``: an update copies, unless ``b`` is dead."""
+    for op in block.walk():
+        for inner in op.blocks:
+            _move_clones_here(inner)
+    _move_clones_here(block)
+
+
+def _move_clones_here(block: Block) -> None:
+    clones = {op.outputs[0]: op for op in block.ops if op.name == "aten.clone.default" and not op.kwargs}
+    if not clones:
+        return
+    uses: dict[Variable, int] = dict.fromkeys(clones, 0)
+
+    def count(operand: Operand) -> None:
+        for var in leaves(operand):
+            if var in uses:
+                uses[var] += 1
+
+    inner_ops = [inner for op in block.ops for inner_block in op.blocks for inner in inner_block.walk()]
+    for op in [*block.ops, *inner_ops]:
+        count(list(op.inputs))
+        for inner in op.blocks:
+            count(list(inner.yields))
+    count(list(block.yields))
+    moved = {
+        arg
+        for op in block.ops
+        if op.name == "update"
+        for arg in op.args
+        if isinstance(arg, Variable) and uses.get(arg) == 1
+    }
+    for op in block.ops:
+        if op.name == "update":
+            op.args = tuple(
+                clones[arg].args[0] if isinstance(arg, Variable) and arg in moved else arg for arg in op.args
+            )
+    block.ops[:] = [op for op in block.ops if not (len(op.outputs) == 1 and op.outputs[0] in moved)]
+
+
+def remove_dead(block: Block, results: Sequence[Operand]) -> None:
+    """Drop Operators without effect whose results nothing reads, and what loops carry for nobody."""
+    live = set(leaves(list(results)))
+    kept: list[Operator] = []
+    for op in reversed(block.ops):
+        if not _has_effect(op) and not any(out in live for out in op.outputs):
+            continue
+        if op.name == "while_loop":
+            _narrow_loop(op, live)
+        elif op.name in ("cond", "switch"):
+            _narrow_branch(op, live)
+        for inner in op.blocks:
+            if op.name != "update":  # whose Operators are there for what they write
+                remove_dead(inner, inner.yields)
+            live.update(inner.captures())
+        live.update(op.inputs)
+        kept.append(op)
+    block.ops[:] = reversed(kept)
+
+
+def _has_effect(op: Operator) -> bool:
+    ops = [op, *(inner for block in op.blocks for inner in block.walk())]
+    return any(one.name in _EFFECTS or definition(one.name).effect or definition(one.name).random for one in ops)
+
+
+def _narrow_branch(op: Operator, live: set[Variable]) -> None:
+    """Results of a branch that nothing reads."""
+    keep = [position for position, out in enumerate(op.outputs) if out in live]
+    op.outputs = tuple(op.outputs[position] for position in keep)
+    for block in op.blocks:
+        block.yields = [block.yields[position] for position in keep]
+
+
+def _narrow_loop(op: Operator, live: set[Variable]) -> None:
+    """Carried values that neither the test, nor another carried value, nor anything after the loop reads."""
+    test, body = op.blocks
+    makers = {out: one for one in body.ops for out in one.outputs}
+    positions = {arg: position for position, arg in enumerate(body.args)}
+    needed: set[int] = set()
+    seen: set[Variable] = set()
+    todo: list[Variable] = []
+
+    def carry(position: int) -> None:
+        if position not in needed:
+            needed.add(position)
+            todo.extend(leaves(body.yields[position]))
+
+    tested = {arg: position for position, arg in enumerate(test.args)}
+    for var in [*leaves(test.yields), *(v for one in test.ops for v in [*one.inputs, *_captured(one)])]:
+        if var in tested:
+            carry(tested[var])
+    for one in body.ops:
+        if _has_effect(one):
+            todo.extend([*one.inputs, *_captured(one)])
+    for position, out in enumerate(op.outputs):
+        if out in live:
+            carry(position)
+    while todo:
+        var = todo.pop()
+        if var in seen:
+            continue
+        seen.add(var)
+        if var in positions:
+            carry(positions[var])
+        maker = makers.get(var)
+        if maker is not None:
+            todo.extend([*maker.inputs, *_captured(maker)])
+    keep = sorted(needed)
+    op.args = tuple(op.args[position] for position in keep)
+    op.outputs = tuple(op.outputs[position] for position in keep)
+    for block in op.blocks:
+        block.args = [block.args[position] for position in keep]
+    body.yields = [body.yields[position] for position in keep]
+
+
+def _captured(op: Operator) -> list[Variable]:
+    return [var for block in op.blocks for var in block.captures()]

@@ -1,0 +1,73 @@
+"""Programs without ``gradients``: every one of them is replaced by the Operators that compute it.
+
+    %loss = f(%w)                            %loss, %residuals = f(%w)
+    %g = gradients([%loss], [%w])     ->     %g = f'(%residuals)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from runtime.autodiff import replay
+from runtime.autodiff.dead import remove_dead
+from runtime.ir import Block, Input, Operand, Operator, Program, Variable
+from runtime.ir.program import Parameter, Write
+
+
+def targets(program: Program) -> list[Operator]:
+    """The ``gradients`` Operators of a Program, in program order."""
+    return [op for op in program.block.walk() if op.name == "gradients"]
+
+
+def lower_gradients(program: Program, arguments: Sequence[torch.Tensor]) -> Program:
+    """The Program with its ``gradients`` written out; ``arguments`` have the metadata of its inputs and parameters.
+
+    Raises:
+        NotDifferentiable: One of them can only be computed by torch's autograd at run time.
+    """
+    while found := targets(program):
+        program, _ = lower_one(program, arguments, found[0])
+    for op in program.block.walk():
+        if op.name == "grad.leaf":
+            op.name = "aten.detach.default"
+    return program
+
+
+def lower_one(
+    program: Program, arguments: Sequence[torch.Tensor], target: Operator
+) -> tuple[Program, dict[Variable, Operand]]:
+    """Write out one of them; the new Program, and what the old Variables of the main Block are called in it."""
+    with replay.replaying(program.name, lowering=True) as (session, forward):
+        forward.target = target
+        inputs: Any = target.args[1]
+        forward.wanted = frozenset(inputs)
+        args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
+        forward.activity.update((arg, True) for arg in program.block.args if arg in forward.wanted)
+        forward.block(program.block)
+        yields = [session.operand(forward.plain(o)) if isinstance(o, Variable) else o for o in program.block.yields]
+        known = {old: _name(session, forward, old) for old in _assigned(program.block)}
+    block = session.scope.block
+    block.args, block.yields = args, yields
+    renamed = dict(zip(program.block.args, args))
+    lowered = Program(
+        program.name,
+        block,
+        [Input(renamed[one.var], one.name) for one in program.inputs],
+        [Parameter(renamed[one.var], one.name, one.kind, one.requires_grad) for one in program.params],
+        program.output,
+        [Write(renamed[write.target], write.index) for write in program.writes],
+        list(program.assumes),
+    )
+    remove_dead(block, [*yields, *(value for value in known.values() if isinstance(value, Variable))])
+    return lowered, known
+
+
+def _assigned(block: Block) -> list[Variable]:
+    return [*block.args, *(out for op in block.ops for out in op.outputs)]
+
+
+def _name(session: replay.Session, forward: replay.Forward, old: Variable) -> Operand:
+    return session.operand(forward.plain(old)) if old in forward.env else None

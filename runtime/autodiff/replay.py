@@ -1,0 +1,64 @@
+"""Replaying a Program on fake tensors under torch's autograd: the session, the modes and the arguments."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from runtime import torch_internals
+from runtime.autodiff.forward import Forward
+from runtime.ir import TensorType, Variable
+from runtime.tracer import state
+from runtime.tracer.boundary import trace_lock
+from runtime.tracer.recorder import Recorder
+from runtime.tracer.session import Replaying, Session
+from runtime.tracer.storage_table import TensorInfo
+
+
+@contextlib.contextmanager
+def replaying(name: str, *, lowering: bool = False) -> Iterator[tuple[Session, Forward]]:
+    """A session that records what a ``Forward`` replays. ``lowering``: Operators keep the grad mode they had."""
+    session = Session(name)
+    session.replaying = Replaying(lowering=lowering)
+    recorder = Recorder(session)
+    with trace_lock:
+        before = state.enter(session)
+        try:
+            with (
+                torch.inference_mode(False),
+                torch.enable_grad(),
+                torch_internals.quiet_shapes(),
+                torch_internals.without_autocast_cache(),
+                recorder,
+            ):
+                yield session, Forward(session, recorder)
+        finally:
+            state.enter(before)
+
+
+def argument(session: Session, forward: Forward, old: Variable, real: torch.Tensor) -> Variable:
+    """A Variable and its stand-in for an argument of the Program."""
+    assert isinstance(old.type, TensorType)
+    dynamic = {}
+    shape = old.type.shape or ()
+    for dim, size in enumerate(shape):
+        if isinstance(size, str):
+            dynamic[dim] = (
+                forward.sizes[size]
+                if size in forward.sizes
+                else session.sizes.new_input_symbol(old.name, dim, real.shape[dim])
+            )
+    fake = torch_internals.fake_like(session.fake_mode, real, dynamic)
+    var = session.new_variable(TensorType(fake.dtype, session.dims(fake)), old.hint or old.name, session.scope)
+    for dim, symbol in dynamic.items():
+        session.sizes.bind_size(fake.shape[dim], var, dim)
+        forward.sizes.setdefault(shape[dim], symbol)  # type: ignore[arg-type]  # a symbol's name, as seen above
+    info = TensorInfo(session.storages.new(var, origin=var, label=old.hint))
+    info.cached, info.cached_for = var, var
+    forward.env[old] = session.register(fake, info)
+    return var
+
+
+__all__ = ["Forward", "Session", "argument", "replaying"]

@@ -1,0 +1,105 @@
+"""Straight-line runs, backward: torch's autograd is asked on fake tensors, and its derivative formulas are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from runtime.autodiff.backward import Backward
+from runtime.autodiff.forward import NotDifferentiable
+from runtime.autodiff.tape import Grad, Grads, Segment
+from runtime.ir import UNDEF, TensorType, Type, Variable
+
+Found = list[torch.Tensor | None]
+Group = list[tuple[torch.Tensor, Grad]]
+"""Results of a segment with their gradients."""
+
+
+def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
+    """Gradients of a segment's leaves from those of its results. Errors raised: NotDifferentiable if torch cannot."""
+    results = [(fake, grads.pop(var)) for var, fake in entry.results.items() if var in grads]
+    if not entry.leaves:
+        return
+    backward.session.replaying.location = entry.location  # type: ignore[union-attr]
+    for group, reached in _groups(entry, results):
+        maybe = all(grad.maybe for _, grad in group)
+
+        def record(group: Group = group, reached: list[Variable] = reached) -> Found:
+            return _ask(backward, group, [entry.leaves[var] for var in reached])
+
+        found = _unless_none(backward, [grad for _, grad in group], record) if maybe else record()
+        for var, tensor in zip(reached, found):
+            if tensor is not None:
+                backward.add(grads, var, Grad(tensor, maybe))
+
+
+def _ask(backward: Backward, group: Group, leaves: list[torch.Tensor]) -> Found:
+    given = [_fitting(backward.definite(grad), fake) for fake, grad in group]
+    try:
+        found = torch.autograd.grad([fake for fake, _ in group], leaves, given, allow_unused=True, retain_graph=True)
+    except RuntimeError as error:
+        if "derivative" in str(error) and "not implemented" in str(error):
+            raise NotDifferentiable(str(error)) from error
+        raise
+    return list(found)
+
+
+def _groups(entry: Segment, results: Group) -> Iterator[tuple[Group, list[Variable]]]:
+    """Results to be walked back together: a gradient that is None may not turn into zeros for any leaf.
+
+    Zeros do no harm to a leaf that gets a gradient from another result anyway.
+    """
+    by_leaves: dict[frozenset[Variable], Group] = {}
+    sure: set[Variable] = set()
+    reached = [_leaves_of(entry, fake) for fake, _ in results]
+    for (_, grad), leaves in zip(results, reached):
+        if not grad.maybe:
+            sure |= leaves
+    for (fake, grad), leaves in zip(results, reached):
+        by_leaves.setdefault(frozenset(sure) if leaves <= sure else leaves, []).append((fake, grad))
+    for leaves, group in by_leaves.items():
+        if leaves:
+            yield group, [var for var in entry.leaves if var in leaves]
+
+
+def _leaves_of(entry: Segment, fake: torch.Tensor) -> frozenset[Variable]:
+    """The leaves that a result was computed from."""
+    owners = {id(leaf): var for var, leaf in entry.leaves.items()}
+    found: set[Variable] = set()
+    seen: set[Any] = set()
+    todo: list[Any] = [fake.grad_fn]
+    if fake.grad_fn is None:
+        return frozenset(var for var in (owners.get(id(fake)),) if var is not None)
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) in owners:
+            found.add(owners[id(leaf)])
+        todo.extend(following for following, _ in node.next_functions)
+    return frozenset(found)
+
+
+def _fitting(grad: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
+    return grad if grad.dtype == fake.dtype else grad.to(fake.dtype)
+
+
+def _unless_none(backward: Backward, given: list[Grad], record: Callable[[], Found]) -> Found:
+    """Record under a condition: nothing flows back where no gradient arrived, as in eager."""
+    session = backward.session
+    flag = backward.none_test(given)
+    with session.open("cond") as nothing:
+        pass
+    with session.open("cond") as scope:
+        found = record()
+        present = [tensor for tensor in found if tensor is not None]
+        scope.block.yields.extend(backward.contiguous(Grad(tensor)) for tensor in present)
+    nothing.block.yields.extend([UNDEF] * len(scope.block.yields))
+    types: list[Type] = [TensorType(tensor.dtype, session.dims(tensor)) for tensor in present]
+    outputs = session.emit("cond", [flag], None, types, blocks=[nothing.block, scope.block])
+    lifted = iter([backward.like(tensor, var) for tensor, var in zip(present, outputs)])
+    return [None if tensor is None else next(lifted) for tensor in found]

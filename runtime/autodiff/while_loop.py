@@ -1,0 +1,281 @@
+"""``while_loop``: the gradient is a ``while_loop`` that goes back over the same iterations.
+
+    h = while_loop(h0) { ... f(h, W) }   ->   h, n, stack = while_loop(h0, 0, []) { ... push(stack, residuals) }
+                                              gh, gW = while_loop(n, gh, None, stack) { ... pop(stack) }
+
+The gradient of a tensor from outside (W) is an accumulator that the loop carries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime.autodiff.backward import Backward
+from runtime.autodiff.forward import Forward, NotDifferentiable, join_activity, types_of
+from runtime.autodiff.residuals import inner_variables, rebuild, substitute
+from runtime.autodiff.tape import Grad, Grads, ListGrad, LoopEntry, Tape
+from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.tracer.session import Scope
+
+
+def forward(forward: Forward, op: Operator, tape: Tape) -> None:
+    """The body once, with a counter carried besides; stacks of residuals are added later."""
+    session = forward.session
+    test, body = op.blocks
+    inits = [forward.plain(arg) if isinstance(arg, Variable) else arg for arg in op.args]
+    operands = [forward.lower(arg) for arg in op.args]
+    active = {
+        i
+        for i, (arg, inner) in enumerate(zip(op.args, body.args))
+        if (isinstance(arg, Variable) and forward.is_active(arg) and forward.can_carry(arg)) or inner in forward.wanted
+    }
+    with session.open("while_loop") as test_scope:
+        _enter(forward, test, inits, set())
+        forward.block(test)
+        test_scope.block.yields.extend(forward.lower(operand) for operand in test.yields)
+    while True:
+        with session.open("while_loop") as scope:
+            carried = _enter(forward, body, inits, active)
+            forward.loop_args.update(body.args)
+            inner = forward.block(body)
+            forward.loop_args.difference_update(body.args)
+            reached = {
+                i
+                for i, o in enumerate(body.yields)
+                if isinstance(o, Variable) and forward.is_active(o) and forward.can_carry(body.args[i])
+            }
+            if not reached <= active:
+                active |= reached
+                continue
+            rows = [forward.lower(operand) for operand in body.yields]
+            ends = [forward.plain(o) if isinstance(o, Variable) else o for o in body.yields]
+            if _learned_items(forward, inits, ends):
+                continue
+            _check_devices(carried, ends)
+            count_in = session.new_variable(ScalarType("int"))
+            scope.block.args.append(count_in)
+            (count_next,) = session.emit("scalar.add", [count_in, 1], types=[ScalarType("int")])
+            scope.block.yields.extend([*rows, count_next])
+        break
+    test_scope.block.args.append(session.new_variable(ScalarType("int"), "", test_scope))
+    outputs = session.emit(
+        "while_loop",
+        [*operands, 0],
+        None,
+        [*types_of(op.outputs), ScalarType("int")],
+        hints=[out.hint for out in op.outputs],
+        blocks=[test_scope.block, scope.block],
+        attrs={key: value for key, value in op.attrs.items() if key != "recompute"},
+        location=op.location,
+    )
+    recorded = session.scope.block.ops[-1]
+    for position, (old, new) in enumerate(zip(op.outputs, outputs)):
+        forward.env[old] = forward.lift(new, old, [inits[position], ends[position]])
+    _settle_activity(forward, op, active, outputs[-1])
+    tape.entries.append(LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), outputs[-1], carried))
+
+
+def _learned_items(forward: Forward, inits: list[Any], ends: list[Any]) -> bool:
+    """Whether the body told what a list that was empty before the loop holds."""
+    learned = False
+    for init, end in zip(inits, ends):
+        if isinstance(init, Variable) and isinstance(end, Variable) and init not in forward.items:
+            if end in forward.items:
+                forward.items[init] = forward.items[end]
+                learned = True
+    return learned
+
+
+def _check_devices(carried: list[Any], ends: list[Any]) -> None:
+    """The device of a value that does not exist before the loop was a guess."""
+    for guess, end in zip(carried, ends):
+        if isinstance(guess, torch.Tensor) and isinstance(end, torch.Tensor) and guess.device != end.device:
+            raise NotDifferentiable("a value made in a loop, on another device")
+
+
+def _enter(forward: Forward, block: Block, inits: list[Any], active: set[int]) -> list[Any]:
+    """Block arguments and stand-ins for what a loop carries."""
+    session = forward.session
+    stand_ins = []
+    for position, arg in enumerate(block.args):
+        new = session.new_variable(arg.type, arg.hint)
+        session.scope.block.args.append(new)
+        exists = isinstance(inits[position], torch.Tensor) or not isinstance(arg.type, TensorType)
+        forward.env[arg] = (
+            forward.lift(new, arg, [inits[position]]) if exists else forward.lift_tensor(new, arg, None)
+        )
+        forward.activity[arg] = position in active
+        stand_ins.append(forward.env[arg])
+    return stand_ins
+
+
+def _settle_activity(forward: Forward, op: Operator, active: set[int], count: Variable) -> None:
+    """After the loop: active from the start, or only if there was an iteration."""
+    session = forward.session
+    flag: Variable | None = None
+    for position in active:
+        out = op.outputs[position]
+        if not forward.can_carry(out):
+            continue
+        arg = op.args[position]
+        before = forward.activity.get(arg, False) if isinstance(arg, Variable) else False
+        if before is True:
+            forward.activity[out] = True
+            continue
+        if flag is None:
+            (flag,) = session.emit("scalar.gt", [count, 0], types=[ScalarType("bool")])
+        forward.activity[out] = join_activity([before, frozenset({flag})])
+
+
+def backward(backward: Backward, entry: LoopEntry, grads: Grads) -> None:
+    """The loop over the same iterations, last to first. A gradient that is not there stays None all the way."""
+    given = {p: grads.pop(entry.op.outputs[p]) for p in entry.active if entry.op.outputs[p] in grads}
+    for out in entry.op.outputs:
+        grads.pop(out, None)
+    if not given:
+        return
+    maybe = {p for p in entry.active if p not in given or (isinstance(given[p], Grad) and given[p].maybe)}
+    while True:
+        backward.session.replaying.location = entry.op.location  # type: ignore[union-attr]
+        body = _Body(backward, entry, maybe)
+        if body.maybe <= maybe:
+            break
+        maybe |= body.maybe
+    _emit(backward, entry, body, given, grads)
+
+
+class _Body:
+    """One recording of the backward body, under a guess of which carried gradients can be None."""
+
+    def __init__(self, backward: Backward, entry: LoopEntry, maybe: set[int]) -> None:
+        session = backward.session
+        inside = inner_variables(entry.op.blocks[1])
+        self.lists = _outer_lists(backward.forward, entry.op.blocks[1])
+        with session.open("while_loop") as scope:
+            scope.twin = entry.body_scope
+            self.scope = scope
+            self.count = session.new_variable(ScalarType("int"))
+            mine: Grads = {}
+            self.args = [_arrive(backward, entry, position, mine, position in maybe) for position in entry.active]
+            list_args = [session.new_variable(var.type) for var in self.lists]
+            mine.update((var, ListGrad(arg)) for var, arg in zip(self.lists, list_args))
+            backward.block(entry.tape, mine)
+            self.nexts: list[Operand] = []
+            self.maybe: set[int] = set()
+            for position in entry.active:
+                grad = mine.pop(entry.op.blocks[1].args[position], None)
+                self.nexts.append(None if grad is None else backward.contiguous(grad))
+                if grad is None or (isinstance(grad, Grad) and grad.maybe):
+                    self.maybe.add(position)
+            self.outer = {var: grad for var, grad in mine.items() if var not in inside}
+            self.acc_args: list[Variable] = []
+            self.acc_next: list[Operand] = []
+            for var, grad in self.outer.items():
+                if isinstance(grad, ListGrad):
+                    self.acc_args.append(list_args[self.lists.index(var)])
+                    self.acc_next.append(grad.var)
+                    continue
+                type_ = backward.type_like(var)
+                acc = session.new_variable(type_)
+                self.acc_args.append(acc)
+                self.acc_next += session.emit("grad.accumulate", [acc, session.read(grad.tensor)], None, [type_])
+            (self.left,) = session.emit("scalar.sub", [self.count, 1], types=[ScalarType("int")])
+
+
+def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, Any], grads: Grads) -> None:
+    session, forward, op = backward.session, backward.forward, entry.op
+    block = body.scope.block
+    starts = [backward.contiguous(given[position]) if position in given else None for position in entry.active]
+    stack_args, stack_next, stack_starts = _stacks(backward, entry, body.scope)
+    block.args = [body.count, *body.args, *body.acc_args, *stack_args]
+    block.yields = [body.left, *body.nexts, *body.acc_next, *stack_next]
+    with session.open("while_loop") as test_scope:
+        test_scope.block.args = [session.new_variable(arg.type) for arg in block.args]
+        (going,) = session.emit("scalar.gt", [test_scope.block.args[0], 0], types=[ScalarType("bool")])
+        test_scope.block.yields = [going]
+    before = [grads[var].var if isinstance(grads.get(var), ListGrad) else None for var in body.outer]
+    outputs = session.emit(
+        "while_loop",
+        [entry.count, *starts, *before, *stack_starts],
+        None,
+        [arg.type for arg in block.args],
+        blocks=[test_scope.block, block],
+    )
+    results = iter(outputs[1:])
+    for position, out in zip(entry.active, results):
+        arg = op.args[position]
+        if isinstance(arg, Variable) and forward.is_active(arg):
+            maybe = position not in given or position in body.maybe or getattr(given[position], "maybe", True)
+            backward.add(grads, arg, backward.grad_of(arg, out, maybe))
+    for var, out in zip(body.outer, outputs[1 + len(entry.active) :]):
+        if isinstance(body.outer[var], ListGrad):
+            grads[var] = ListGrad(out)
+        else:
+            backward.add(grads, var, backward.grad_of(var, out, True))
+
+
+def _outer_lists(forward: Forward, body: Block) -> list[Variable]:
+    """Lists from outside that the body reads items of: their gradients are lists that the loop carries."""
+    return [var for var in body.captures() if isinstance(var.type, ArrayType) and forward.is_active(var)]
+
+
+def _arrive(backward: Backward, entry: LoopEntry, position: int, mine: Grads, maybe: bool) -> Variable:
+    """The Block argument for the gradient of what an iteration left at ``position``."""
+    session, forward = backward.session, backward.forward
+    operand = entry.op.blocks[1].yields[position]
+    reached = isinstance(operand, Variable) and forward.is_active(operand)
+    if isinstance(entry.op.outputs[position].type, ArrayType):
+        arg = session.new_variable(entry.op.outputs[position].type)
+        if reached:
+            backward.add(mine, operand, ListGrad(arg))
+        return arg
+    end = forward.env.get(operand) if isinstance(operand, Variable) else None
+    like = end if isinstance(end, torch.Tensor) else entry.carried[position]
+    arg = session.new_variable(TensorType(like.dtype, session.dims(like)))
+    if reached:
+        backward.add(mine, operand, Grad(backward.like(like, arg), maybe))
+    return arg
+
+
+def _stacks(
+    backward: Backward, entry: LoopEntry, scope: Scope
+) -> tuple[list[Variable], list[Operand], list[Operand]]:
+    """What a body's backward reads of its forward is pushed by each iteration and popped by its backward."""
+    session = backward.session
+    forward_block = entry.body_scope.block
+    wanted = [var for var in scope.block.captures() if var in entry.body_scope.names]
+    whole = bool(entry.op.attrs.get("recompute"))
+    args: list[Variable] = []
+    nexts: list[Operand] = []
+    starts: list[Operand] = []
+    test_block = entry.recorded.blocks[0]
+    mapping: dict[Variable, Variable] = {}
+    pops: list[Operator] = []
+    for var in rebuild(forward_block, scope.block, wanted, backward.rebuilds(whole), session.new_name):
+        type_: Type = ArrayType(var.type)
+        with session.reopen(entry.scope):
+            position = entry.scope.block.ops.index(entry.recorded)
+            new = session.new_variable(type_)
+            entry.scope.block.ops.insert(position, Operator("array.new", ([],), {}, (new,), location=entry.op.location))
+        pushed_arg = session.new_variable(type_, "", entry.body_scope)
+        forward_block.args.append(pushed_arg)
+        test_block.args.append(session.new_variable(type_))
+        pushed = session.new_variable(type_, "", entry.body_scope)
+        forward_block.ops.append(Operator("array.append", (pushed_arg, var), {}, (pushed,), location=entry.op.location))
+        forward_block.yields.append(pushed)
+        out = session.new_variable(type_, "", entry.scope)
+        entry.recorded.args = (*entry.recorded.args, new)
+        entry.recorded.outputs = (*entry.recorded.outputs, out)
+        arg = session.new_variable(type_, "", scope)
+        rest = session.new_variable(type_, "", scope)
+        item = session.new_variable(var.type, var.hint, scope)
+        pops.append(Operator("array.pop", (arg, -1), {}, (rest, item), location=entry.op.location))
+        mapping[var] = item
+        args.append(arg)
+        nexts.append(rest)
+        starts.append(out)
+    substitute(scope.block, mapping)
+    scope.block.ops[:0] = pops
+    return args, nexts, starts
