@@ -42,7 +42,7 @@ leaves sizes open (``None``) and is held against every call:
 (torch.Size([5, 1]), torch.Size([7, 1]), 1)
 >>> layer(torch.ones(2))
 Traceback (most recent call last):
-dy2static.errors.SignatureError: [D2S302] argument 'input' has 1 dimension, InputSpec says 2
+runtime.errors.SignatureError: [D2S302] argument 'input' has 1 dimension, InputSpec says 2
   Change the argument, or the input_spec the function was converted with.
 """
 
