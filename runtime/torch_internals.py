@@ -50,6 +50,7 @@ __all__ = [
     "contiguity",
     "fake_like",
     "fake_only",
+    "in_fake_mode",
     "is_fake",
     "layout_of",
     "make_fake_mode",
@@ -89,6 +90,13 @@ def below_autograd() -> Iterator[None]:
 def fake_only(fake_mode: FakeTensorMode) -> Iterator[None]:
     """Run operators on fake tensors without any other mode seeing them."""
     with _disable_current_modes(), torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd(), fake_mode:
+        yield
+
+
+@contextlib.contextmanager
+def in_fake_mode(fake_mode: FakeTensorMode) -> Iterator[None]:
+    """Run operators on fake tensors without torch-function modes seeing them; dispatch modes do."""
+    with torch._C.DisableTorchFunction(), fake_mode:
         yield
 
 

@@ -119,7 +119,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         fake_args = [to_fake(arg) for arg in args]
         fake_kwargs = {key: to_fake(value) for key, value in kwargs.items()}
         try:
-            with torch._C.DisableTorchFunction(), session.fake_mode:
+            with torch_internals.in_fake_mode(session.fake_mode):
                 result = func(*fake_args, **fake_kwargs)
         except torch_internals.SHAPE_ERRORS as error:
             result = torch_internals.unknown_sizes(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
