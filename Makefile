@@ -22,11 +22,11 @@ demo: $(VENV)/.installed-examples
 
 test: lint types
 	@echo "== tests: pytest, $(JOBS) processes"
-	@$(BIN)/python -m pytest -q -n $(JOBS) $(TESTS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup $(TESTS)
 
 test-slow: $(VENV)/.installed-dev
 	@echo "== slow tests: pytest, $(JOBS) processes"
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m slow $(TESTS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m slow $(TESTS)
 
 lint: $(VENV)/.installed-dev
 	@echo "== lint: ruff"
