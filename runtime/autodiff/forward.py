@@ -67,7 +67,7 @@ class Forward:
             replaying.checkpoint = inherited or bool(op.attrs.get("checkpoint"))
             if replaying.lowering:
                 replaying.grad_mode = op.grad_mode
-            rule = rule_for(op)
+            rule = rule_for(op, replaying.lowering)
             if rule is None:
                 self._in_segment(tape, op)
             else:
@@ -339,10 +339,12 @@ def modes(op: Operator) -> Iterator[None]:
         yield
 
 
-def rule_for(op: Operator) -> Rule | None:
+def rule_for(op: Operator, lowering: bool) -> Rule | None:
     """The rule of an Operator's forward half; None for those of straight-line runs."""
     from runtime.autodiff import rules
 
+    if lowering and op.name == "aten.detach.default":
+        return rules.FORWARD["grad.leaf"]
     found = rules.FORWARD.get(op.name) or rules.FORWARD_FAMILIES.get(op.name.partition(".")[0])
     if found is None and op.name.startswith("aten.") and _has_list(op):
         return rules.FORWARD_FAMILIES["array"]

@@ -19,7 +19,7 @@ from runtime.ir.walk import map_operand
 
 
 def leaf(forward: Forward, op: Operator, tape: Tape) -> None:
-    """A tensor without history: recorded as it is, a value of its own that ``gradients`` can ask about."""
+    """A tensor without history (``detach`` too): recorded as it is, a value of its own."""
     fake = forward.plain(op.args[0])
     (new,) = forward.session.emit(
         op.name, [forward.session.read(fake)], types=[op.outputs[0].type], hints=[op.outputs[0].hint]

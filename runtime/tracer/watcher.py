@@ -24,7 +24,6 @@ _REFUSED = {
     "__dlpack__": "exports a tensor's memory",
     "__reduce_ex__": "pickles a tensor",
     "backward": "runs backward inside a converted function",
-    "requires_grad_": "changes requires_grad",
     "register_hook": "registers a gradient hook",
     "retain_grad": "keeps a gradient",
     "share_memory_": "moves a tensor to shared memory",
@@ -81,6 +80,14 @@ class Watcher(torch_internals.TorchFunctionMode):
             return self._set_attribute(func, args)
         if name in _METADATA and args and isinstance(args[0], torch.Tensor):
             self._check_divergent(args[0], name)
+        if func is torch.autograd.grad:
+            from runtime.tracer import gradients
+
+            return gradients.grad(*args, **kwargs)
+        if name == "requires_grad_":
+            from runtime.tracer import gradients
+
+            return gradients.requires_grad_(session, *args, **kwargs)
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
             raise session.error(
                 f".{name}() {_REFUSED[name]} while the function is being converted",
