@@ -46,14 +46,19 @@ class Path:
 
     @contextlib.contextmanager
     def inside(self, session: Session) -> Iterator[None]:
-        """Record at the path's end, with memory as it was there."""
-        before = session.storages.snapshot()
+        """Record at the path's end, with memory and Python state as they were there."""
+        storages = session.storages.snapshot()
         session.storages.restore(self.storages)
+        places = {place: place.get() for place in self.places}
+        for place, value in self.places.items():
+            place.set(value)
         try:
             with session.reopen(self.scope):
                 yield
         finally:
-            session.storages.restore(before)
+            for place, value in places.items():
+                place.set(value)
+            session.storages.restore(storages)
 
 
 def trace_path(

@@ -109,24 +109,23 @@ class Join:
         self.paths = paths
         self.entry = entry
         self.items: list[tuple[list[Any], structure.Structure, str]] = []
-        self._tensors: dict[tuple[int, ...], int] = {}
 
     def add(self, values: list[Any], hint: str = "") -> None:
         """One value per path; those of paths that ended are not looked at."""
         alive = [(path, value) for path, value in zip(self.paths, values) if not path.ended]
-        joined: structure.Structure | None = None
-        for path, value in alive:
-            with path.inside(self.session):
-                mine = structure.Known(value)
-            joined = mine if joined is None else self._unify(joined, mine)
-        joined = joined if joined is not None else structure.Known(None)
+        joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
         if len(alive) == 1:
             with alive[0][0].inside(self.session):
                 joined = self._settle(alive[0][1], joined)
+        elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
+            pictures = []
+            for path, value in alive:
+                with path.inside(self.session):
+                    pictures.append(structure.structure_of(self.session, value))
+            joined = pictures[0]
+            for picture in pictures[1:]:
+                joined = structure.unify(self.session, joined, picture)
         self.items.append((values, joined, hint))
-
-    def _unify(self, a: structure.Structure, b: structure.Structure) -> structure.Structure:
-        return structure.unify(self.session, a, b)
 
     def _settle(self, value: Any, known: structure.Structure) -> structure.Structure:
         """A value of the only path that goes on: kept as it is unless it was made inside."""
@@ -222,7 +221,9 @@ class Join:
             for index, path in enumerate(self.paths):
                 if path.ended:
                     continue
-                for inside, outside in _tensor_pairs(values[index], result, item):
+                with path.inside(session):
+                    pairs = _tensor_pairs(values[index], result, item)
+                for inside, outside in pairs:
                     storage = session.info(inside).storage
                     joined = session.info(outside).storage
                     if storage is joined:

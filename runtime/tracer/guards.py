@@ -93,18 +93,24 @@ def _is_sequence(value: Any, depth: int) -> Test:
     kind, length = type(value), len(value)
     if kind is tuple and all(is_plain(item) for item in value):
         plain = [_is_plainly(item) for item in value]
-        return lambda other: other is value or (
-            type(other) is kind and len(other) == length and all(test(item) for test, item in zip(plain, other)))
+        return lambda other: (
+            other is value
+            or (type(other) is kind and len(other) == length and all(test(item) for test, item in zip(plain, other)))
+        )
     tests = [is_like(item, depth + 1) for item in value]
-    return lambda other: type(other) is kind and len(other) == length and all(
-        test(item) for test, item in zip(tests, other))
+    return lambda other: (
+        type(other) is kind and len(other) == length and all(test(item) for test, item in zip(tests, other))
+    )
 
 
 def _is_mapping(value: dict[Any, Any], depth: int) -> Test:
     kind, length = type(value), len(value)
     tests = [(is_like(key, depth + 1), is_like(item, depth + 1)) for key, item in value.items()]
-    return lambda other: type(other) is kind and len(other) == length and all(
-        one(key) and two(item) for (one, two), (key, item) in zip(tests, other.items()))
+    return lambda other: (
+        type(other) is kind
+        and len(other) == length
+        and all(one(key) and two(item) for (one, two), (key, item) in zip(tests, other.items()))
+    )
 
 
 def _is_set(value: Any) -> Test:
@@ -120,7 +126,8 @@ def _is_long(value: Any) -> Test:
 def _is_array(value: Any) -> Test:
     kind, dtype, shape, data = type(value), value.dtype, value.shape, value.tobytes()
     return lambda other: (
-        type(other) is kind and other.dtype == dtype and other.shape == shape and other.tobytes() == data)
+        type(other) is kind and other.dtype == dtype and other.shape == shape and other.tobytes() == data
+    )
 
 
 @dataclass(eq=False)

@@ -7,7 +7,8 @@ like local variables are.
 
 from __future__ import annotations
 
-from collections import deque
+import sys
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -175,12 +176,21 @@ class Journal:
         self.frames.append({})
 
     def close(self) -> dict[Place, Any]:
-        """End the frame: puts every place back as it was and returns what each held at the end."""
+        """End the frame: puts every place back as it was and returns what each held at the end.
+
+        Places of objects that nothing refers to any more are left out: they were made in the frame and dropped.
+        """
         frame = self.frames.pop()
         after = {place: place.get() for place in frame}
         for place, before in frame.items():
             place.set(before)
-        return after
+        held = Counter(
+            id(place.owner)
+            for place in {id(p): p for f in (*self.frames, frame, self.first_stores) for p in f}.values()
+        )
+        return {
+            place: value for place, value in after.items() if sys.getrefcount(place.owner) - 1 > held[id(place.owner)]
+        }
 
     def write(self, place: Place, value: Any) -> None:
         """Note and store."""

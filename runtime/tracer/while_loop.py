@@ -45,15 +45,25 @@ def while_loop(
     location = session.location()
     slots = [_Slot(name, value, structure.Known(value)) for name, value in zip(names.names, names.get())]
     written: list[Storage] = []
+    repeat: set[Place] | None = None
     for _ in range(_TRIES):
         attempt = _Attempt(session, slots, written, test, body, names)
-        if attempt.stable():
+        stable, unknown = attempt.stable(repeat or set())
+        # An object made by the body is another one each time: what only one of two equal attempts stored to is such.
+        if stable and (not unknown or repeat is not None):
             break
+        repeat = unknown if stable else None
         slots, written = attempt.slots, attempt.written
     else:
         raise session.error(
             "the variables of this loop never reach a fixed structure: "
-            + ", ".join(sorted(slot.label for slot in slots if not isinstance(slot.carried, structure.Known))),
+            + ", ".join(
+                sorted(
+                    slot.label or (slot.place.describe() if slot.place else "")
+                    for slot in slots
+                    if not isinstance(slot.carried, structure.Known)
+                )
+            ),
             hint="Give every variable of the loop its final type before the loop.",
             code="D2S250",
             location=location,
@@ -128,12 +138,17 @@ class _Attempt:
                     mark_uncertain(carried, other, "before the loop both variables are one tensor", session.location())
                 owners.setdefault(storage, []).append(carried)
 
-    def stable(self) -> bool:
-        """Whether the guess holds; if not, widens ``slots`` and ``written`` for the next attempt."""
+    def stable(self, repeated: set[Place]) -> tuple[bool, set[Place]]:
+        """Whether the guess holds, and places stored to that are no slots; widens ``slots`` and ``written`` if not.
+
+        Those ``repeated`` from an equal attempt belong to objects older than the loop: they become slots.
+        """
         session, path = self.session, self.path
         if path.ended:
-            return True
+            return True, set()
         stable = True
+        unknown: set[Place] = set()
+        entry_places = {place: place.get() for place in path.places}
         outs = [
             *path.names,
             *(
@@ -161,10 +176,11 @@ class _Attempt:
                     stable = False
                 next_slots.append(_Slot(slot.label, slot.init, carried, slot.place))
             for place, out in path.places.items():
-                if place in known_places:
+                before = entry_places[place]
+                if place in known_places or structure.same_known(out, before) or _same_items(out, before):
                     continue
-                before = place.get()
-                if structure.same_known(out, before) or _same_items(out, before):
+                if place not in repeated:
+                    unknown.add(place)
                     continue
                 carried = structure.unify(session, structure.Known(before), structure.Known(out))
                 next_slots.append(_Slot(place.name, before, carried, place))
@@ -177,7 +193,7 @@ class _Attempt:
                 stable = False
         self.slots = next_slots
         self.outs = outs
-        return stable
+        return stable, unknown
 
     def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> None:
         """Record the Operator and give names, places and memory their values after the loop."""
@@ -262,7 +278,9 @@ class _Attempt:
         for slot, out, value in zip(self.slots, self.outs, values):
             if isinstance(slot.carried, structure.Known):
                 continue
-            for inside, result in _tensor_pairs(out, value, slot.carried):
+            with self.path.inside(session):
+                pairs = _tensor_pairs(out, value, slot.carried)
+            for inside, result in pairs:
                 storage, joined = session.info(inside).storage, session.info(result).storage
                 if storage in self.entry:
                     mark_uncertain(
