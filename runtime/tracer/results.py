@@ -27,8 +27,6 @@ from runtime.tracer.session import Session
 from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.storage_table import ViewStep
 
-_HEAP_TYPE = 1 << 9
-
 
 @dataclass
 class ViewOutput:
@@ -298,7 +296,11 @@ def _is_simple(cls: type) -> bool:
     """Whether objects of a class are their attributes and nothing more: it derives from no built-in class."""
     if issubclass(cls, (torch.nn.Module, type)):
         return False
-    return all(base is object or base.__flags__ & _HEAP_TYPE for base in cls.__mro__)
+    try:
+        object.__new__(cls)
+    except TypeError:  # Python refuses where a built-in class has memory of its own
+        return False
+    return True
 
 
 def _attributes(value: Any) -> dict[str, Any]:

@@ -176,7 +176,8 @@ def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> 
         if dataclasses.is_dataclass(cls):
             return cls(**dict(zip(keys, items)))
         mapping = cls()
-        mapping.update(zip(keys, items))
+        for key, item in zip(keys, items):  # update() of a Counter would count
+            mapping[key] = item
         return mapping
     result: Any = object.__new__(cls)
     for key, item in zip(keys, items):
