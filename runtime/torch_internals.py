@@ -102,14 +102,17 @@ def in_fake_mode(fake_mode: FakeTensorMode) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_shapes() -> Iterator[None]:
-    """Keep torch's own messages about guards on sizes from the user's terminal."""
-    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """Keep torch's own messages about sizes and failed shape rules from the user's terminal."""
+    loggers = [logging.getLogger(name) for name in (
+        "torch.fx.experimental.symbolic_shapes", "torch._subclasses.fake_tensor")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels):
+            logger.setLevel(level)
 
 
 def new_symbol(shape_env: ShapeEnv, *, size: bool, hint: int | None = None) -> torch.SymInt:
