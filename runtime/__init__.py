@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from runtime.version import __version__
 
 if TYPE_CHECKING:
+    from runtime.autodiff.static import append_backward, gradients
     from runtime.ir import Block, Operator, Program, Variable
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy
+    from runtime.recompute import recompute
     from runtime.translated import TranslatedLayer, load, save
 
 PROJECT = "dy2static"
@@ -21,6 +23,8 @@ PROJECT = "dy2static"
 
 _HOMES = {
     "Block": "runtime.ir", "Operator": "runtime.ir", "Program": "runtime.ir", "Variable": "runtime.ir",
+    "append_backward": "runtime.autodiff.static", "gradients": "runtime.autodiff.static",
+    "recompute": "runtime.recompute",
     "BuildStrategy": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
     "TranslatedLayer": "runtime.translated", "load": "runtime.translated", "save": "runtime.translated",
 }  # fmt: skip
@@ -39,6 +43,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "Variable", "__version__", "load",
-    "save",
+    "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "Variable", "__version__",
+    "append_backward", "gradients", "load", "recompute", "save",
 ]  # fmt: skip

@@ -23,6 +23,7 @@ ARROWS: dict[str, set[str]] = {
     "runtime.ops": BASE,
     "runtime.tracer": BASE | {"runtime.ops"},
     "runtime.autodiff": BASE | {"runtime.ops", "runtime.tracer"},
+    "runtime.recompute": BASE | {"runtime.tracer"},
     "runtime.passes": BASE | {"runtime.ops"},
     "runtime.executor": BASE | {"runtime.ops"},
     "runtime.storage": BASE | {"runtime.ops"},

@@ -22,7 +22,7 @@ _SIZES = ArrayType(ScalarType("int"))
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     """Record the Operator as it is, and the lengths and sizes that its gradient needs."""
     session = forward.session
-    reached = join_activity(forward.activity.get(var, False) for var in leaves(op.args))
+    reached = join_activity(forward.activity_of(var) for var in leaves(op.args))
     joins = not op.name.startswith("array.")
     with modes(op):
         reached = reached if torch.is_grad_enabled() or not joins else False

@@ -31,7 +31,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             inner = forward.block(block)
             rows.append([forward.lower(operand) for operand in block.yields])
             likes.append([forward.stable(forward.plain(o)) if isinstance(o, Variable) else o for o in block.yields])
-            reached.append([forward.activity.get(o, False) if isinstance(o, Variable) else False for o in block.yields])
+            reached.append([forward.activity_of(o) for o in block.yields])
             scope.block.yields.extend(rows[-1])
         paths.append((scope, inner))
     outputs = session.emit(
@@ -41,7 +41,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         types_of(op.outputs),
         hints=[out.hint for out in op.outputs],
         blocks=[scope.block for scope, _ in paths],
-        attrs={key: value for key, value in op.attrs.items() if key != "recompute"},
+        attrs={key: value for key, value in op.attrs.items() if key == "backward"},
         location=op.location,
     )
     recorded = session.scope.block.ops[-1]
@@ -110,6 +110,7 @@ def backward(backward: Backward, entry: BranchEntry, grads: Grads) -> None:
         None,
         [backward.type_like(var) for var in reached],
         blocks=[scope.block for scope in scopes],
+        attrs={"backward": True},
     )
     for (forward_scope, _), scope in zip(entry.paths, scopes):
         _keep_residuals(backward, session, entry, forward_scope, scope.block)

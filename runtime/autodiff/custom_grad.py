@@ -26,7 +26,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         forward.block(inner)
     results = [forward.plain(o) if isinstance(o, Variable) else o for o in inner.yields]
     count = op.attrs["n_outputs"]
-    reached = join_activity(forward.activity.get(arg, False) for arg in op.args if isinstance(arg, Variable))
+    reached = join_activity(forward.activity_of(arg) for arg in op.args)
     for out, value in zip(op.outputs, results[:count]):
         forward.env[out] = forward.recorder.alias(value) if isinstance(value, torch.Tensor) else value
         if reached and can_carry(value) and op.grad_mode != "off":

@@ -45,6 +45,11 @@ class Forward:
         """For a list's new Variable: a tensor like those in it, once one was met."""
         self.wanted: frozenset[Variable] = frozenset()
         """Values that need a gradient although nothing they are made of does (``gradients`` asks for theirs)."""
+        self.blocked: frozenset[Variable] = frozenset()
+        """Values that no gradient is to flow through."""
+        self.idle: frozenset[Operator] = frozenset()
+        """Operators that no gradient has to flow through."""
+        self._idle = False
         self.target: Operator | None = None
         """The ``gradients`` Operator that is being written out."""
         self.loop_args: set[Variable] = set()
@@ -67,6 +72,10 @@ class Forward:
             replaying.checkpoint = inherited or bool(op.attrs.get("checkpoint"))
             if replaying.lowering:
                 replaying.grad_mode = op.grad_mode
+            idle = self._idle
+            if op in self.idle and not idle:
+                self.close()
+                self._idle = True
             rule = rule_for(op, replaying.lowering)
             if rule is None:
                 self._in_segment(tape, op)
@@ -77,6 +86,12 @@ class Forward:
             if not self.wanted.isdisjoint(op.outputs):
                 self.close()
                 self.activity.update((out, True) for out in op.outputs if out in self.wanted)
+            if not self.blocked.isdisjoint(op.outputs):
+                self.close()
+                self.activity.update((out, False) for out in op.outputs if out in self.blocked)
+            if idle != self._idle:
+                self.close()
+                self._idle = idle
         replaying.checkpoint = inherited
         self.close()
         self.tapes.pop()
@@ -134,9 +149,15 @@ class Forward:
             return {key: self.value(item) for key, item in operand.items()}
         return operand
 
+    def activity_of(self, operand: Operand) -> Activity:
+        """When a gradient may have to flow to an operand."""
+        if self._idle or not isinstance(operand, Variable):
+            return False
+        return self.activity.get(operand, False)
+
     def is_active(self, var: Variable) -> bool:
         """Whether a gradient may have to flow to ``var``."""
-        return bool(self.activity.get(var, False))
+        return not self._idle and bool(self.activity.get(var, False))
 
     def _run(self, op: Operator) -> None:
         """One Operator of a segment."""
@@ -160,7 +181,7 @@ class Forward:
     def note_activity(self, op: Operator) -> None:
         """Results of an ATen operator are active when what it reads is, and they can carry a gradient."""
         reached = join_activity(
-            self.activity.get(var, False)
+            self.activity_of(var)
             for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]
         )
         for var in op.outputs:
@@ -177,7 +198,7 @@ class Forward:
             {key: session.operand(self.plain(value)) for key, value in op.kwargs.items()},
             [out.type for out in op.outputs],
             hints=[out.hint for out in op.outputs],
-            attrs=op.attrs,
+            attrs={key: value for key, value in op.attrs.items() if key != "checkpoint"},
             location=op.location,
         )
         for var, out in zip(op.outputs, outputs):

@@ -13,6 +13,7 @@ import torch
 
 from runtime.autodiff import replay
 from runtime.autodiff.dead import remove_dead
+from runtime.autodiff.residuals import reads
 from runtime.ir import Block, Input, Operand, Operator, Program, Variable
 from runtime.ir.program import Parameter, Write
 
@@ -37,13 +38,18 @@ def lower_gradients(program: Program, arguments: Sequence[torch.Tensor]) -> Prog
 
 
 def lower_one(
-    program: Program, arguments: Sequence[torch.Tensor], target: Operator
+    program: Program, arguments: Sequence[torch.Tensor], target: Operator, blocked: Sequence[Variable] = ()
 ) -> tuple[Program, dict[Variable, Operand]]:
-    """Write out one of them; the new Program, and what the old Variables of the main Block are called in it."""
+    """Write out one of them; the new Program, and what the old Variables of the main Block are called in it.
+
+    No gradient flows through ``blocked``.
+    """
     with replay.replaying(program.name, lowering=True) as (session, forward):
         forward.target = target
         inputs: Any = target.args[1]
         forward.wanted = frozenset(inputs)
+        forward.blocked = frozenset(blocked)
+        forward.idle = _idle(program.block, target)
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((arg, True) for arg in program.block.args if arg in forward.wanted)
         forward.block(program.block)
@@ -63,6 +69,20 @@ def lower_one(
     )
     remove_dead(block, [*yields, *(value for value in known.values() if isinstance(value, Variable))])
     return lowered, known
+
+
+def _idle(block: Block, target: Operator) -> frozenset[Operator]:
+    """Operators of the main Block that the gradient does not go through: nothing ``target`` reads depends on them."""
+    needed: set[Variable] = set()
+    kept: set[Operator] = set()
+    for op in reversed(block.ops):
+        if op is target or any(inner is target for one in op.blocks for inner in one.walk()):
+            needed.update(reads(op))
+            kept.add(op)
+        elif not needed.isdisjoint(op.outputs):
+            needed.update(reads(op))
+            kept.add(op)
+    return frozenset(block.ops) - kept
 
 
 def _assigned(block: Block) -> list[Variable]:

@@ -98,6 +98,11 @@ def rebuild(
     return list(kept)
 
 
+def _stem(name: str) -> str:
+    stem = name.partition(".")[0]
+    return "" if stem.isdigit() else stem
+
+
 def _insert(
     block: Block, producers: dict[Variable, Operator], again: set[Operator], new_name: Callable[[str], str]
 ) -> None:
@@ -110,7 +115,7 @@ def _insert(
             return
         for source in reads(op):
             need(source)
-        copy = copy_block(Block([], [op], []), mapping, lambda name: new_name(name.partition(".")[0]))
+        copy = copy_block(Block([], [op], []), mapping, lambda name: new_name(_stem(name)))
         ops.extend(copy.ops)
 
     for op in block.ops:

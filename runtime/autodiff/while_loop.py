@@ -67,7 +67,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         [*types_of(op.outputs), ScalarType("int")],
         hints=[out.hint for out in op.outputs],
         blocks=[test_scope.block, scope.block],
-        attrs={key: value for key, value in op.attrs.items() if key != "recompute"},
+        attrs={key: value for key, value in op.attrs.items() if key in ("max_iterations", "backward")},
         location=op.location,
     )
     recorded = session.scope.block.ops[-1]
@@ -119,8 +119,7 @@ def _settle_activity(forward: Forward, op: Operator, active: set[int], count: Va
         out = op.outputs[position]
         if not forward.can_carry(out):
             continue
-        arg = op.args[position]
-        before = forward.activity.get(arg, False) if isinstance(arg, Variable) else False
+        before = forward.activity_of(op.args[position])
         if before is True:
             forward.activity[out] = True
             continue
@@ -202,6 +201,7 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
         None,
         [arg.type for arg in block.args],
         blocks=[test_scope.block, block],
+        attrs={"backward": True},
     )
     results = iter(outputs[1:])
     for position, out in zip(entry.active, results):

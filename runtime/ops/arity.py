@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runtime.ir.block import Block
-from runtime.ir.definition import Fail
+from runtime.ir.definition import Fail, definition_of
 from runtime.ir.operator import Operator
 
 
@@ -64,6 +64,15 @@ def check_attrs(op: Operator, fail: Fail, known: dict[str, tuple[type, ...]], re
         if type(value) not in known[key]:
             wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in known[key])
             fail("attrs", f"the attribute {key!r} of {op.name} must be {wanted}, not {value!r}")
+
+
+def check_backward(op: Operator, fail: Fail) -> None:
+    """An Operator that is the gradient of another draws no random numbers: they would differ from the forward ones."""
+    if not op.attrs.get("backward"):
+        return
+    for inner in (inner for block in op.blocks for inner in block.walk()):
+        if definition_of(inner.name).random:
+            fail("backward-random", f"{inner.name} draws random numbers in the backward of a {op.name}")
 
 
 def check_plain(op: Operator, fail: Fail, least: int, most: int | None, outputs: int) -> None:

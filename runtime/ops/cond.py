@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
-from runtime.ops.arity import check_args, check_attrs, check_block, check_blocks, check_no_kwargs
+from runtime.ops.arity import check_args, check_attrs, check_backward, check_block, check_blocks, check_no_kwargs
 
 BLOCKS = ("true", "false")
 
@@ -24,7 +24,8 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_args(op, fail, 1, 1)
     check_no_kwargs(op, fail)
     check_blocks(op, fail, BLOCKS)
-    check_attrs(op, fail, {})
+    check_attrs(op, fail, {"checkpoint": (bool,), "backward": (bool,)})
+    check_backward(op, fail)
     for name, block in zip(BLOCKS, op.blocks, strict=True):
         check_block(op, fail, name, block, args=0)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
-from runtime.ops.arity import check_args, check_attrs, check_block, check_no_kwargs
+from runtime.ops.arity import check_args, check_attrs, check_backward, check_block, check_no_kwargs
 
 
 def _verify(op: Operator, fail: Fail) -> None:
     check_args(op, fail, 1, 1)
     check_no_kwargs(op, fail)
-    check_attrs(op, fail, {})
+    check_attrs(op, fail, {"checkpoint": (bool,), "backward": (bool,)})
+    check_backward(op, fail)
     if not op.blocks:
         fail("blocks", "switch has at least 1 block, not 0")
     for position, block in enumerate(op.blocks):

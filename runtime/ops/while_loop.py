@@ -19,14 +19,16 @@ from __future__ import annotations
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
 from runtime.ir.variable import UNDEF
-from runtime.ops.arity import check_attrs, check_block, check_blocks, check_no_kwargs, check_outputs
+from runtime.ops.arity import check_attrs, check_backward, check_block, check_blocks, check_no_kwargs, check_outputs
 
 
 def _verify(op: Operator, fail: Fail) -> None:
     check_no_kwargs(op, fail)
     check_blocks(op, fail, ("test", "body"))
     check_outputs(op, fail, len(op.args))
-    check_attrs(op, fail, {"max_iterations": (int, type(None))})
+    flags = {"recompute": (bool,), "checkpoint": (bool,), "backward": (bool,)}
+    check_attrs(op, fail, {"max_iterations": (int, type(None)), **flags})
+    check_backward(op, fail)
     if (op.attrs.get("max_iterations") or 0) < 0:
         fail("attrs", "the attribute 'max_iterations' of while_loop must not be negative")
     test, body = op.blocks

@@ -133,6 +133,8 @@ class Session:
         self.bases: list[SharedBase] = []
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
+        self.checkpoints = 0
+        """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
         self.created: dict[int, Any] = {}
@@ -259,6 +261,8 @@ class Session:
         )
         if self.replaying is not None and self.replaying.checkpoint:
             self.replaying.checkpointed.add(op)
+        if self.checkpoints and (name.startswith("aten.") or name in ("cond", "switch", "while_loop", "update")):
+            op.attrs["checkpoint"] = True
         self.scope.block.ops.append(op)
         return outputs
 
