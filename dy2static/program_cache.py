@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+import torch
+
 from dy2static.cache_key import Key, sharing
 from dy2static.specialization import Specialization, specialize
 from runtime.autodiff import Runner
@@ -99,7 +101,8 @@ class ProgramCache:
             broken = made.broken_assumption(arguments)
             if broken is None:
                 break
-            dynamic = self._without(dynamic, broken.symbols.values(), asked)
+            sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
+            dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
         traced.executable = Runner(
             traced.program, lambda program: compile_program(program, exceptions=traced.raised), list(traced.views)
         )
@@ -107,23 +110,31 @@ class ProgramCache:
 
     def _trace(self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Trace) -> tuple[Traced, Dynamic]:
         """The Program, and the dimensions it leaves open: fewer, if only that can be traced."""
-        if dynamic == asked:
+        wanted = {label: dims & asked[label] for label, dims in dynamic.items() if dims & asked.get(label, frozenset())}
+        if dynamic == wanted:
             return trace(arguments, dynamic), dynamic
         with contextlib.suppress(Exception):  # sizes were left open only because they varied: fixed ones may work
             return trace(arguments, dynamic), dynamic
-        traced = trace(arguments, asked)
+        traced = trace(arguments, wanted)
         self._fix({label: dims - asked.get(label, frozenset()) for label, dims in dynamic.items()})
-        return traced, dict(asked)
+        return traced, wanted
 
     def _fix(self, dims: Dynamic) -> None:
         for label, some in dims.items():
             self._fixed.setdefault(label, set()).update(some)
 
-    def _without(self, dynamic: Dynamic, places: Iterable[tuple[str, int]], asked: Dynamic) -> Dynamic:
-        """The open dimensions without some that this very call shows cannot be left open."""
+    def _without(
+        self, dynamic: Dynamic, places: Iterable[tuple[str, int]], asked: Dynamic, sizes: dict[str, torch.Size]
+    ) -> Dynamic:
+        """The open dimensions without some that this very call shows cannot be left open for it.
+
+        Sizes 0 and 1 are cases of their own (nothing to index, broadcasting): other calls may still leave them open.
+        """
         result = dict(dynamic)
         for label, dim in places:
             result[label] = result[label] - {dim}
+            if sizes[label][dim] <= 1:
+                continue
             if dim in asked.get(label, frozenset()):
                 warnings.warn(
                     f"{self.name}(): the size of '{label}' in dimension {dim} is fixed for this call, although the "

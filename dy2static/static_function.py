@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from dy2static import operators, settings, traceback
+from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.errors import SignatureError
 from dy2static.input_spec import Specs, read_specs
@@ -34,7 +35,6 @@ from runtime.tracer.boundary import Traced, trace
 
 tracer_session.location_provider = user_location
 
-_BOUND = "_dy2static_bound"
 _NOTHING = object()
 
 
@@ -127,7 +127,7 @@ class StaticFunction:
 
     def bind(self, instance: Any) -> StaticFunction:
         """The method of one object, with Programs of its own; they live as long as the object."""
-        holder = _holder(self, instance)
+        holder = bound_methods(instance)
         found = holder.get(self)
         if found is None or found._instance is not instance:
             found = StaticFunction(
@@ -235,14 +235,13 @@ class StaticFunction:
         """Its parameters, without the one that it is bound to."""
         return self._signature
 
-    def fresh(self) -> StaticFunction:
-        """The same function, without Programs and InputSpecs."""
-        bound = {} if self._instance is _NOTHING else {"instance": self._instance}
-        return StaticFunction(self._python, build_strategy=self.build_strategy, backend=self.backend, **bound)
-
     def specialize(self, arguments: Arguments, dynamic: Dynamic) -> Specialization:
         """The Program for arguments taken apart, with some dimensions left open; nothing is run."""
         return self._cache.get(self._key(arguments), arguments, dynamic, self._trace)
+
+    def trace(self, arguments: Arguments, dynamic: Dynamic) -> Traced:
+        """Trace it for arguments taken apart, with some dimensions left open; the Program is not kept."""
+        return self._trace(arguments, dynamic)
 
     @property
     def device(self) -> torch.device | None:
@@ -304,39 +303,7 @@ class StaticFunction:
         """Pickled as the original: a function by its name, a method as the object's own method."""
         if self._instance is _NOTHING:
             return self.__qualname__
-        return (_method_of, (self._instance, self.__name__))
-
-
-class _Bound(dict[StaticFunction, StaticFunction]):
-    """The converted methods of one object, kept in its ``__dict__``: they go when it goes, and are not copied."""
-
-    def __copy__(self) -> _Bound:
-        return _Bound()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Bound:
-        return _Bound()
-
-    def __reduce__(self) -> Any:
-        return (_Bound, ())
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} converted methods>"
-
-
-_without_dict: dict[int, tuple[Any, _Bound]] = {}
-"""Objects that have no ``__dict__``, and classes: kept alive, with their methods."""
-
-
-def _holder(function: StaticFunction, instance: Any) -> _Bound:
-    namespace = None if isinstance(instance, type) else getattr(instance, "__dict__", None)
-    if isinstance(namespace, dict):
-        holder = namespace.get(_BOUND)
-        return holder if isinstance(holder, _Bound) else namespace.setdefault(_BOUND, _Bound())
-    return _without_dict.setdefault(id(instance), (instance, _Bound()))[1]
-
-
-def _method_of(instance: Any, name: str) -> Any:
-    return MethodType(getattr(type(instance), name), instance)
+        return (method_of, (self._instance, self.__name__))
 
 
 def _type_name(instance: Any) -> str:

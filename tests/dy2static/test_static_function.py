@@ -68,10 +68,10 @@ def test_defaults_are_read_at_each_call():
 
 PLAIN = [
     0, 1, -1, -2, True, False, 1.0, -1.0, 0.0, -0.0, math.inf, math.nan, 1j, complex(0.0, -0.0), "", "1", b"1",
-    None, ..., (), [], {}, set(), (1,), [1], (True,), (1.0,), {1: 2}, {True: 2}, {1: 2.0}, [[1]], ([1],), slice(1), slice(1.0),
-    range(2), range(0, 2, 3), range(0), range(1, 1), torch.float32, torch.float64, torch.device("cpu"), torch.Size([1]),
-    numpy.float32(1), numpy.float64(1), numpy.int64(1), numpy.array([1]), numpy.array([1.0]), numpy.array([2]),
-    frozenset({1}), frozenset({True}), int, bool,
+    None, ..., (), [], {}, set(), (1,), [1], (True,), (1.0,), {1: 2}, {True: 2}, {1: 2.0}, [[1]], ([1],),
+    slice(1), slice(1.0), range(2), range(0, 2, 3), range(0), range(1, 1), torch.float32, torch.float64,
+    torch.device("cpu"), torch.Size([1]), numpy.float32(1), numpy.float64(1), numpy.int64(1), numpy.array([1]),
+    numpy.array([1.0]), numpy.array([2]), frozenset({1}), frozenset({True}), int, bool,
 ]  # fmt: skip
 
 

@@ -1,0 +1,114 @@
+"""Sizes that change between calls: one converted object must answer all of them, with few Programs."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dy2static import InputSpec, RetraceWarning, to_static
+
+
+def count_up(x):
+    out = torch.zeros(x.shape[0], 2)
+    for i in range(x.shape[0]):
+        out[i] = x[i, :2] * i
+    return out
+
+
+def rows_above_zero(x):
+    n = 0
+    for row in x:
+        if row.sum() > 0:
+            n += 1
+    return n
+
+
+def by_parity(x):
+    if x.shape[0] % 2 == 0:
+        return x.reshape(-1, x.shape[0]).sum(0)
+    return x.flatten()
+
+
+def text(x):
+    return f"{x.shape[0]} {tuple(x.shape)} {x.shape} {len(x)} {x.numel()}"
+
+
+FUNCTIONS = [
+    count_up,
+    rows_above_zero,
+    by_parity,
+    text,
+    lambda x: x.view(x.shape[0], 2, -1),
+    lambda x: x.t().contiguous().view(-1),
+    lambda x: [t * 2 for t in x],
+    lambda x: x.flatten().tolist(),
+    lambda x: x.chunk(2)[0] + 1,
+    lambda x: torch.nn.functional.pad(x, (0, 0, 0, 8 - x.shape[0])),
+    lambda x: torch.arange(x.shape[0]) * 2,
+    lambda x: x[x > 0],
+    lambda x: x.nonzero().shape[0] + x.size(0),
+    lambda x: x @ x.t(),
+    lambda x: torch.cat([x, x[1:]]).sum() / x.shape[0],
+    lambda x: torch.nn.functional.cross_entropy(x, torch.zeros(x.shape[0], dtype=torch.long)),
+    lambda x: x.is_contiguous(),
+    lambda x: torch.nn.functional.softmax(x, 0).max(1),
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_numbers_of_rows(function):
+    converted = to_static(function)
+    for rows in (2, 3, 5, 1, 7, 4):
+        x = torch.randn(rows, 4)
+        got, wanted = converted(x), function(x)
+        torch.testing.assert_close(got, wanted) if not isinstance(wanted, str) else None
+        assert type(got) is type(wanted) and str(got) == str(wanted)
+
+
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS if f not in (text,)])
+def test_layouts(function):
+    converted = to_static(function)
+    for x in (torch.randn(2, 4), torch.randn(6, 4)[::2], torch.randn(4, 5).t(), torch.randn(3, 8)[:, ::2],
+              torch.randn(1, 4).expand(3, 4), torch.randn(4, 1).t(), torch.randn(4, 3).t()):  # fmt: skip
+        torch.testing.assert_close(converted(x), function(x))
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs"),
+    [
+        (lambda: torch.nn.Embedding(10, 4), [torch.zeros(b, t, dtype=torch.long) for b, t in ((2, 3), (4, 5), (1, 1))]),
+        (lambda: torch.nn.Linear(4, 2), [torch.randn(b, t, 4) for b, t in ((2, 3), (4, 5), (1, 1), (0, 3))]),
+        (lambda: torch.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True),
+         [torch.randn(b, t, 4) for b, t in ((2, 3), (4, 5), (1, 1), (3, 7))]),
+        (lambda: torch.nn.Conv2d(3, 4, 3), [torch.randn(b, 3, n, n) for b, n in ((2, 8), (3, 10), (1, 12), (1, 3))]),
+    ],
+)  # fmt: skip
+def test_layers_need_few_programs(make, inputs):
+    layer = make()
+    eager = [layer(x) for x in inputs]
+    to_static(layer)
+    for x, wanted in zip(inputs, eager):
+        torch.testing.assert_close(layer(x), wanted)
+    assert len(layer.forward.programs) <= 3
+
+
+@pytest.mark.parametrize("function", [count_up, rows_above_zero, by_parity, FUNCTIONS[5], FUNCTIONS[13]])
+def test_open_from_the_start(function):
+    converted = to_static(function, input_spec=[InputSpec([None, 4])])
+    for rows in (1, 2, 5, 0):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(converted(x), function(x))
+        assert len(converted.programs) == 1 or rows == 0, "an empty tensor may be a case of its own"
+
+
+def test_a_size_that_an_operator_fixes_is_said():
+    converted = to_static(lambda x, y: x + y, input_spec=[InputSpec([None]), InputSpec([None])])
+    for size in (3, 5):
+        x, y = torch.randn(size), torch.randn(size)
+        assert torch.equal(converted(x, y), x + y)
+    x, y = torch.randn(4), torch.randn(1)
+    with pytest.warns(RetraceWarning, match="the size of 'x' in dimension 0 is fixed for this call"):
+        assert torch.equal(converted(x, y), x + y)
+    x, y = torch.randn(6), torch.randn(6)
+    assert torch.equal(converted(x, y), x + y)
+    assert len(converted.programs) == 2
