@@ -29,7 +29,7 @@ from runtime.storage.artefact import (
     View,
     ViewStep,
 )
-from runtime.storage.trees import parts
+from runtime.storage.trees import parts, records
 from runtime.storage.types import OBJECTS, object_kind
 from runtime.tracer import arguments as live
 from runtime.tracer.boundary import Effect, Traced, live_tensor
@@ -99,13 +99,14 @@ def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int]
         raise StorageError("arguments that share memory and are written in place cannot be saved", code="D2S517",
                            hint="Pass .clone() of one of them.")  # fmt: skip
     params = tuple(tensors.source(one) for one in traced.live)
-    objects: dict[str, tuple[str, tuple[Any, ...]]] = {}
-    for name, value in traced.classes.items():
-        if not isinstance(value, type):
-            objects[name] = _object(name, value)
     _check_repeatable(traced)
     stores = tuple(Store(_target(effect, tensors), effect.tree) for effect in traced.effects)
     trees = [traced.program.output, *(store.tree for store in stores)]
+    objects = {
+        record.type_name: _object(traced.classes[record.type_name])
+        for record in (one for tree in trees for one in records(tree))
+        if record.kind in ("object", "defaultdict")
+    }
     views = {
         position: View(view.source, tuple(_step(step) for step in view.steps))
         for position, view in traced.views.items()
@@ -156,7 +157,7 @@ def _refuse_argument(label: str, value: Any) -> NoReturn:
     )
 
 
-def _object(name: str, value: Any) -> tuple[str, tuple[Any, ...]]:
+def _object(value: Any) -> tuple[str, tuple[Any, ...]]:
     kind = object_kind(value)
     items = None if kind is None else OBJECTS[kind][0](value)
     if kind is None or items is None or not all(is_plain(item) for item in items):

@@ -10,7 +10,6 @@ import contextlib
 import inspect
 import itertools
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +21,10 @@ import torch
 from dy2static.api import to_static
 from dy2static.errors import SignatureError, StorageError
 from dy2static.input_spec import read_specs
-from dy2static.program_cache import RetraceWarning
 from dy2static.saved_variant import Tensors, variant_of
-from dy2static.specialization import Specialization
 from dy2static.static_function import StaticFunction
+from runtime.ir import Assume
+from runtime.ir.assume import check
 from runtime.ir.compare import difference
 from runtime.ir.input_spec import InputSpec
 from runtime.storage.artefact import MODES, Argument, Artefact, Method, ModuleEntry, TensorRef, Variant
@@ -33,13 +32,24 @@ from runtime.storage.files import write_artefact
 from runtime.storage.modules import describe_modules
 from runtime.tracer import structure
 from runtime.tracer.arguments import Arguments, flatten
+from runtime.tracer.boundary import Traced
 from runtime.tracer.session import LiveParameter
 from runtime.translated import TranslatedLayer
 from runtime.translated import save as save_loaded
+from runtime.translated.fitting import spell_assumption
 
 _EMPTY: dict[Any, Any] = {inspect.Parameter.VAR_POSITIONAL: (), inspect.Parameter.VAR_KEYWORD: {}}
-_EXAMPLES = ((5, 7, 11, 13, 17, 19), (5,), (6,))
-"""Sizes tried for open dimensions: different ones first; equal ones if the function demands that some agree."""
+_EXAMPLES = (
+    ((5, 7, 11, 13, 17, 19), (6, 9, 14, 15, 21, 25)),
+    ((5,), (6,)),
+    ((8,), (16,)),
+    ((12,), (24,)),
+    ((60,), (120,)),
+)
+"""Sizes for open dimensions, one after another: those to trace with, and others for which the Program must hold too.
+
+First they differ; then they agree, if the function needs some that do; then they have many divisors, and are larger.
+"""
 
 
 def save(
@@ -81,7 +91,7 @@ def make_artefact(layer: Any, input_spec: Any = None, methods: Any = None) -> Ar
         entries, state = describe_modules(target.root)
         entries[0].type_name = type(target.root).__name__
     else:
-        live = [one for group in traces.values() for _, trace in group for one in trace.found.traced.live]
+        live = [one for group in traces.values() for _, trace in group for one in trace.traced.live]
         entries, state = _modules_of(live, tensors)
     made = {name: _method(name, target.methods[name].function, group, tensors) for name, group in traces.items()}
     detached = [t if t.is_leaf else t.detach() for t in state]
@@ -197,7 +207,7 @@ def _saved(static: StaticFunction, input_spec: Any) -> _Method:
 class _Trace:
     """One trace made for saving, what it was made with, and which inputs get no gradient."""
 
-    found: Specialization
+    traced: Traced
     arguments: Arguments
     stopped: list[int]
 
@@ -220,34 +230,56 @@ def _traces(method: _Method, root: torch.nn.Module | None) -> list[tuple[str, _T
 
 
 def _trace(method: _Method) -> _Trace:
-    """Trace anew, with examples made from the InputSpecs, in PyTorch's usual state: gradients on, no autocast."""
-    static = method.function
-    device = static.device
-    failures = []
-    for sizes in _EXAMPLES:
-        bound = _example(method, sizes, device)
+    """Trace anew, with examples made from the InputSpecs, in PyTorch's usual state: gradients on, no autocast.
+
+    A size that is left open must stay open: where the Program would hold for the example only, other examples are
+    tried, and then it is an error.
+    """
+    failure: Exception | None = None
+    for sizes, others in _EXAMPLES:
+        bound = _example(method, sizes)
         arguments = flatten(bound)
         specs = _specs_of(method.specs, bound)
-        asked = {}
-        for tensor, label in zip(arguments.tensors, arguments.labels):
-            if specs[id(tensor)].dynamic:
-                asked[label] = specs[id(tensor)].dynamic
-        with _usual_state():
-            found = static.fresh().specialize(arguments, asked)
-        fixed = [
-            (label, dim)
-            for label, kept in zip(found.labels, found.sizes)
-            for dim in sorted(asked.get(label, ()))
-            if kept[dim] is not None
-        ]
-        stopped = [index for index, one in enumerate(arguments.tensors) if specs[id(one)].stop_gradient]
-        if not fixed:
-            return _Trace(found, arguments, stopped)
-        failures.append(fixed)
-    label, dim = failures[-1][0]
-    raise SignatureError(
-        f"the size of '{label}' in dimension {dim} cannot be left open: an operator works differently for some sizes",
+        asked = {
+            label: specs[id(tensor)].dynamic
+            for tensor, label in zip(arguments.tensors, arguments.labels)
+            if specs[id(tensor)].dynamic
+        }
+        try:
+            with _usual_state():
+                traced = method.function.trace(arguments, asked)
+        except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
+            if not asked:
+                raise
+            failure = failure or error
+            continue
+        broken = _broken(traced.program.assumes, arguments, flatten(_example(method, others)))
+        if broken is None:
+            stopped = [index for index, one in enumerate(arguments.tensors) if specs[id(one)].stop_gradient]
+            return _Trace(traced, arguments, stopped)
+        failure = _cannot_be_open(broken)
+    assert failure is not None
+    raise failure
+
+
+def _broken(assumes: Sequence[Assume], *examples: Arguments) -> Assume | None:
+    """The first assumption about sizes that does not hold for every example."""
+    for assume in assumes:
+        for arguments in examples:
+            shapes = {label: tensor.shape for tensor, label in zip(arguments.tensors, arguments.labels)}
+            if not check(assume, {symbol: shapes[name][dim] for symbol, (name, dim) in assume.symbols.items()}):
+                return assume
+    return None
+
+
+def _cannot_be_open(assume: Assume) -> SignatureError:
+    sources = {symbol: f"{name}.shape[{dim}]" for symbol, (name, dim) in assume.symbols.items()}
+    names = " and ".join(f"'{name}' in dimension {dim}" for name, dim in assume.symbols.values())
+    return SignatureError(
+        f"the size of {names} cannot be left open as the InputSpec says: the function needs "
+        f"{spell_assumption(assume.expr, sources)}",
         hint="Give that size in the InputSpec, or write the function so that it holds for every size.",
+        location=assume.location,
         code="D2S315",
     )
 
@@ -260,14 +292,13 @@ def _usual_state() -> Iterator[None]:
         stack.enter_context(torch.enable_grad())
         for device in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
             stack.enter_context(torch.autocast(device, enabled=False))
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore", RetraceWarning)
         yield
 
 
-def _example(method: _Method, sizes: Sequence[int], device: torch.device | None) -> dict[str, Any]:
+def _example(method: _Method, sizes: Sequence[int]) -> dict[str, Any]:
     """Arguments that fit the specs: zeros for tensors."""
     made: dict[int, Any] = {}
+    device = method.function.device
 
     def build(spec: Any) -> Any:
         if method.from_call and id(spec) in made:
@@ -315,7 +346,7 @@ def _specs_of(specs: Any, values: Any) -> dict[int, InputSpec]:
 def _method(name: str, static: StaticFunction, traces: list[tuple[str, _Trace]], tensors: Tensors) -> Method:
     variants: dict[str, Variant] = {}
     for mode, trace in traces:
-        made = variant_of(trace.found.traced, trace.arguments, trace.stopped, tensors)
+        made = variant_of(trace.traced, trace.arguments, trace.stopped, tensors)
         if variants and _alike(next(iter(variants.values())), made):
             made = next(iter(variants.values()))
         variants[mode] = made

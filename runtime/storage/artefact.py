@@ -121,10 +121,10 @@ class Variant:
     """By yield position: results that share memory with an input or parameter."""
     stores: tuple[Store, ...] = ()
     same: tuple[tuple[Path, Path], ...] = ()
-    """Lists and dicts in the results that are the caller's own: path in the results, path among the arguments.
+    """Containers in the results that are the caller's own: path in the results, path among the arguments.
 
-    The first step of a path in the results is 0 for the output, or a store's position plus 1. A list or dict that
-    stands in the results twice is one object in their trees."""
+    The first step of a path in the results is 0 for the output, or a store's position plus 1. A container that stands
+    in the results twice is one object in their trees."""
     objects: dict[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
     """Results that are constant objects: the name in the tree -> the kind of object and its items."""
     exceptions: dict[str, str] = field(default_factory=dict)

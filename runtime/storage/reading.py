@@ -44,8 +44,8 @@ from runtime.storage.operands import decode
 from runtime.storage.serde import program_from_document
 from runtime.storage.table import Raw
 from runtime.storage.tensors import unpack
-from runtime.storage.trees import at_path, leaves, records, with_part, with_tensors
-from runtime.storage.types import EXCEPTION_BASES, OBJECTS, check_record
+from runtime.storage.trees import at_path, leaves, with_part, with_tensors
+from runtime.storage.types import EXCEPTION_BASES, OBJECTS, check_tree
 from runtime.storage.upgrade import upgraded
 from runtime.storage.writing import FORMAT
 
@@ -225,7 +225,9 @@ class _Reader:
         trees = [program.output, *values]
         self.objects(fields["objects"], variant)
         for tree in trees:
-            self.check_tree(fields["program"], tree, count, variant)
+            problem = check_tree(tree, count, variant.objects)
+            if problem:
+                fields["program"].fail(problem)
         for item in fields["shared"].items():
             first, again = item.items(2)
             part = self.found(first, trees)
@@ -236,8 +238,8 @@ class _Reader:
         same = []
         for item in fields["same"].items():
             result, argument = item.items(2)
-            if type(self.found(result, trees)) not in (list, dict):
-                result.fail("no list or dict is there")
+            if type(self.found(result, trees)) is tuple:
+                result.fail("a tuple cannot be the caller's own")
             same.append((_path(result), self.argument_path(argument, variant)))
         variant.same = tuple(same)
         for item in fields["exceptions"].items():
@@ -296,15 +298,6 @@ class _Reader:
             except (TypeError, ValueError):
                 items.fail(f"these are not the items of a {kind.text()}")
             variant.objects[name.text()] = (kind.text(), values)
-
-    def check_tree(self, node: Node, tree: Any, count: int, variant: Variant) -> None:
-        for leaf in leaves(tree):
-            if isinstance(leaf, Leaf) and leaf.index >= count:
-                node.fail(f"the output refers to result {leaf.index} of {count}")
-        for record in records(tree):
-            problem = check_record(record, variant.objects)
-            if problem:
-                node.fail(f"the output holds a {record.kind} {record.type_name!r} {problem}")
 
     def source(self, node: Node) -> State | Constant:
         tag, inner = node.tagged()

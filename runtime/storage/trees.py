@@ -10,6 +10,9 @@ import torch
 from runtime.ir.tree import Record
 from runtime.storage.artefact import Path, TensorRef
 
+KEYED = ("namedtuple", "dataclass", "mapping", "defaultdict", "instance")
+"""Kinds of Records whose first field, ``keys``, holds the names of the others."""
+
 
 def parts(tree: Any) -> list[tuple[Any, Any]] | None:
     """The steps into a container and what is there; None for a leaf."""
@@ -18,7 +21,7 @@ def parts(tree: Any) -> list[tuple[Any, Any]] | None:
     if type(tree) is dict:
         return list(tree.items())
     if isinstance(tree, Record):
-        if tree.fields and tree.fields[0][0] == "keys" and type(tree.fields[0][1]) is tuple:
+        if tree.kind in KEYED and tree.fields and type(tree.fields[0][1]) is tuple:
             return list(zip(tree.fields[0][1], (item for _, item in tree.fields[1:])))
         return list(tree.fields)
     return None
@@ -46,7 +49,7 @@ def records(tree: Any) -> Iterator[Record]:
 
 
 def shared_paths(trees: Sequence[Any]) -> list[tuple[Path, Path]]:
-    """Lists and dicts that stand in the trees more than once: the first path, and each later one.
+    """Containers, tuples apart, that stand in the trees more than once: the first path, and each later one.
 
     >>> a = [1]
     >>> shared_paths([(a, a), {"b": a}])
@@ -56,7 +59,7 @@ def shared_paths(trees: Sequence[Any]) -> list[tuple[Path, Path]]:
     found: list[tuple[Path, Path]] = []
 
     def visit(tree: Any, path: Path) -> None:
-        if type(tree) in (list, dict):
+        if type(tree) in (list, dict) or isinstance(tree, Record):
             if id(tree) in first:
                 found.append((first[id(tree)], path))
                 return

@@ -1,7 +1,8 @@
 """Types that an artefact names: which it may name, and what stands for the user's own after loading.
 
 Nothing is imported for a name. A named tuple or dataclass comes back as a named tuple of its name and fields, another
-mapping as a dict whose items are attributes too, an exception as a class of its name under the same builtin.
+object as one of its name with the same attributes, another mapping as a dict whose items are attributes too, an
+exception as a class of its name under the same builtin.
 """
 
 from __future__ import annotations
@@ -15,14 +16,27 @@ from typing import Any
 
 import torch
 
-from runtime.ir.tree import Record
+from runtime.ir.tree import Leaf, Record
+from runtime.storage.trees import KEYED, parts, records
 
-OBJECTS: dict[str, tuple[Callable[[Any], tuple[Any, ...]], Callable[[tuple[Any, ...]], Any]]] = {
+_FACTORIES: dict[str, Any] = {
+    "None": None, "list": list, "dict": dict, "set": set, "int": int, "float": float, "str": str, "bool": bool,
+    "tuple": tuple,
+}  # fmt: skip
+
+Items = tuple[Any, ...]
+
+OBJECTS: dict[str, tuple[Callable[[Any], Items], Callable[[Items], Any]]] = {
     "torch.Size": (tuple, torch.Size),
     "range": (lambda value: (value.start, value.stop, value.step), lambda items: range(*items)),
+    "slice": (lambda value: (value.start, value.stop, value.step), lambda items: slice(*items)),
     "set": (tuple, set),
     "frozenset": (tuple, frozenset),
     "ellipsis": (lambda value: (), lambda items: ...),
+    "defaultdict": (
+        lambda value: (getattr(value.args[0], "__name__", str(value.args[0])),),
+        lambda items: functools.partial(collections.defaultdict, _factory(*items)),
+    ),
 }
 """Objects that results may hold as constants: how their items are taken, how they are made from them."""
 
@@ -31,10 +45,7 @@ EXCEPTION_BASES = frozenset(
 )
 """Builtin exceptions that a user's may derive from."""
 
-_MAPPINGS: dict[str, type] = {
-    "collections.OrderedDict": collections.OrderedDict,
-    "collections.defaultdict": collections.defaultdict,
-}
+_MAPPINGS: dict[str, type] = {"collections.OrderedDict": collections.OrderedDict}
 _RETURN_TYPES = "torch.return_types."
 
 
@@ -48,23 +59,45 @@ class Fields(dict[str, Any]):
             raise AttributeError(name) from None
 
 
+class Attributes:
+    """An object that is its attributes: stands for an instance of a user's own class."""
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({inside})"
+
+
+def _factory(name: Any) -> Any:
+    if name not in _FACTORIES:
+        raise ValueError(name)
+    return _FACTORIES[name]
+
+
 def object_kind(value: object) -> str | None:
     """The kind of a constant object, or None if an artefact cannot hold it.
 
     >>> object_kind(torch.Size([2])), object_kind(object())
     ('torch.Size', None)
     """
+    if isinstance(value, functools.partial):
+        factory = value.args[0] if value.func is collections.defaultdict and len(value.args) == 1 else object
+        return "defaultdict" if any(factory is known for known in _FACTORIES.values()) else None
     kind = "torch.Size" if type(value) is torch.Size else type(value).__name__
-    return kind if kind in OBJECTS and type(value) in (torch.Size, range, set, frozenset, type(...)) else None
+    return kind if kind in OBJECTS and type(value) in (torch.Size, range, slice, set, frozenset, type(...)) else None
 
 
-def record_class(record: Record) -> type:
-    """The class whose instances stand for a record's. ``check_record`` has found nothing wrong with it."""
-    keys = tuple(record.fields[0][1])
+def record_class(record: Record) -> type | None:
+    """The class whose instances stand for a record's, if it names one. ``check_record`` has found nothing wrong."""
     if record.kind == "mapping":
         return _MAPPINGS.get(record.type_name, Fields)
-    known = _return_type(record.type_name)
-    return known if known is not None else _namedtuple(record.type_name.rpartition(".")[2], keys)
+    if record.kind == "namedtuple" or (record.kind == "dataclass" and not _unfit(record)):
+        known = _return_type(record.type_name)
+        return known if known is not None else _namedtuple(_short_name(record.type_name), tuple(record.fields[0][1]))
+    return _plain_class(_short_name(record.type_name)) if record.kind in ("dataclass", "instance") else None
+
+
+def _short_name(type_name: str) -> str:
+    return type_name.partition(" ")[0].rpartition(".")[2]
 
 
 def _return_type(type_name: str) -> Any:
@@ -78,6 +111,11 @@ def _namedtuple(name: str, keys: tuple[str, ...]) -> type:
     return collections.namedtuple(name, keys)
 
 
+@functools.cache
+def _plain_class(name: str) -> type:
+    return type(name, (Attributes,), {})
+
+
 def exception_class(name: str, base: str) -> type[BaseException]:
     """The class that stands for a user's exception."""
     return _exception(name.rpartition(".")[2], base)
@@ -88,30 +126,99 @@ def _exception(name: str, base: str) -> type[BaseException]:
     return type(name, (getattr(builtins, base),), {})
 
 
+# --- what may stand in a file
+
+
 def check_record(record: Record, objects: Mapping[str, Any]) -> str:
     """What is wrong with a record of an output tree, "" if nothing is."""
-    fields = dict(record.fields)
-    if record.kind in ("missing", "frozenset"):
-        return ""
+    if record.kind in KEYED:
+        return _check_keyed(record, objects)
     if record.kind == "object":
         return "" if record.type_name in objects else "that is not described"
-    if record.kind == "choice":
-        names = [name for name, _ in record.fields]
-        right = len(names) > 1 and names == ["selector", *(f"option{index}" for index in range(len(names) - 1))]
-        return "" if right and hasattr(fields["selector"], "index") else "without selector and options"
-    if record.kind not in ("namedtuple", "dataclass", "mapping"):
-        return "of an unknown kind"
+    checks = _CHECKS.get(record.kind)
+    return checks(record) if checks is not None else "of an unknown kind"
+
+
+def _check_keyed(record: Record, objects: Mapping[str, Any]) -> str:
     keys = record.fields[0][1] if record.fields and record.fields[0][0] == "keys" else None
-    if type(keys) is not tuple or len(keys) != len(record.fields) - 1:
+    if type(keys) is not tuple or len(keys) != len(record.fields) - 1 or len(set(keys)) != len(keys):
         return "without the names of its fields"
     if record.kind == "mapping":
         return ""
+    if record.kind == "defaultdict":
+        return "" if objects.get(record.type_name, ("",))[0] == "defaultdict" else "that is not described"
     known = _return_type(record.type_name)
     if known is not None:
         return "" if known.__match_args__ == keys else "whose fields are others in this version of torch"
-    names = [record.type_name.rpartition(".")[2], *keys]
-    if not all(type(name) is str and name.isidentifier() and not keyword.iskeyword(name) for name in names):
+    if not all(_is_name(name) for name in (_short_name(record.type_name), *keys)):
         return "whose names are no names"
-    if any(name.startswith("_") for name in keys) or len(set(keys)) != len(keys):
+    if record.kind == "namedtuple" and _unfit(record):
         return "whose fields cannot be those of a named tuple"
-    return ""
+    return "whose attributes are Python's own" if any(name.startswith("__") for name in keys) else ""
+
+
+def _is_name(name: Any) -> bool:
+    return type(name) is str and name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _unfit(record: Record) -> bool:
+    return any(name.startswith("_") for name in record.fields[0][1])
+
+
+def _check_choice(record: Record) -> str:
+    names = [name for name, _ in record.fields]
+    right = len(names) > 1 and names == ["selector", *(f"option{index}" for index in range(len(names) - 1))]
+    return "" if right and isinstance(record.fields[0][1], Leaf) else "without selector and options"
+
+
+def _check_deque(record: Record) -> str:
+    first = record.fields[0] if record.fields else ("", "")
+    right = first[0] == "maxlen" and (first[1] is None or (type(first[1]) is int and first[1] >= 0))
+    return "" if right else "without a greatest length"
+
+
+def _check_growing(record: Record) -> str:
+    if [name for name, _ in record.fields] != ["arrays", "item"]:
+        return "without arrays and an item"
+    arrays, item = (value for _, value in record.fields)
+    if type(arrays) is not tuple or not arrays or not all(isinstance(leaf, Leaf) for leaf in arrays):
+        return "without arrays"
+    columns = [one for one in records(item) if one.kind == "column"]
+    numbers = [one.fields[0][1] if len(one.fields) == 1 else None for one in columns]
+    right = all(type(number) is int and 0 <= number < len(arrays) for number in numbers)
+    return "" if right else "whose item names columns that it has not"
+
+
+_CHECKS: dict[str, Callable[[Record], str]] = {
+    "missing": lambda record: "",
+    "size": lambda record: "",
+    "set": lambda record: "",
+    "frozenset": lambda record: "",
+    "deque": _check_deque,
+    "choice": _check_choice,
+    "growing": _check_growing,
+}
+
+
+def check_tree(tree: Any, results: int, objects: Mapping[str, Any]) -> str:
+    """What is wrong with an output tree of a Program with so many results, "" if nothing is."""
+    if isinstance(tree, Leaf):
+        return "" if tree.index < results else f"the output refers to result {tree.index} of {results}"
+    problem = check_record(tree, objects) if isinstance(tree, Record) else ""
+    if problem:
+        return f"the output holds a {tree.kind} {tree.type_name!r} {problem}"
+    grows = isinstance(tree, Record) and tree.kind == "growing"
+    inside = [item for _, item in parts(tree) or ()]
+    if grows:
+        inside = [*inside[0], _without_columns(inside[1])]
+    return next((found for item in inside if (found := check_tree(item, results, objects))), "")
+
+
+def _without_columns(tree: Any) -> Any:
+    if isinstance(tree, Record):
+        if tree.kind == "column":
+            return None
+        return Record(tree.kind, tree.type_name, tuple((name, _without_columns(item)) for name, item in tree.fields))
+    if type(tree) in (list, tuple):
+        return type(tree)(_without_columns(item) for item in tree)
+    return {key: _without_columns(item) for key, item in tree.items()} if type(tree) is dict else tree

@@ -63,8 +63,9 @@ def classes_of(variant: Variant, trees: Sequence[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {name: OBJECTS[kind][1](items) for name, (kind, items) in variant.objects.items()}
     for tree in trees:
         for record in records(tree):
-            if record.kind in ("namedtuple", "dataclass", "mapping"):
-                found[record.type_name] = record_class(record)
+            cls = record_class(record)
+            if cls is not None:
+                found[record.type_name] = cls
     return found
 
 

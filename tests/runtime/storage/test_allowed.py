@@ -17,12 +17,22 @@ def program(line: str):
 @pytest.mark.parametrize(
     "name",
     [
-        "aten.from_file.default", "aten.set_.source_Tensor", "aten.resize_.default", "aten.set_data.default",
-        "aten.record_stream.default", "aten._cufft_clear_plan_cache.default", "aten.requires_grad_.default",
-        "aten._reshape_alias.default", "aten._sparse_coo_tensor_unsafe.default", "aten._print.default",
-        "aten.manual_seed.default", "aten.save.default", "aten._foobar.default", "aten._test_check_tensor.default",
+        "aten.from_file.default",
+        "aten.set_.source_Tensor",
+        "aten.resize_.default",
+        "aten.set_data.default",
+        "aten.record_stream.default",
+        "aten._cufft_clear_plan_cache.default",
+        "aten.requires_grad_.default",
+        "aten._reshape_alias.default",
+        "aten._sparse_coo_tensor_unsafe.default",
+        "aten._print.default",
+        "aten.manual_seed.default",
+        "aten.save.default",
+        "aten._foobar.default",
+        "aten._test_check_tensor.default",
     ],
-)  # fmt: skip
+)
 def test_dangerous_operators_are_not_listed(name: str) -> None:
     assert name not in allowed_operators()
     with pytest.raises(StorageError, match=rf"'{name}' is not among(.|\n)*user\.py:3"):
@@ -32,13 +42,30 @@ def test_dangerous_operators_are_not_listed(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "aten.add.Tensor", "aten.linear.default", "aten.dropout.default", "aten.batch_norm.default", "aten.lstm.input",
-        "aten.scaled_dot_product_attention.default", "aten.einsum.default", "aten.conv2d.default", "aten.conv2d.padding",
-        "aten.layer_norm.default", "aten.embedding.default", "aten.copy_.default", "aten.add_.Tensor", "aten.select.int",
-        "aten.cross_entropy_loss.default", "aten.rand_like.default", "aten.bernoulli_.float", "aten.index_put_.default",
-        "aten._foreach_add_.Scalar", "aten.stft.center", "aten.linalg_svd.default", "aten.multinomial.default",
+        "aten.add.Tensor",
+        "aten.linear.default",
+        "aten.dropout.default",
+        "aten.batch_norm.default",
+        "aten.lstm.input",
+        "aten.scaled_dot_product_attention.default",
+        "aten.einsum.default",
+        "aten.conv2d.default",
+        "aten.conv2d.padding",
+        "aten.layer_norm.default",
+        "aten.embedding.default",
+        "aten.copy_.default",
+        "aten.add_.Tensor",
+        "aten.select.int",
+        "aten.cross_entropy_loss.default",
+        "aten.rand_like.default",
+        "aten.bernoulli_.float",
+        "aten.index_put_.default",
+        "aten._foreach_add_.Scalar",
+        "aten.stft.center",
+        "aten.linalg_svd.default",
+        "aten.multinomial.default",
     ],
-)  # fmt: skip
+)
 def test_computations_are_listed(name: str) -> None:
     assert name in allowed_operators()
 
@@ -70,8 +97,15 @@ def test_other_libraries_need_permission() -> None:
     check_operators(custom, ["mylib"])
 
 
-@pytest.mark.parametrize("name", ["_c10d_functional.all_reduce.default", "profiler._record_function_enter.default",
-                                  "prims.add.default", "inductor.accumulate_grad_.default"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_c10d_functional.all_reduce.default",
+        "profiler._record_function_enter.default",
+        "prims.add.default",
+        "inductor.accumulate_grad_.default",
+    ],
+)
 def test_torchs_other_libraries_need_permission_too(name: str) -> None:
     with pytest.raises(StorageError, match="belongs to the library"):
         check_operators(program(f"%y : f32[] = {name}(%x)"))

@@ -109,7 +109,10 @@ EMPTY_TABLE = (2).to_bytes(8, "little") + b"{}"
         ({"program.json": b"{}", "tensors.safetensors": EMPTY_TABLE}, "program.json: 'version' is missing"),
         ({"program.json": b"[]", "tensors.safetensors": EMPTY_TABLE}, "program.json: 'version' is missing"),
         ({"program.json": b"\x80\x04K.", "tensors.safetensors": EMPTY_TABLE}, "program.json is no valid document"),
-        ({"program.json": b'{"version": 2}', "tensors.safetensors": EMPTY_TABLE}, "has version 2, and this package reads"),
+        (
+            {"program.json": b'{"version": 2}', "tensors.safetensors": EMPTY_TABLE},
+            "has version 2, and this package reads",
+        ),
         ({"program.json": b'{"version": 1}', "tensors.safetensors": EMPTY_TABLE}, "'format' is missing"),
         ({"program.json": b"{}", "tensors.safetensors": b""}, "tensors.safetensors is cut off"),
     ],

@@ -57,8 +57,17 @@ def test_constant_survives(value: Any) -> None:
     assert same(round_trip(value), value)
 
 
-ATOMS = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text(
-    st.characters(exclude_categories=())) | st.binary() | st.sampled_from(list(TORCH_CONSTANTS.values())) | st.just(X)
+ATOMS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.complex_numbers()
+    | st.text(st.characters(exclude_categories=()))
+    | st.binary()
+    | st.sampled_from(list(TORCH_CONSTANTS.values()))
+    | st.just(X)
+)
 KEYS = st.none() | st.booleans() | st.text() | st.integers()
 TREES = st.recursive(ATOMS, lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(KEYS, inner))
 
