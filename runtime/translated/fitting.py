@@ -146,6 +146,8 @@ def spell_assumption(expr: str, sources: dict[str, str]) -> str:
 
         def visit_Call(self, node: ast.Call) -> ast.expr:
             self.generic_visit(node)
+            if isinstance(node.func, ast.Name) and node.func.id in ("Mod", "PythonMod") and len(node.args) == 2:
+                return ast.BinOp(node.args[0], ast.Mod(), node.args[1])
             if isinstance(node.func, ast.Name) and node.func.id in relations and len(node.args) == 2:
                 return ast.Compare(node.args[0], [relations[node.func.id]], [node.args[1]])
             return node

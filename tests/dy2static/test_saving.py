@@ -512,6 +512,34 @@ def test_results_are_rebuilt_without_the_users_classes(tmp_path: Path) -> None:
     assert (found["nothing"], found["set"], found["range"]) == ((), {1, 2}, range(3))
 
 
+class Holder:
+    def __init__(self, value, note):
+        self.value = value
+        self.note = note
+
+
+def test_results_of_every_kind_are_rebuilt(tmp_path: Path) -> None:
+    def f(x, n):
+        rows = []
+        total = x * 0
+        while total.sum() < n:
+            total = total + x
+            rows.append(total)
+        groups = collections.defaultdict(list)
+        groups["a"].append(x)
+        return rows, groups, collections.deque([x, 1], maxlen=3), Holder(x, "note"), x[: x.shape[0] - 1].shape
+
+    save(f, tmp_path / "f", [InputSpec([None]), InputSpec([])])
+    x, n = torch.ones(3), torch.tensor(8.0)
+    expected, (rows, groups, queue, holder, size) = f(x, n), load(tmp_path / "f")(x, n)
+    assert type(rows) is list and len(rows) == 3 and all(map(torch.equal, rows, expected[0]))
+    assert type(groups) is collections.defaultdict and groups["new"] == [] and groups["a"][0] is x
+    assert type(queue) is collections.deque and queue.maxlen == 3 and queue[0] is x
+    assert type(holder).__name__ == "Holder" and type(holder) is not Holder and holder.note == "note"
+    holder.note = "another"
+    assert size == torch.Size([2]) and type(size) is torch.Size
+
+
 def test_arguments_may_be_nested(tmp_path: Path) -> None:
     def f(batch, *rest, scale=torch.tensor(2.0), **options):
         total = batch["x"] + batch["more"][0] + sum(rest)
