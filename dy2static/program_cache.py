@@ -15,6 +15,7 @@ import torch
 
 from dy2static.cache_key import Key, sharing
 from dy2static.specialization import Specialization, specialize
+from runtime import torch_internals
 from runtime.autodiff import Runner
 from runtime.executor import compile_program
 from runtime.tracer.arguments import Arguments
@@ -65,7 +66,8 @@ class ProgramCache:
             found = self.find(key, arguments)
             if found is None:
                 self._note_varying(key, arguments)
-                found = self._make(key, arguments, asked, trace)
+                with torch_internals.undisturbed():
+                    found = self._make(key, arguments, asked, trace)
                 self._add(found, arguments)
             return found
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 from collections.abc import Callable
@@ -36,6 +37,7 @@ from runtime.tracer.boundary import Traced, trace
 tracer_session.location_provider = user_location
 
 _NOTHING = object()
+_LOOKED_AT = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__annotations__")
 
 
 class StaticFunction:
@@ -51,6 +53,7 @@ class StaticFunction:
     ) -> None:
         self._python = function
         self._instance = instance
+        self._original = function if instance is _NOTHING else MethodType(function, instance)
         self._is_class_method = is_class_method
         self._is_static_method = is_static_method
         self._module: torch.nn.Module | None = instance if isinstance(instance, torch.nn.Module) else None
@@ -79,9 +82,7 @@ class StaticFunction:
     @property
     def function(self) -> Callable[..., Any]:
         """The original function, or bound method."""
-        if self._instance is _NOTHING:
-            return self._python
-        return MethodType(self._python, self._instance)
+        return self._original
 
     @property
     def __wrapped__(self) -> Callable[..., Any]:
@@ -98,9 +99,10 @@ class StaticFunction:
         return self._signature.python
 
     def __getattr__(self, name: str) -> Any:
-        """Attributes that the user set on the original function."""
-        if not name.startswith("__") and "_python" in self.__dict__ and hasattr(self._python, name):
-            return getattr(self._python, name)
+        """Attributes that the user set on the original function, and what tools look at (``__code__``)."""
+        if (not name.startswith("__") or name in _LOOKED_AT) and "_python" in self.__dict__:
+            with contextlib.suppress(AttributeError):
+                return getattr(self._python, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __repr__(self) -> str:
@@ -154,6 +156,11 @@ class StaticFunction:
     # -- calling -------------------------------------------------------------------------------------------------
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():  # torch.compile reads these lines, and goes on in the original
+            return self._original(*args, **kwargs)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if state.active() is not None:
             return operators.call(self.function, *args, **kwargs)
         if not settings.is_enabled() or torch_internals.others_trace():

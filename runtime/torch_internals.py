@@ -239,12 +239,24 @@ SHAPE_ERRORS: tuple[type[BaseException], ...] = (
 
 
 def others_trace() -> bool:
-    """Whether another tool is looking at this very run: a functorch transform (vmap, grad), torch.compile, jit.trace."""
-    return (
-        torch._C._functorch.peek_interpreter_stack() is not None
-        or torch.compiler.is_compiling()
-        or torch.jit.is_tracing()
-    )
+    """Whether another tool is looking at this very run: a functorch transform (vmap, grad), jit.trace."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or torch.jit.is_tracing()
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Run fake tensors without the caller's dispatch modes, anomaly detection and hooks on saved tensors noticing."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_disable_current_modes())
+        if torch.is_anomaly_enabled():
+            stack.enter_context(torch.autograd.set_detect_anomaly(False))
+        if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
+            stack.enter_context(torch.autograd.graph.saved_tensors_hooks(_unchanged, _unchanged))
+        yield
+
+
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 @contextlib.contextmanager

@@ -101,7 +101,8 @@ class Runner:
         if not _plain_tensors(arguments):
             return None
         try:
-            derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip)
+            with torch_internals.undisturbed():
+                derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip)
         except NotDifferentiable:
             return None
         return _Halves(self, derivative)
@@ -119,7 +120,8 @@ class Runner:
         if autocast or not _plain_tensors(arguments) or any(op.autocast for op in self.program.block.walk()):
             return None
         try:
-            program = lower_gradients(self.program, arguments)
+            with torch_internals.undisturbed():
+                program = lower_gradients(self.program, arguments)
         except NotDifferentiable:
             return None
         return Runner(program, self.compile, self.skip)

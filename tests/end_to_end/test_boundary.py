@@ -7,10 +7,14 @@ import copy
 import dataclasses
 import enum
 import functools
+import gc
+import warnings
+import weakref
 
 import numpy
 import pytest
 import torch
+import torch.utils.checkpoint
 
 from dy2static import TraceError, to_static
 from runtime import torch_internals
@@ -368,6 +372,41 @@ def test_fake_tensors_of_another_tool():
     with mode:
         assert converted(torch.empty(3, 3)).shape == (3, 3)
     assert converted.programs == []
+
+
+def test_torch_compile_export_and_trace():
+    layer = to_static(torch.nn.Linear(3, 3))
+    wanted = layer.forward.function(X)
+    assert torch.equal(torch.compile(layer, backend="eager", fullgraph=True)(X), wanted)
+    assert torch.equal(torch.export.export(layer, (X,)).module()(X), wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.jit is deprecated
+        assert torch.equal(torch.jit.trace(layer, X)(X), wanted)
+    assert torch.equal(layer(X), wanted)
+
+
+def test_checkpoint_and_anomaly_detection_around_a_call():
+    layer = to_static(torch.nn.Linear(3, 3))
+    for _ in range(2):
+        x = X.clone().requires_grad_()
+        torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False).sum().backward()
+        torch.testing.assert_close(x.grad, layer.weight.detach().sum(0))
+    with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
+        warnings.simplefilter("ignore")
+        total = to_static(lambda x: x.square().sum())
+        x = X.clone().requires_grad_()
+        total(x).backward()
+    assert torch.equal(x.grad, 2 * X)
+
+
+def test_arguments_are_not_kept_alive():
+    converted = to_static(lambda x, items: x + items[0])
+    x, items = torch.ones(3), [torch.ones(3)]
+    converted(x, items)
+    gone = [weakref.ref(x), weakref.ref(items[0])]
+    del x, items
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
 
 
 @pytest.mark.parametrize(
