@@ -1,4 +1,4 @@
-"""What a derivative's halves do not need: copies before an update that copies anyway, and values that nothing reads."""
+"""What a derivative's halves do not need: values that nothing reads, and what loops carry for nobody."""
 
 from __future__ import annotations
 
@@ -9,46 +9,6 @@ from runtime.ir.operator import leaves
 from runtime.ops.registry import definition
 
 _EFFECTS = ("assert", "print", "raise", "py_func")
-
-
-def move_clones(block: Block) -> None:
-    """``c = clone(b); n = update(c)`` is ``n = update(b)``: an update copies, unless ``b`` is dead."""
-    for op in block.walk():
-        for inner in op.blocks:
-            _move_clones_here(inner)
-    _move_clones_here(block)
-
-
-def _move_clones_here(block: Block) -> None:
-    clones = {op.outputs[0]: op for op in block.ops if op.name == "aten.clone.default" and not op.kwargs}
-    if not clones:
-        return
-    uses: dict[Variable, int] = dict.fromkeys(clones, 0)
-
-    def count(operand: Operand) -> None:
-        for var in leaves(operand):
-            if var in uses:
-                uses[var] += 1
-
-    inner_ops = [inner for op in block.ops for inner_block in op.blocks for inner in inner_block.walk()]
-    for op in [*block.ops, *inner_ops]:
-        count(list(op.inputs))
-        for inner in op.blocks:
-            count(list(inner.yields))
-    count(list(block.yields))
-    moved = {
-        arg
-        for op in block.ops
-        if op.name == "update"
-        for arg in op.args
-        if isinstance(arg, Variable) and uses.get(arg) == 1
-    }
-    for op in block.ops:
-        if op.name == "update":
-            op.args = tuple(
-                clones[arg].args[0] if isinstance(arg, Variable) and arg in moved else arg for arg in op.args
-            )
-    block.ops[:] = [op for op in block.ops if not (len(op.outputs) == 1 and op.outputs[0] in moved)]
 
 
 def remove_dead(block: Block, results: Sequence[Operand]) -> None:

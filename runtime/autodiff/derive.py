@@ -13,12 +13,13 @@ import torch
 
 from runtime.autodiff import replay
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.dead import move_clones, remove_dead
+from runtime.autodiff.dead import remove_dead
 from runtime.autodiff.forward import any_of
-from runtime.autodiff.residuals import rebuild
+from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.tape import Grads
-from runtime.ir import Block, Input, Operand, Program, Variable
+from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, Variable
 from runtime.ir.tree import Leaf
+from runtime.tracer.session import Session
 
 
 @dataclass
@@ -56,7 +57,7 @@ def derive(
         forward.activity.update((old, bool(need)) for old, need in zip(program.block.args, needs))
         tape = forward.block(program.block)
         yields: list[Operand] = [
-            session.operand(forward.plain(o)) if isinstance(o, Variable) else o for o in program.block.yields
+            forward.result(o) for o in program.block.yields
         ]
         results = len(yields)
         differentiable = [
@@ -88,17 +89,29 @@ def derive(
                 scope.block.yields.append(None if grad is None else backward.read(grad))
     block = root.block
     block.args = args
-    move_clones(block)
-    move_clones(scope.block)
     remove_dead(scope.block, scope.block.yields)
     captured = [var for var in scope.block.captures() if var in root.names]
     residuals = rebuild(block, scope.block, captured, backward.rebuilds(), session.new_name)
     block.yields = [*yields, *residuals]
     remove_dead(block, block.yields)
     scope.block.args = [*residuals, *grad_args]
+    _take_lists(session, scope.block, residuals)
     first = _half(f"{program.name}.forward", block, program)
     second = _half(f"{program.name}.backward", scope.block, None)
     return Derivative(first, second, results, flags, differentiable, wanted)
+
+
+def _take_lists(session: Session, block: Block, residuals: list[Variable]) -> None:
+    """Stacks of residuals belong to the backward half: they shrink while it goes."""
+    mapping: dict[Variable, Variable] = {}
+    takes: list[Operator] = []
+    for var in residuals:
+        if isinstance(var.type, ArrayType):
+            taken = session.new_variable(var.type, "")
+            takes.append(Operator("grad.take", (var,), {}, (taken,)))
+            mapping[var] = taken
+    substitute(block, mapping)
+    block.ops[:0] = takes
 
 
 def _half(name: str, block: Block, whole: Program | None) -> Program:

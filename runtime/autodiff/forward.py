@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.operator import leaves
@@ -20,7 +21,6 @@ from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.tracer import scalars, structure
 from runtime.tracer.calls import flatten_results
-from runtime.tracer.recorder import Recorder
 from runtime.tracer.session import Session
 
 
@@ -34,7 +34,7 @@ Rule = Callable[["Forward", Operator, Tape], None]
 class Forward:
     """Replays Blocks into a session. ``env``: a Variable of the Program -> fake, staged number or new Variable."""
 
-    def __init__(self, session: Session, recorder: Recorder) -> None:
+    def __init__(self, session: Session, recorder: ReplayRecorder) -> None:
         self.session = session
         self.recorder = recorder
         self.env: dict[Variable, Any] = {}
@@ -258,7 +258,8 @@ class Forward:
     # -- values that enter and leave structural Operators ----------------------------------------------------------
 
     def stable(self, fake: Any) -> Any:
-        """A tensor as it leaves a Block: contiguous, as what comes after relies on."""
+        """A tensor as it leaves or enters a Block: contiguous, as what comes after relies on; a copy if it is one."""
+        fake = self.recorder.settle(fake)
         if isinstance(fake, torch.Tensor) and fake.layout is torch.strided and not torch_internals.contiguity(fake)[0]:
             with torch.no_grad():
                 return fake.contiguous()
@@ -267,6 +268,10 @@ class Forward:
     def lower(self, operand: Operand) -> Operand:
         """The operand of the new Program for one of the old, read in the current Block."""
         return map_operand(operand, lambda var: self.session.operand(self.stable(self.plain(var))))
+
+    def result(self, operand: Operand) -> Operand:
+        """The same for a value that leaves its Block, or the Program."""
+        return map_operand(operand, lambda var: self.session.operand(self.recorder.settle(self.plain(var))))
 
     def lift(self, var: Variable, old: Variable, like: list[Any]) -> Any:
         """The stand-in for a Variable of the new Program that carries what ``old`` did.

@@ -53,7 +53,7 @@ def lower_one(
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((arg, True) for arg in program.block.args if arg in forward.wanted)
         forward.block(program.block)
-        yields = [session.operand(forward.plain(o)) if isinstance(o, Variable) else o for o in program.block.yields]
+        yields = [forward.result(o) for o in program.block.yields]
         known = {old: _name(session, forward, old) for old in _assigned(program.block)}
     block = session.scope.block
     block.args, block.yields = args, yields

@@ -9,10 +9,10 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff.forward import Forward
+from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.ir import TensorType, Variable
 from runtime.tracer import state
 from runtime.tracer.boundary import trace_lock
-from runtime.tracer.recorder import Recorder
 from runtime.tracer.session import Replaying, Session
 from runtime.tracer.storage_table import TensorInfo
 
@@ -22,7 +22,7 @@ def replaying(name: str, *, lowering: bool = False) -> Iterator[tuple[Session, F
     """A session that records what a ``Forward`` replays. ``lowering``: Operators keep the grad mode they had."""
     session = Session(name)
     session.replaying = Replaying(lowering=lowering)
-    recorder = Recorder(session)
+    recorder = ReplayRecorder(session)
     with trace_lock:
         before = state.enter(session)
         try:

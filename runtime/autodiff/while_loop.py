@@ -14,10 +14,10 @@ import torch
 
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, join_activity, types_of
-from runtime.autodiff.residuals import inner_variables, rebuild, substitute
+from runtime.autodiff.residuals import inner_variables, reads, rebuild, substitute
 from runtime.autodiff.tape import Grad, Grads, ListGrad, LoopEntry, Tape
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
-from runtime.tracer.session import Scope
+from runtime.tracer.session import Scope, Session
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
@@ -179,8 +179,19 @@ class _Body:
                 type_ = backward.type_like(var)
                 acc = session.new_variable(type_)
                 self.acc_args.append(acc)
-                self.acc_next += session.emit("grad.accumulate", [acc, session.read(grad.tensor)], None, [type_])
+                self.acc_next += _accumulate(session, acc, session.read(grad.tensor), type_)
             (self.left,) = session.emit("scalar.sub", [self.count, 1], types=[ScalarType("int")])
+
+
+def _accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:
+    """The total with one more gradient; a matrix product is added without being made."""
+    ops = session.scope.block.ops
+    for op in reversed(ops):
+        if grad in op.outputs:
+            if op.name == "aten.mm.default" and not any(grad in reads(other) for other in ops):
+                return session.emit("grad.accumulate_product", [total, *op.args], None, [type_])
+            break
+    return session.emit("grad.accumulate", [total, grad], None, [type_])
 
 
 def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, Any], grads: Grads) -> None:

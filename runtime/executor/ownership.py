@@ -139,6 +139,8 @@ class _Analysis:
             self.branches(op, grad)
         elif op.name == "while_loop":
             self.loop(op, grad)
+        elif op.name == "grad.take":
+            self.owner[op.outputs[0]] = Owner.YES
         elif op.name.startswith("aten."):
             self.aten(op, grad if op.grad_mode == "inherit" else op.grad_mode == "on")
         else:

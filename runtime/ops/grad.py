@@ -1,6 +1,6 @@
 """Gradient operators: gradients that may not exist (None, as on a path that was not taken), and lists of them.
 
-``FUNCTIONS`` is their meaning. ``grad.accumulate`` and the ``grad.list_`` operators use their first argument up: it
+``FUNCTIONS`` is their meaning. ``grad.accumulate...`` and the ``grad.list_`` operators use their first argument up: it
 must be an accumulator that nothing else reads, which is how the backward of a loop carries what it adds up.
 """
 
@@ -34,6 +34,16 @@ def accumulate(total: Tensor | None, grad: Tensor | None) -> Tensor | None:
     if total is None:
         return grad.clone(memory_format=torch.contiguous_format)
     return total.add_(grad)
+
+
+def accumulate_product(total: Tensor | None, a: Tensor, b: Tensor) -> Tensor:
+    """The running total with one more matrix product, in the total's own memory."""
+    return a.mm(b) if total is None else total.addmm_(a, b)
+
+
+def take(items: list[Any]) -> list[Any]:
+    """A list that the caller gives up: it may be emptied in place."""
+    return items
 
 
 def zeros_if_none(grad: Tensor | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
@@ -144,6 +154,8 @@ def leaf(tensor: Tensor) -> Tensor:
 _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "grad.sum": (sum_, 2, 1),
     "grad.accumulate": (accumulate, 2, 1),
+    "grad.accumulate_product": (accumulate_product, 3, 1),
+    "grad.take": (take, 1, 1),
     "grad.zeros_if_none": (zeros_if_none, 4, 1),
     "grad.contiguous": (contiguous, 1, 1),
     "grad.required": (required, 1, 1),

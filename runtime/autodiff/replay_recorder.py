@@ -1,0 +1,92 @@
+"""Recording a replay: copies are not made where an ``update`` copies anyway.
+
+    c = clone(x); n = update(c) {...}      ->   n = update(x) {...}
+    e = empty(); n = update(e) {copy_(e, x)}   ->   n is x
+
+An ``update`` has value semantics, so a copy is the same value; it matters only where it leaves the Program or a Block,
+as a value that may not be the caller's own memory. There ``settle`` makes it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import TensorType, Variable
+from runtime.tracer.recorder import Recorder
+from runtime.tracer.session import Session
+from runtime.tracer.storage_table import Storage
+
+
+class ReplayRecorder(Recorder):
+    """A recorder that remembers which values stand for copies that were not made."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._shared: weakref.WeakKeyDictionary[Storage, Variable] = weakref.WeakKeyDictionary()
+
+    def settle(self, fake: Any) -> Any:
+        """The value for use as a result: the copy is made if it was not."""
+        if not isinstance(fake, torch.Tensor):
+            return fake
+        session = self.session
+        storage = session.info(fake).storage
+        if self._shared.get(storage) is not storage.value:
+            return fake
+        (var,) = session.emit("aten.clone.default", [session.read(fake)], types=[session.type_of(fake)])
+        return session.fresh(session.clone_meta(fake), var)
+
+    def _record(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        if name == "aten.clone.default" and self._is_whole(args[0]) and _keeps_layout(kwargs.get("memory_format")):
+            session = self.session
+            var = session.read(args[0])
+            copy = session.fresh(session.clone_meta(session.fake(args[0])), var)
+            self._share(copy, var)
+            return copy
+        return super()._record(func, name, args, kwargs)
+
+    def _record_write(self, func: Any, name: str, args: Any, kwargs: Any, written: list[torch.Tensor]) -> Any:
+        if name == "aten.copy_.default" and self._replaces(args[0], args[1]):
+            var = self.session.read(args[1])
+            self.session.info(args[0]).storage.value = var
+            self._share(args[0], var)
+            return args[0]
+        return super()._record_write(func, name, args, kwargs, written)
+
+    def _share(self, tensor: torch.Tensor, var: Variable) -> None:
+        info = self.session.info(tensor)
+        info.cached, info.cached_for = var, var
+        self._shared[info.storage] = var
+
+    def _is_whole(self, tensor: torch.Tensor) -> bool:
+        """A contiguous tensor that is no view: a view that stays alive would keep its base from being overwritten."""
+        return self._is_plain(tensor) and not self.session.info(tensor).steps
+
+    def _is_plain(self, tensor: torch.Tensor) -> bool:
+        fake = self.session.fake(tensor)
+        return fake.layout is torch.strided and torch_internals.contiguity(fake)[0]
+
+    def _replaces(self, target: torch.Tensor, source: Any) -> bool:
+        """Whether a copy gives a tensor of our own, as a whole, the value of another."""
+        if not isinstance(source, torch.Tensor):
+            return False
+        info = self.session.info(target)
+        same_type = TensorType(target.dtype, self.session.dims(target)) == TensorType(
+            source.dtype, self.session.dims(source)
+        )
+        return (
+            not info.steps
+            and info.storage.origin is None
+            and same_type
+            and target.device == source.device
+            and self._is_plain(target)
+            and self._is_whole(source)
+            and self.session.visible(info.storage.value)
+        )
+
+
+def _keeps_layout(memory_format: Any) -> bool:
+    return memory_format in (None, torch.contiguous_format, torch.preserve_format)
