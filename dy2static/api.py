@@ -14,10 +14,12 @@ import torch
 from dy2static import settings
 from dy2static.static_function import StaticFunction
 from runtime.passes import BuildStrategy
+from runtime.translated.located import located
 
 _OPTIONS = ("function", "input_spec", "build_strategy", "backend", "full_graph")
 
 
+@located
 def to_static(
     function: Any = None, input_spec: Any = None, build_strategy: BuildStrategy | None = None,
     backend: str | None = None, full_graph: bool = True, **unknown: Any,
@@ -49,7 +51,7 @@ def to_static(
         raise TypeError(f"to_static() got an unexpected argument '{name}'; {advice}")
     options = _options(input_spec, build_strategy, backend, full_graph)
     if function is None:
-        return functools.partial(_convert, **options)
+        return functools.partial(located(_convert), **options)
     return _convert(function, **options)
 
 

@@ -55,6 +55,7 @@ def _unfaithful(detail: str) -> ConversionError:
     return ConversionError(
         f"the generated source does not stand for its tree: {detail}",
         hint="This is a fault of the converter. Exclude the function with not_to_static until it is mended.",
+        code="D2S120",
     )
 
 

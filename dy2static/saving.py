@@ -37,6 +37,7 @@ from runtime.tracer.session import LiveParameter
 from runtime.translated import TranslatedLayer
 from runtime.translated import save as save_loaded
 from runtime.translated.fitting import spell_assumption
+from runtime.translated.located import located
 
 _EMPTY: dict[Any, Any] = {inspect.Parameter.VAR_POSITIONAL: (), inspect.Parameter.VAR_KEYWORD: {}}
 _EXAMPLES = (
@@ -52,6 +53,7 @@ First they differ; then they agree, if the function needs some that do; then the
 """
 
 
+@located
 def save(
     layer: Any,
     path: str | os.PathLike[str],

@@ -165,6 +165,7 @@ def _stale(function: types.FunctionType, why: str) -> SourceUnavailable:
         f"the source of {function.__qualname__} does not match the running code: {why}",
         hint="Restart Python, or reload the module, so that both are the same.",
         location=Location(code.co_filename, code.co_firstlineno, 0, code.co_name),
+        code="D2S111",
     )
 
 

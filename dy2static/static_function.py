@@ -19,7 +19,7 @@ import torch
 from dy2static import operators, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
-from dy2static.errors import SignatureError
+from dy2static.errors import Dy2StaticError, SignatureError
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance import adopt, note_module
 from dy2static.origin import user_location
@@ -33,8 +33,11 @@ from runtime.tracer import session as tracer_session
 from runtime.tracer import state
 from runtime.tracer.arguments import Arguments, flatten
 from runtime.tracer.boundary import Traced, trace
+from runtime.translated import located as located_calls
+from runtime.translated.located import located
 
 tracer_session.location_provider = user_location
+located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()
 _LOOKED_AT = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__annotations__")
@@ -174,7 +177,7 @@ class StaticFunction:
                 return self.function(*args, **kwargs)
             return self.specialize(arguments, dynamic).call(arguments)
         except Exception as error:
-            failure = error
+            failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
         try:
             raise traceback.rewrite(failure)
         finally:
@@ -224,6 +227,7 @@ class StaticFunction:
             return self.specialize(*self._prepare(self._signature.bind(args, kwargs))).traced
         return self.specialization().traced
 
+    @located
     def specialization(self) -> Specialization:
         """The Program for the InputSpecs, else the one that was used last."""
         specs = self._read_specs()
@@ -262,12 +266,14 @@ class StaticFunction:
         return [one.traced.program for one in self._cache.all()]
 
     @property
+    @located
     def program(self) -> Program:
         """The last used Program; made from the InputSpecs if there is none yet. SignatureError without either."""
         kept = self._cache.all()
         return kept[0].traced.program if kept else self.specialization().traced.program
 
     @property
+    @located
     def code(self) -> str:
         """The converted function's source text."""
         from dy2static.conversion import convert

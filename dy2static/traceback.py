@@ -25,8 +25,8 @@ import runtime
 from dy2static.names import PREFIX, is_generated
 from dy2static.origin import Place, is_generated_file, is_user_file, map_of, source_line
 from runtime.errors import Dy2StaticError
+from runtime.executor.traceback import FULL, shows_all, trimmed
 
-FULL = "DY2STATIC_FULL_TRACEBACK"
 _OWN = tuple(str(Path(str(path)).parent) + os.sep for path in (__file__, runtime.__file__))
 _OPERATORS = str(Path(__file__).parent / "operators") + os.sep
 _FREE_VARIABLE = re.compile(
@@ -53,7 +53,7 @@ def rewrite(error: BaseException) -> BaseException:
     Returns the error to raise: ``error`` itself, except that Python's complaint about a free variable which is a
     local of the user's function becomes the UnboundLocalError that the function raises unconverted.
     """
-    if os.environ.get(FULL, "") not in ("", "0"):
+    if shows_all():
         return error
     result = _renamed(error)
     seen: set[int] = set()
@@ -71,6 +71,7 @@ def rewrite(error: BaseException) -> BaseException:
 def _rewrite_one(error: BaseException) -> None:
     frames = list(_frames(error.__traceback__))
     if not any(is_generated_file(frame.tb_frame.f_code.co_filename) for frame in frames):
+        trimmed(error, *_OWN)
         return
     entries, rest = _visible(frames)
     entries += [_Entry(frame) for frame in _tail(rest, error)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,10 +63,21 @@ __all__ = [
 ]
 
 
-def make_fake_mode() -> tuple[FakeTensorMode, ShapeEnv]:
+class TraceMode(FakeTensorMode):
+    """The fake-tensor mode of one trace; once ``finished`` says so, its tensors raise what that gives."""
+
+    finished: Callable[[], BaseException] | None = None
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.finished is not None:
+            raise self.finished()
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:
     """A fake-tensor mode over a shape environment that never specialises sizes 0 and 1."""
     shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
-    return FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=False), shape_env
+    return TraceMode(shape_env=shape_env, allow_non_fake_inputs=False), shape_env
 
 
 def is_fake(tensor: object) -> bool:

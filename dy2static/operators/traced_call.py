@@ -24,6 +24,8 @@ from dy2static.operators.provenance import adopt, enter_function, memo, note_con
 from dy2static.operators.staging import Choice, Session, Staged, Undefined, any_staged, distribute, unbound_message
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
+from runtime import torch_internals
+from runtime.tracer import reads
 
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MUTATORS = frozenset({
@@ -103,6 +105,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if home == "dy2static":
         return f(*args, **kwargs)
     reason = reason_not_converted(f)
+    if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
+        return reads.tolist(session, args[0])
     if home == "torch" and reason:
         with unconverted(session, f, reason):
             return call_torch(session, f, args, kwargs)
@@ -165,6 +169,8 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
     session.unconverted.append((getattr(f, "__qualname__", type(f).__name__), reason))
     try:
         yield
+    except torch_internals.SHAPE_ERRORS as error:
+        raise session.undecidable() from error
     finally:
         session.unconverted.pop()
 
@@ -177,7 +183,7 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     original = getattr(f, "_torchdynamo_orig_callable", None)
     if original is not None:  # what torch.compile was given
         return traced_call(session, original, args, kwargs)
-    if str(getattr(f, "__module__", "")).startswith(("torch._functorch", "torch.func")):
+    if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
         raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
     for index, arg in enumerate(args):
@@ -193,7 +199,10 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if any_staged([args, kwargs]):
         args = tuple(to_torch(session, arg) for arg in args)
         kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
-    return from_torch(session, f(*args, **kwargs))
+    try:
+        return from_torch(session, f(*args, **kwargs))
+    except torch_internals.SHAPE_ERRORS as error:  # before a handler of the user's can take it for eager's
+        raise session.undecidable() from error
 
 
 # -- builtin functions and methods of containers

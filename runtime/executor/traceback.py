@@ -7,14 +7,47 @@ line and function is put in, as template engines do. Type and message stay what 
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from runtime.errors import Dy2StaticError
 from runtime.ir import Location, Operator
 
 E = TypeVar("E", bound=BaseException)
+
+
+FULL = "DY2STATIC_FULL_TRACEBACK"
+"""The environment variable that lets tracebacks show every frame."""
+
+_OWN = str(Path(__file__).parents[1]) + os.sep
+_RULES = (str(Path(__file__).parent) + os.sep, str(Path(__file__).parents[1] / "ops") + os.sep)
+"""Where operators are computed that PyTorch does not have: their errors are the user's."""
+
+
+def shows_all() -> bool:
+    """Whether the user asked to see every frame."""
+    return os.environ.get(FULL, "") not in ("", "0")
+
+
+def trimmed(error: E, *own: str) -> E:
+    """The exception itself, its traceback without our frames before the first that is somebody else's.
+
+    ``own``: more folders of ours. A traceback with frames of ours only stays: then the fault is ours; unless the error
+    is one of ours, which says all that a user needs.
+    """
+    if shows_all():
+        return error
+    folders = (_OWN, *own)
+    entry = error.__traceback__
+    while entry is not None and entry.tb_frame.f_code.co_filename.startswith(folders):
+        entry = entry.tb_next
+    if entry is not None or isinstance(error, Dy2StaticError):
+        error.__traceback__ = entry
+    return error
 
 
 def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
@@ -25,9 +58,13 @@ def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
     """
     entries: list[TracebackType] = []
     entry = error.__traceback__ and error.__traceback__.tb_next
+    if shows_all():
+        return error
     while entry is not None:
-        if entry.tb_frame.f_code.co_filename != filename:
-            entries.append(entry)
+        file = entry.tb_frame.f_code.co_filename
+        if file != filename:
+            if not (entries and file.startswith(_RULES)):
+                entries.append(entry)
         else:
             operator = operators[entry.tb_lineno - 1]
             if operator is not None and operator.location is not None:

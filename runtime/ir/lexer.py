@@ -64,7 +64,8 @@ class Lexer:
         """Raise ProgramError at a token, with the line of the text and a caret below it."""
         line = self.source[token.line - 1] if token.line <= len(self.source) else ""
         where = Location("<program>", token.line, token.column, "", line)
-        raise ProgramError(f"line {token.line}, column {token.column + 1}: {problem}", location=where)
+        hint = "The text of a Program is what str(program) gives."
+        raise ProgramError(f"line {token.line}, column {token.column + 1}: {problem}", hint=hint, location=where)
 
     @property
     def token(self) -> Token:

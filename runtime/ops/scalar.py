@@ -183,6 +183,7 @@ def _common(short: str, kinds: Sequence[str]) -> ScalarKind:
         raise TraceError(
             f"the type of this {short} depends on which value it picks: {', '.join(kinds)}",
             hint="Convert the values to one type first, for example with float(...).",
+            code="D2S272",
         )
     return _kind_named(kinds[0])
 
@@ -191,7 +192,11 @@ def _kind_named(name: str) -> ScalarKind:
     for kind in _PYTHON_TYPES:
         if kind == name:
             return kind
-    raise TraceError(f"a value of type {name} cannot be computed while the Program runs")
+    raise TraceError(
+        f"a value of type {name} cannot be computed while the Program runs",
+        hint="Keep to numbers, truth values and strings.",
+        code="D2S273",
+    )
 
 
 def _verify(op: Operator, fail: Fail) -> None:

@@ -56,7 +56,8 @@ def write_artefact(artefact: Artefact, path: str | os.PathLike[str], source_loca
     try:
         program = write_json(document)
     except RecursionError:
-        raise StorageError("the program nests too deeply to be saved", code="D2S504") from None
+        hint = "Write branches inside branches as a loop."
+        raise StorageError("the program nests too deeply to be saved", hint=hint, code="D2S504") from None
     target = artefact_path(path)
     try:
         with _replacing(target) as stream:
@@ -68,7 +69,9 @@ def write_artefact(artefact: Artefact, path: str | os.PathLike[str], source_loca
                 archive.comment = _MARK + b"0" * 64
             _seal(stream)
     except OSError as error:
-        raise StorageError(f"{target} cannot be written: {error.strerror or error}", code="D2S505") from error
+        hint = "Make the folder first, or choose another path."
+        problem = f"{target} cannot be written: {error.strerror or error}"
+        raise StorageError(problem, hint=hint, code="D2S505") from error
     return target
 
 
@@ -127,7 +130,8 @@ def read_artefact(
     try:
         stream = open(target, "rb")
     except OSError as error:
-        raise StorageError(f"{target} cannot be read: {error.strerror or error}", code="D2S506") from None
+        hint = "Check the path: it is what was given to save()."
+        raise StorageError(f"{target} cannot be read: {error.strerror or error}", hint=hint, code="D2S506") from None
     with stream:
         if os.fstat(stream.fileno()).st_size == 0:
             raise _foreign(target, "it is empty")
@@ -185,4 +189,5 @@ def _damage(stream: IO[bytes]) -> str:
 
 
 def _foreign(target: Path, reason: str) -> StorageError:
-    return StorageError(f"{target} is no dy2static artefact, or only a part of one: {reason}", code="D2S508")
+    hint = "Load what save() wrote, whole."
+    return StorageError(f"{target} is no dy2static artefact, or only a part of one: {reason}", hint=hint, code="D2S508")

@@ -32,6 +32,7 @@ def upgraded(node: Node) -> Node:
     document: dict[str, Any] = node.value
     for step in range(version, VERSION):
         if step not in UPGRADES:
-            raise StorageError(f"artefacts of version {version} can no longer be read", code="D2S514")
+            hint = "Save it anew from its source."
+            raise StorageError(f"artefacts of version {version} can no longer be read", hint=hint, code="D2S514")
         document = {**UPGRADES[step](document), "version": step + 1}
     return Node(document, node.path)

@@ -21,6 +21,7 @@ from runtime.tracer.branches import PathEnds
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.guards import Guard
 from runtime.tracer.journal import Place
+from runtime.tracer.leaked import leaked
 from runtime.tracer.recorder import Recorder
 from runtime.tracer.results import Outputs, ViewOutput, build_tree
 from runtime.tracer.session import LiveParameter, Session, SharedBase
@@ -218,17 +219,13 @@ def _trace_once(
             effects = _effects(session, outputs)
             writes = _writes(session, outputs)
     except torch_internals.SHAPE_ERRORS as error:
-        raise session.error(
-            "a decision depends on a size or value that is only known while the Program runs, in code that is "
-            "not converted",
-            code="D2S212",
-            hint="Let the function be converted, or make the size fixed.",
-        ) from error
+        raise session.undecidable() from error
     finally:
         places = session.journal.frames[0]
         for place, old in places.items():
             place.set(old)
         state.enter(before)
+        session.fake_mode.finished = leaked
     program = session.program
     program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
     program.block.yields = outputs.values

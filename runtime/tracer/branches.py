@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Variable
 from runtime.tracer.calls import RestartWithSharedInputs
@@ -80,6 +81,8 @@ def trace_path(
                 ended = True
             except (Dy2StaticError, RestartWithSharedInputs, RecursionError):
                 raise
+            except torch_internals.SHAPE_ERRORS as error:
+                raise session.undecidable() from error
             except Exception as error:
                 stage_raise(session, error)
                 ended = True

@@ -128,16 +128,23 @@ class Recorder(torch_internals.TorchDispatchMode):
                     f"torch cannot tell the shape of {func._schema.name.split('::')[1]}'s result "
                     "when sizes depend on data",
                     hint="Make the size fixed (pad), or compute it from an input's shape.",
-                    code="D2S231",
+                    code="D2S235",
                 ) from error
         except torch_internals.UnsupportedOperatorException as error:
-            raise session.error(
-                f"the operator {func} has no shape rule (no fake or meta kernel)",
-                code="D2S232",
-                hint="Register one with torch.library.register_fake.",
-            ) from error
+            raise self._no_shape_rule(func) from error
+        except (NotImplementedError, RuntimeError) as error:
+            if "no fake impl" in str(error):
+                raise self._no_shape_rule(func) from error
+            raise
         session.sizes.collect_asserts()
         return result
+
+    def _no_shape_rule(self, func: Any) -> Exception:
+        return self.session.error(
+            f"the operator {func} has no shape rule (no fake or meta kernel)",
+            code="D2S232",
+            hint="Register one with torch.library.register_fake.",
+        )
 
     def _literal(self, real: torch.Tensor) -> torch.Tensor:
         """A tensor made from Python data: a fresh copy of the constant at each run."""

@@ -163,6 +163,15 @@ class Session:
             summary += f" (inside {name}, which was not converted: {reason})"
         return TraceError(summary, hint=hint, code=code, location=location or self.location())
 
+    def undecidable(self) -> Dy2StaticError:
+        """The located error for torch's SHAPE_ERRORS: its own code asks for a size or value that is not known yet."""
+        return self.error(
+            "a decision depends on a size or value that is only known while the Program runs, in code that is "
+            "not converted",
+            code="D2S212",
+            hint="Let the function be converted, or make the size fixed.",
+        )
+
     # -- Variables -----------------------------------------------------------------------------------------------
 
     def new_name(self, hint: str = "") -> str:

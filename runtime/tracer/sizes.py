@@ -140,7 +140,9 @@ class Sizes:
             key = symbol.node.expr
         else:
             raise self.session.error(
-                f"a Python {value.kind} that is only known while the Program runs is passed to torch"
+                f"a Python {value.kind} that is only known while the Program runs is passed to torch",
+                hint="Choose between fixed values with if, and call the function on each path.",
+                code="D2S234",
             )
         self._values[key] = value.var
         self._numbers[value.var] = symbol
@@ -193,6 +195,7 @@ class Sizes:
             raise session.error(
                 "a size that depends on data is used where it is not known",
                 hint="Compute the size from a tensor of the same branch or loop.",
+                code="D2S233",
             )
         relation = _RELATIONS.get(type(expr).__name__)
         if relation is not None and len(expr.args) == 2:

@@ -25,16 +25,12 @@ def current() -> Session:
     """The session this thread is tracing in.
 
     Raises:
-        RuntimeError: A staged value outlived its trace and is used outside one.
+        TraceError: A staged value outlived its trace and is used outside one.
     """
     if _local.session is None:
-        from runtime.errors import TraceError
+        from runtime.tracer.leaked import leaked
 
-        raise TraceError(
-            "a value of a finished trace was used outside the converted function",
-            hint="Do not keep tensors or numbers of a converted function in globals, caches or default arguments.",
-            code="D2S211",
-        )
+        raise leaked()
     return _local.session
 
 

@@ -115,6 +115,12 @@ class _Attempt:
         self.names.set(tuple(self.inner[: self.count]))
         for slot, value in zip(self.slots[self.count :], self.inner[self.count :]):
             assert slot.place is not None
+            if slot.place.kind == "content" and isinstance(value, structure.Choice):
+                raise session.error(
+                    f"what {slot.place.describe()} holds differs in structure between the iterations of a loop",
+                    hint="Append items of one kind: all tensors, all numbers, or tuples of the same shape.",
+                    code="D2S251",
+                )
             session.journal.write(slot.place, value)
         self._note_entry_aliases()
 

@@ -163,7 +163,8 @@ def check_parameters(program: Program, tensors: Sequence[Any]) -> None:
     for param, tensor in zip(program.params, tensors):
         type_ = param.var.type
         if not isinstance(tensor, torch.Tensor):
-            raise SignatureError(f"'{param.name}' is {_shown(tensor)} now, not a tensor", code="D2S309")
+            hint = "Put a tensor of the saved shape and dtype there."
+            raise SignatureError(f"'{param.name}' is {_shown(tensor)} now, not a tensor", hint=hint, code="D2S309")
         if not isinstance(type_, TensorType) or (tensor.dtype == type_.dtype and tensor.shape == type_.shape):
             continue
         if type_.dtype is not None and tensor.dtype != type_.dtype:
@@ -174,7 +175,8 @@ def check_parameters(program: Program, tensors: Sequence[Any]) -> None:
             )
         if type_.shape is not None and tuple(tensor.shape) != type_.shape:
             shapes = f"{list(tensor.shape)}, but was saved with {list(type_.shape)}"
-            raise SignatureError(f"'{param.name}' has shape {shapes}", code="D2S309")
+            hint = "Put a tensor of the saved shape there; the Program was made for it."
+            raise SignatureError(f"'{param.name}' has shape {shapes}", hint=hint, code="D2S309")
 
 
 def check_memory(program: Program, inputs: Sequence[torch.Tensor], params: Sequence[torch.Tensor]) -> None:

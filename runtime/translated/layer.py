@@ -24,6 +24,7 @@ from runtime.tracer.arguments import Arguments, flatten, follow
 from runtime.tracer.boundary import Effect
 from runtime.tracer.journal import Place
 from runtime.translated.fitting import check_memory, check_parameters, fit
+from runtime.translated.located import located
 from runtime.translated.running import device_of, traced
 
 
@@ -34,6 +35,7 @@ class Part(torch.nn.Module):
         super().__init__()
         self.original_type_name = type_name
 
+    @located
     def forward(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Errors raised: SignatureError, always."""
         raise SignatureError(
@@ -64,6 +66,7 @@ class TranslatedLayer(torch.nn.Module):
 
     # -- calling -------------------------------------------------------------------------------------------------
 
+    @located
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the saved ``forward``. Errors raised: SignatureError if the call does not fit what was saved."""
         return self._run("forward", args, kwargs)
@@ -75,6 +78,7 @@ class TranslatedLayer(torch.nn.Module):
         return super().__getattr__(name)
 
     def _method(self, name: str) -> Callable[..., Any]:
+        @located
         def method(*args: Any, **kwargs: Any) -> Any:
             return self._run(name, args, kwargs)
 
@@ -87,6 +91,7 @@ class TranslatedLayer(torch.nn.Module):
         """The names of the saved methods."""
         return tuple(self._methods)
 
+    @located
     def signature(self, method: str = "forward") -> inspect.Signature:
         """The parameters of a saved method, defaults included. Errors raised: SignatureError if there is none."""
         found = self._signatures.get(method)
@@ -94,7 +99,11 @@ class TranslatedLayer(torch.nn.Module):
             saved = self._methods.get(method)
             if saved is None:
                 names = ", ".join(self._methods)
-                raise SignatureError(f"no method '{method}' was saved; there are: {names}", code="D2S312")
+                raise SignatureError(
+                    f"no method '{method}' was saved; there are: {names}",
+                    hint=f"Save it too: save(..., methods=['{method}']).",
+                    code="D2S312",
+                )
             constants = [getattr(self._constants, f"c{index}") for index in range(len(vars(self._constants)))]
             found = self._signatures[method] = signature_of(saved, constants)
         return found
@@ -169,7 +178,11 @@ class TranslatedLayer(torch.nn.Module):
         path, _, name = source.name.rpartition(".")
         module = modules.get(path)
         if module is None:
-            raise SignatureError(f"the part '{path}' was removed from the loaded layer", code="D2S309")
+            raise SignatureError(
+                f"the part '{path}' was removed from the loaded layer",
+                hint="Load it anew; the Program runs all its parts.",
+                code="D2S309",
+            )
         found: Any = module._parameters.get(name)
         if found is None:
             found = module._buffers.get(name)

@@ -10,8 +10,10 @@ import torch
 
 from runtime.storage.files import read_artefact, write_artefact
 from runtime.translated.layer import TranslatedLayer
+from runtime.translated.located import located
 
 
+@located
 def load(
     path: str | os.PathLike[str], *, allow: Collection[str] = (), device: str | torch.device | None = None
 ) -> TranslatedLayer:
@@ -29,6 +31,7 @@ def load(
     return TranslatedLayer(read_artefact(path, allow, device))
 
 
+@located
 def save(layer: TranslatedLayer, path: str | os.PathLike[str], *, source_locations: bool = True) -> Path:
     """Save a loaded layer as it is now; returns the file's path. ``dy2static.save`` saves everything else.
 
