@@ -440,3 +440,8 @@ def graph_is_kept() -> bool:
 def saved_tensor_hooks_active() -> bool:
     """Whether ``torch.autograd.graph.saved_tensors_hooks`` (or ``save_on_cpu``...) is in force."""
     return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+
+
+def say_tensor(text: Any) -> Any:
+    """An error's text as eager words it: the tensors of a trace are Tensors to the user."""
+    return text.replace("FakeTensor", "Tensor") if isinstance(text, str) else text

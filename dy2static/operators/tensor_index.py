@@ -20,8 +20,15 @@ from runtime.tracer.storage_table import HOLE, TensorInfo, ViewStep
 
 
 def is_staged(session: Session, tensor: torch.Tensor, key: Any) -> bool:
-    """Whether the key holds staged numbers."""
-    return any_staged([key])
+    """Whether the key holds staged numbers, or integer tensors without dimensions, which count as numbers."""
+    return any_staged([key]) or any(_is_number(session, part) for part in (key if isinstance(key, tuple) else (key,)))
+
+
+def _is_number(session: Session, part: Any) -> bool:
+    if not isinstance(part, torch.Tensor) or session.info(part).divergent:
+        return False
+    fake = session.fake(part)
+    return fake.dim() == 0 and not (fake.dtype.is_floating_point or fake.dtype.is_complex or fake.dtype is torch.bool)
 
 
 def plain(session: Session, key: Any) -> Any:
@@ -57,6 +64,7 @@ def write(session: Session, tensor: torch.Tensor, key: Any, value: Any) -> None:
 def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tensor, list[torch.Tensor | None]]:
     """The view that the ints, slices and Nones of a key select, and the tensors that index its dimensions."""
     parts = list(key) if isinstance(key, tuple) else [key]
+    parts = [part.item() if _is_number(session, part) else part for part in parts]
     used = sum(_dims_of(part) for part in parts)
     rank = session.fake(tensor).dim()
     if used > rank:

@@ -82,6 +82,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     return f(*args, **kwargs)
 
 
+_CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
+"""Classes of torch whose constructors are converted."""
+
 _CACHED: Any = type(functools.lru_cache(lambda: None))
 
 
@@ -194,6 +197,10 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         if isinstance(arg, Choice):
             return distribute(session, arg, lambda option, name=name: call_torch(  # type: ignore[misc]
                 session, f, args, {**kwargs, name: option}))
+    owner = getattr(f, "__self__", None)
+    if isinstance(owner, torch.Tensor) and getattr(f, "__name__", "") == "new_tensor" and any_staged([args]):
+        like = {"dtype": owner.dtype, "device": owner.device}
+        return traced_call(session, torch.tensor, args, {**like, **{k: v for k, v in kwargs.items() if v is not None}})
     if growing.holds((*args, *kwargs.values())):
         return growing.to_torch(session, f, args, kwargs)
     if any_staged([args, kwargs]):
@@ -241,7 +248,7 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An instance: ``__init__`` (and ``__new__``) of users' classes are converted."""
-    if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, torch.nn.Module)):
+    if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, _CONVERTED_CLASSES)):
         made = call_torch(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         made = cls(*args, **kwargs)

@@ -33,8 +33,9 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     if isinstance(container, StagedRange):
         return _in_range(session, container, value)
     if isinstance(container, torch.Tensor):
-        if isinstance(value, Staged):
-            return session.from_tensor("truth", (container == session.sizes.symbolic(value)).any(), kind="bool")
+        if isinstance(value, (int, float, complex, Staged, torch.Tensor)):
+            element = session.sizes.symbolic(value) if isinstance(value, Staged) else value
+            return session.from_tensor("truth", (container == element).any(), kind="bool")
         return value in container
     if growing.is_growing(container):
         raise growing.refusal(session, "'in'")

@@ -123,6 +123,11 @@ def _choose(session: Session, items: list[Any], key: Staged, kind: str) -> Any:
         session.emit("assert", [session.operand(inside)], attrs={
             "exception": "IndexError", "message": f"{kind} index out of range"})
         return Choice(position, tuple(items))
+    if kind in ("tuple", "str"):
+        name, anything = "string" if kind == "str" else kind, cast(Any, index)
+        inside = session.scalar("and_", anything >= -len(items), anything < len(items))
+        session.emit("assert", [session.operand(inside)], attrs={
+            "exception": "IndexError", "message": f"{name} index out of range"})
     return tracer_cond.switch(session, index, [path(value) for value in items], NO_NAMES)
 
 

@@ -149,6 +149,17 @@ def _is_declared_view(overload: Overload) -> bool:
     return bool(returns_alias(overload)) and not writes(overload) and _packet(overload) not in corrections.MAYBE_VIEWS
 
 
+@functools.cache
+def is_factory(overload: Overload) -> bool:
+    """Whether it makes a tensor of its own, looking only at the shape of the one it gets.
+
+    >>> [is_factory(resolve(f"aten.{name}.default")) for name in ("zeros_like", "new_full", "relu")]
+    [True, True, False]
+    """
+    packet = _packet(overload)
+    return packet.startswith("aten.") and (packet.endswith("_like") or packet.startswith("aten.new_"))
+
+
 def may_alias(
     overload: Overload, args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None
 ) -> tuple[str, ...]:

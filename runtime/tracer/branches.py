@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Variable
+from runtime.tracer import unseen
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.journal import Place
 from runtime.tracer.session import Scope, Session
@@ -68,6 +69,7 @@ def trace_path(
     """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before."""
     entry_names = names.get()
     entry_storages = session.storages.snapshot()
+    reachable = unseen.picture(session)
     session.journal.open()
     ended = False
     result = None
@@ -92,6 +94,7 @@ def trace_path(
         places = session.journal.close()
         names.set(entry_names)
         session.storages.restore(entry_storages)
+    unseen.require_unchanged(session, reachable, "on a path that only some inputs take")
     return Path(scope, ended, exit_names, places, exit_storages, result)
 
 
@@ -106,7 +109,7 @@ def include_new(entry: dict[Storage, Variable], paths: Sequence[Path]) -> None:
 def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
     cls = type(error)
-    args = list(error.args)
+    args = [torch_internals.say_tensor(arg) for arg in error.args]
     session.emit(
         "raise",
         [session.operand(arg) for arg in args if _plain(arg)],

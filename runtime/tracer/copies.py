@@ -34,19 +34,20 @@ def pairs(source: Any, joined: Any, held: int = 0) -> Iterator[Pair]:
         return
     if type(source) in (list, dict):
         yield [source, joined, held]
+        held = 1  # tuples and objects are held by nothing here: what they hold is not held by a pair
     if type(source) in (list, tuple):
         if len(source) == len(joined):
             for inner, other in zip(source, joined):
-                yield from pairs(inner, other, 1)
+                yield from pairs(inner, other, held)
         else:
             for inner in source:
                 if type(inner) in (list, dict):
-                    yield [inner, joined, 1]
+                    yield [inner, joined, held]
         return
     fields, others = structure.field_items(source), structure.field_items(joined)
     if fields is not None and others is not None and fields[0] == others[0]:
         for inner, other in zip(fields[1], others[1]):
-            yield from pairs(inner, other, 1)
+            yield from pairs(inner, other, held)
 
 
 def _references(pair: Pair) -> int:
@@ -60,10 +61,13 @@ _ALONE = _references([[], None, 0])
 def share(session: Session, found: list[Pair], location: Location | None) -> None:
     """Mark originals that something else still refers to, and their copies; ``found`` is their last holder here."""
     repeated: dict[int, int] = {}
+    copies: dict[int, set[int]] = {}
     for pair in found:
         repeated[id(pair[0])] = repeated.get(id(pair[0]), 0) + 1
+        copies.setdefault(id(pair[0]), set()).add(id(pair[1]))
     for pair in found:
-        if _references(pair) - _ALONE - pair[2] - (repeated[id(pair[0])] - 1) > 0:
+        split = len(copies[id(pair[0])]) > 1  # two variables held the original, and now each holds a copy of its own
+        if split or _references(pair) - _ALONE - pair[2] - (repeated[id(pair[0])] - 1) > 0:
             for container in pair[:2]:
                 session.shared_containers[id(container)] = (container, location)
 

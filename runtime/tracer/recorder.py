@@ -97,7 +97,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         if name == "aten.detach_.default":
             self.detach_in_place(args[0])
             return args[0]
-        if name == "aten.detach.default" and (session.replaying is not None or session.info(args[0]).factory):
+        if name == "aten.detach.default" and (session.replaying is not None or session.info(args[0]).constant):
             return self.alias(args[0])
         written = _written(func, args, kwargs)
         if written:
@@ -204,9 +204,10 @@ class Recorder(torch_internals.TorchDispatchMode):
                 plan.append((out, None))
                 continue
             source = sources.get(storage_key(out))
-            needs = requires_grad and (out.is_floating_point() or out.is_complex())
+            needs = requires_grad and not aten.is_factory(func) and (out.is_floating_point() or out.is_complex())
             if source is None:
-                fresh = TensorInfo(None, (), needs, layout_known, divergent, factory=not reads)  # type: ignore[arg-type]
+                factory = not reads or aten.is_factory(func)
+                fresh = TensorInfo(None, (), needs, layout_known, divergent, factory)  # type: ignore[arg-type]
                 plan.append((out, fresh))
                 continue
             if id(out) in same:
@@ -278,8 +279,9 @@ class Recorder(torch_internals.TorchDispatchMode):
             self.require_certain(storage, tensor)
             if storage not in bases:
                 bases.append(storage)
-        for tensor in written:
-            infos[id(tensor)].requires_grad |= torch.is_grad_enabled() and any(i.requires_grad for i in infos.values())
+        if torch.is_grad_enabled() and any(info.requires_grad for info in infos.values()):
+            for tensor in written:
+                session.require_gradient(infos[id(tensor)])
         result = self._fake_call(func, args, kwargs)
         before = [session.require_visible(storage.value) for storage in bases]
         location = session.location()

@@ -365,6 +365,14 @@ class Session:
         info.cached, info.cached_for = var, base
         return var
 
+    def require_gradient(self, written: TensorInfo) -> None:
+        """A value with a history was written: the tensor's base and the other views of it have it from now on."""
+        written.requires_grad = True
+        if not written.detached:
+            for info in list(self._infos.values()):
+                if info.storage is written.storage and not info.detached:
+                    info.requires_grad = True
+
     def type_of(self, fake: torch.Tensor) -> TensorType:
         """The type of a traced tensor's Variable."""
         info = self._infos.get(fake)

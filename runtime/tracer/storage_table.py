@@ -27,6 +27,11 @@ class Storage:
     """How the user would call it (``x``, ``self.weight``), for error messages."""
     uncertain: list[Uncertainty] = field(default_factory=list)
     """Storages that may or may not be this very memory when the Program runs."""
+    first: Variable = field(init=False)
+    """What it held when it was made."""
+
+    def __post_init__(self) -> None:
+        self.first = self.value
 
 
 @dataclass(eq=False)
@@ -70,10 +75,20 @@ class TensorInfo:
     divergent: str = ""
     """Why dtype or rank is only known at run time; empty when both are known."""
     factory: bool = False
-    """Made from no tensor, so that no gradient can ever flow through it."""
+    """Made from no tensor's values: until it is written, no gradient can flow through it."""
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""
+
+    @property
+    def detached(self) -> bool:
+        """Whether it shares memory with its base, but not the history."""
+        return any(step.name == "aten.detach.default" for step in self.steps)
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is still what a factory made."""
+        return self.factory and self.storage.value is self.storage.first
 
 
 class StorageTable:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
+from dy2static.operators.provenance import note_content_write
 from dy2static.operators.sequences import (
     Listed,
     StagedEnumerate,
@@ -19,8 +20,20 @@ from dy2static.operators.sequences import (
     StagedZip,
     staged_sequence,
 )
-from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method, truth_of
+from dy2static.operators.staged_sort import in_order
+from dy2static.operators.staging import (
+    NO_NAMES,
+    Choice,
+    Session,
+    Staged,
+    any_staged,
+    distribute,
+    python_method,
+    stages,
+    truth_of,
+)
 from dy2static.operators.traced_for import as_list, fold, iterate
+from runtime.tracer import cond as tracer_cond
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -102,7 +115,25 @@ def _callback(function: Any) -> Any:
 
 def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, iterable = args
-    return filter(_callback(function), iterate(session, iterable))
+    if not isinstance(iterable, (list, tuple, range, torch.Tensor)) or growing.is_growing(iterable):
+        return filter(_callback(function), iterate(session, iterable))
+    kept: list[Any] = []
+    for item in iterate(session, iterable):
+        flag = truth_of(session, item if function is None else _callback(function)(item))
+        if isinstance(flag, Staged):
+            tracer_cond.cond(session, flag, lambda item=item: _append(session, kept, item),  # type: ignore[misc]
+                             lambda: None, NO_NAMES)
+        elif flag:
+            _append(session, kept, item)
+    return kept if growing.is_growing(kept) else iter(kept)
+
+
+def _append(session: Session, items: list[Any], item: Any) -> None:
+    if growing.is_growing(items):
+        growing.method(session, items, "append", (item,), {})
+    else:
+        note_content_write(session, items)
+        items.append(item)
 
 
 def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -120,9 +151,18 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if "key" in kwargs:
-        kwargs = {**kwargs, "key": _callback(kwargs["key"])}
-    return sorted(*_iterables(session, args), **kwargs)
+    if len(args) == 1 and isinstance(args[0], Choice):
+        return distribute(session, args[0], lambda option: _sorted(session, (option,), kwargs))
+    if len(args) != 1 or set(kwargs) - {"key", "reverse"} or isinstance(kwargs.get("reverse"), (Staged, torch.Tensor)):
+        return sorted(*args, **kwargs)
+    if growing.is_growing(args[0]):
+        raise growing.refusal(session, "sorted()")
+    items = list(iterate(session, args[0]))
+    keys = [_callback(kwargs["key"])(item) for item in items] if kwargs.get("key") is not None else items
+    pairs = list(zip(keys, items))
+    if any(stages(key) or any_staged([key]) for key in keys):
+        return in_order(session, pairs, bool(kwargs.get("reverse", False)))
+    return [item for _, item in sorted(pairs, key=lambda pair: pair[0], reverse=kwargs.get("reverse", False))]
 
 
 def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,0 +1,140 @@
+"""Changes to Python state on a staged path that nothing journaled.
+
+Converted code journals its stores. Code that is not converted (a generator's body, a special method such as ``__lt__``,
+a C function) may change a list behind the journal's back: both paths run while tracing, so the change would happen
+whatever path the Program takes. What the user's live frames can reach is therefore compared after each path.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime.tracer import structure
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+_OBJECTS = 2_000
+_DEPTH = 6
+_LARGE = 4_096
+_OURS = ("runtime", "dy2static", "torch")
+_CONTAINERS = (list, dict, set, deque)
+_OPAQUE = (
+    torch.Tensor, torch.nn.Module, type, types.ModuleType, types.BuiltinFunctionType, str, bytes, int, float, complex,
+    type(None), types.GeneratorType, types.CodeType, types.FrameType, torch.dtype, torch.device, torch.Generator,
+)  # fmt: skip
+
+Picture = list[tuple[Any, Any]]
+"""Objects, and what each held."""
+
+
+def picture(session: Session) -> Picture:
+    """What every list, dict, set and plain object holds that the user's frames can reach."""
+    found: Picture = []
+    seen: set[int] = set()
+    todo: deque[tuple[Any, int]] = deque((value, 0) for value in _roots(session))
+    while todo and len(found) < _OBJECTS:
+        value, depth = todo.popleft()
+        if isinstance(value, _OPAQUE) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        inner = _items(value)
+        if inner is None:
+            continue
+        content = _content(value)
+        if content is not None:
+            found.append((value, content))
+        if depth < _DEPTH:
+            todo.extend((item, depth + 1) for item in inner)
+    return found
+
+
+def require_unchanged(session: Session, before: Picture, what: str) -> None:
+    """Refuse a path that changed something unseen. ``before``: the picture taken when it began.
+
+    Raises:
+        TraceError: Something holds other items than before, after all journaled stores were undone.
+    """
+    for value, content in before:
+        if not _same(content, _content(value)):
+            raise session.error(
+                f"a {type(value).__name__} is changed {what} by code that is not converted: a generator, a special "
+                "method (such as __lt__ or __enter__), or a function without Python source",
+                hint="Change it in the function itself, or before the branch or loop.",
+                code="D2S227",
+            )
+
+
+def _roots(session: Session) -> Iterator[Any]:
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "_trace_once":
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _OURS:
+            yield from _locals(frame)
+        frame = frame.f_back
+    for external, _ in list(session.externals.values()):
+        if isinstance(external, _CONTAINERS):
+            yield external
+
+
+def _locals(frame: types.FrameType) -> list[Any]:
+    names = frame.f_locals
+    values = list(names.values())
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        names.clear()  # Python keeps this copy with the frame: it must keep nothing alive
+    return values
+
+
+def _items(value: Any) -> Any:
+    if isinstance(value, dict):
+        return list(value.values()) if len(value) <= _LARGE else ()
+    if isinstance(value, (list, tuple, deque)):
+        return list(value) if len(value) <= _LARGE else ()
+    if isinstance(value, (set, frozenset)):
+        return ()
+    if isinstance(value, types.FunctionType):
+        return [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
+    if isinstance(value, types.MethodType):
+        return [value.__self__]
+    return list(value.__dict__.values()) if type(getattr(value, "__dict__", None)) is dict else None
+
+
+def _is_full(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018  # raises where the name is not bound yet
+    except ValueError:
+        return False
+    return True
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, (tuple, frozenset, types.FunctionType, types.MethodType)):
+        return None
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, set):
+        return frozenset(value)
+    if isinstance(value, (list, deque)):
+        return list(value)
+    return dict(value.__dict__)
+
+
+def _same(before: Any, after: Any) -> bool:
+    if isinstance(before, frozenset):
+        return before == after
+    if len(before) != len(after):
+        return not isinstance(before, dict) and _grows(before, after)
+    if isinstance(before, dict):
+        return all(key in after and after[key] is value for key, value in before.items())
+    return all(a is b for a, b in zip(before, after)) or _grows(before, after)
+
+
+def _grows(before: list[Any], after: list[Any]) -> bool:
+    """Parts of a list whose length is staged are put together when it is read: that changes nothing."""
+    return any(isinstance(item, structure.Growing) for item in (*before, *after))
