@@ -126,6 +126,10 @@ SURE_VIEWS: dict[str, When] = {
     "aten.feature_dropout": _surely_keeps,
     "aten.alpha_dropout": _surely_keeps,
     "aten.feature_alpha_dropout": _surely_keeps,
+    "aten._unsafe_view": always,
+    "aten.unsafe_chunk": always,
+    "aten.unsafe_split": always,
+    "aten.unsafe_split_with_sizes": always,
 }
 """Operators that announce no view, and the calls that surely give one. An argument not known counts as no."""
 

@@ -23,21 +23,25 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def flatten_results(result: Any) -> list[Any]:
-    """An operator's results in one list: nested lists flattened, None left out."""
+    """An operator's results in one list: nested lists flattened. One of several results may be None, which is kept.
+
+    >>> flatten_results(None), flatten_results((1, None, [2, 3]))
+    ([], [1, None, 2, 3])
+    """
     if result is None:
         return []
     if isinstance(result, (list, tuple)):
-        return [leaf for item in result for leaf in flatten_results(item)]
+        return [leaf for item in result for leaf in ([None] if item is None else flatten_results(item))]
     return [result]
 
 
 def unflatten_results(template: Any, flat: list[Any]) -> Any:
     """The inverse: ``flat`` in the shape of ``template``."""
+    if template is None:
+        return None
     remaining = iter(flat)
 
     def build(value: Any) -> Any:
-        if value is None:
-            return None
         if isinstance(value, (list, tuple)):
             items = [build(item) for item in value]
             if hasattr(value, "_fields"):
