@@ -166,8 +166,8 @@ def _bind(function: types.FunctionType, code: types.CodeType, file: GeneratedFil
     result.__doc__ = function.__doc__
     result.__qualname__ = function.__qualname__
     result.__module__ = function.__module__
-    if hasattr(function, "__type_params__"):
-        result.__type_params__ = function.__type_params__
+    if hasattr(function, "__type_params__"):  # from Python 3.12 on
+        setattr(result, "__type_params__", function.__type_params__)  # noqa: B010 # unknown to older type checkers
     result.__dict__.update({k: v for k, v in function.__dict__.items() if k not in _OWN_ATTRIBUTES})
     result.__dict__["__dy2static_source__"] = file.text
     return result

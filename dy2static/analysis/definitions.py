@@ -136,7 +136,9 @@ class _Definitions:
 
     def _AnnAssign(self, node: gast.AST, bound: Names) -> Names:
         bound = self.expression(node.value, bound)
-        return bound if node.value is None and isinstance(node.target, gast.Name) else self.expression(node.target, bound)
+        if node.value is None and isinstance(node.target, gast.Name):
+            return bound
+        return self.expression(node.target, bound)
 
     def _AugAssign(self, node: gast.AST, bound: Names) -> Names:
         if not isinstance(node.target, gast.Name):

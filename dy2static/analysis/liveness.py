@@ -13,8 +13,8 @@ functions share are live everywhere.
 ... ''').body[0]
 >>> analyse(function)
 >>> loop = function.body[0]
->>> sorted(facts.get(loop, Fact.LIVE_IN)), sorted(facts.get(loop, Fact.LIVE_OUT)), sorted(facts.get(loop, Fact.LIVE_BODY))
-(['b', 'n'], ['b'], ['n'])
+>>> [sorted(facts.get(loop, fact)) for fact in (Fact.LIVE_IN, Fact.LIVE_OUT, Fact.LIVE_BODY)]
+[['b', 'n'], ['b'], ['n']]
 """
 
 from __future__ import annotations

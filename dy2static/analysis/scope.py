@@ -37,7 +37,8 @@ class Uses:
 
 @dataclass(frozen=True)
 class Scope:
-    """The names of one function. Those in ``rebound``/``unbound`` are stored to/deleted by functions nested in it."""
+    """The names of one function. Those in ``rebound``/``unbound`` are stored to/deleted by functions nested in it;
+    those in ``rebinds``/``unbinds`` belong to outer functions and are stored to/deleted by this one or a nested one."""
 
     parameters: tuple[str, ...]
     locals: frozenset[str]
@@ -48,6 +49,8 @@ class Scope:
     deleted: frozenset[str]
     unbound: frozenset[str]
     free: frozenset[str]
+    rebinds: frozenset[str]
+    unbinds: frozenset[str]
 
 
 def scope_of(function: gast.AST) -> Scope:
@@ -68,6 +71,8 @@ def scope_of(function: gast.AST) -> Scope:
         deleted=frozenset(inside.deletes & own),
         unbound=frozenset(inside.unbound & own),
         free=frozenset((inside.reads | inside.captured | nonlocal_names) - own - global_names),
+        rebinds=frozenset((inside.writes & nonlocal_names) | (inside.rebound - own)),
+        unbinds=frozenset((inside.deletes & nonlocal_names) | (inside.unbound - own)),
     )
 
 
@@ -81,7 +86,10 @@ def uses(code: gast.AST | Iterable[gast.AST]) -> Uses:
 
 def bound_in(block: Iterable[gast.AST]) -> set[str]:
     """Names that ``block`` binds or deletes in its own scope."""
-    return uses(block).writes
+    visitor = _Visitor(nested=False)
+    for node in block:
+        visitor.visit(node)
+    return visitor.uses.writes
 
 
 def parameter_names(function: gast.AST) -> tuple[str, ...]:
@@ -134,8 +142,9 @@ def has_walrus(code: gast.AST | Iterable[gast.AST]) -> bool:
 
 
 class _Visitor(gast.NodeVisitor):
-    def __init__(self) -> None:
+    def __init__(self, nested: bool = True) -> None:
         self.uses = Uses()
+        self.nested = nested  # look into nested functions as well
 
     def _all(self, nodes: Iterable[gast.AST | None]) -> None:
         for node in nodes:
@@ -217,19 +226,18 @@ class _Visitor(gast.NodeVisitor):
 
     def _nested(self, node: gast.AST) -> set[str]:
         """Names of this scope that the nested function uses."""
-        body = node.body if isinstance(node.body, list) else [node.body]
-        inside = uses(body)
+        if not self.nested:
+            return set()
         scope = scope_of(node)
-        self.uses.rebound.update(inside.writes & scope.nonlocals, inside.rebound - scope.locals)
-        self.uses.unbound.update(inside.deletes & scope.nonlocals, inside.unbound - scope.locals)
+        self.uses.rebound.update(scope.rebinds)
+        self.uses.unbound.update(scope.unbinds)
         return set(scope.free)
 
     def visit_ClassDef(self, node: gast.AST) -> None:
         self._bind(node.name)
         self._all([*node.decorator_list, *node.bases, *node.keywords])
         inside = uses(node.body)
-        nonlocal_names = {name for part in own_nodes(node.body) if isinstance(part, gast.Nonlocal) for name in part.names}
-        global_names = {name for part in own_nodes(node.body) if isinstance(part, gast.Global) for name in part.names}
+        global_names, nonlocal_names = declared(node)
         self.uses.reads.update(inside.reads - global_names)
         self.uses.captured.update(inside.captured)
         self.uses.writes.update(inside.writes & nonlocal_names)

@@ -32,7 +32,9 @@ class _Global(Transformer):
     def visit_Assign(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, gast.Name):
+            return node
         scope = facts.get(self.function, Fact.SCOPE)
-        if len(node.targets) > 1 or not isinstance(target, gast.Name) or scope is None or target.id not in scope.globals:
+        if scope is None or target.id not in scope.globals:
             return node
         return replace("_d2s.set_global(name, value)", name=constant(target.id), value=node.value, origin=node)

@@ -117,9 +117,9 @@ class Leaving:
     def _inside(self, node: gast.AST, depth: int) -> None:
         """Lower the blocks of a compound statement other than ``if``."""
         if isinstance(node, LOOPS):
-            assert self.loop is not None
-            self.guarded = True
-            self.loop(node)
+            if self.loop is not None:
+                self.guarded = True
+                self.loop(node)
             node.orelse = self._block(node.orelse, depth)
             return
         if isinstance(node, (gast.Try, gast.TryStar)):

@@ -28,7 +28,9 @@ from dy2static.analysis.scope import uses
 from dy2static.template import replace
 from dy2static.transforms.base import Context, Transformer
 
-_SIMPLE = (gast.Assign, gast.AugAssign, gast.AnnAssign, gast.Expr, gast.Delete, gast.Return, gast.Import, gast.ImportFrom)
+_SIMPLE = (
+    gast.Assign, gast.AugAssign, gast.AnnAssign, gast.Expr, gast.Delete, gast.Return, gast.Import, gast.ImportFrom,
+)  # fmt: skip
 
 
 def transform(tree: Any, context: Context) -> Any:

@@ -66,10 +66,11 @@ class ConstructTransformer(Transformer):
         getter = replace(
             "def get_state():\n    reads\n    return shown", get_state=get_state, reads=reads, shown=shown, origin=node
         )
+        stores = replace("targets = values", targets=_tuple(names), values=values) if names else []
         setter = replace(
-            "def set_state(values):\n    nonlocal names\n    targets = values\n    deletes",
-            set_state=set_state, values=values, names=list(names), targets=_tuple(names), deletes=deletes, origin=node,
-        ) if names else replace("def set_state(values):\n    pass", set_state=set_state, values=values, origin=node)  # fmt: skip
+            "def set_state(values):\n    nonlocal names\n    stores\n    deletes",
+            set_state=set_state, values=values, names=list(names), stores=stores, deletes=deletes, origin=node,
+        )  # fmt: skip
         for function in (*getter, *setter):
             facts.put(function, Fact.PLAIN)
         return StateFunctions([*getter, *setter], get_state, set_state, _strings(names))

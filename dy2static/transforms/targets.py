@@ -88,8 +88,9 @@ class _Targets(TargetTransformer):
     def visit_AnnAssign(self, node: gast.AST) -> Any:
         if not self._is_special(node.target):
             return super().visit_AnnAssign(node)
-        if node.value is None:
-            return gast.copy_location(gast.Expr(node.target.value), node) if not isinstance(node.target, gast.Name) else []
+        if node.value is None:  # Python evaluates the object, and nothing else
+            owner = node.target.value if isinstance(node.target, gast.Attribute) else None
+            return super().visit_AnnAssign(node) if owner is None else gast.copy_location(gast.Expr(owner), node)
         return self.visit_Assign(gast.copy_location(gast.Assign([node.target], node.value, None), node))
 
     def visit_Delete(self, node: gast.AST) -> Any:

@@ -1,4 +1,4 @@
-"""``:=`` where it will not stay in its function: in a loop's test, and where ``and``, ``or``, ``if else`` evaluate lazily.
+"""``:=`` where it will not stay in its function: in a loop's test, and in operands that become lambdas.
 
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''

@@ -1,3 +1,4 @@
+# ruff: noqa: E722, F821
 """Programs of branches, early returns, try and with. CASES: function -> argument tuples."""
 
 import contextlib
@@ -613,7 +614,9 @@ CASES = {
         ],
         NUMBERS,
     ),
-    **dict.fromkeys([break_in_try, with_break, match_in_loop, condition_once, walrus_in_comprehension, walrus_while_if], LISTS),
+    **dict.fromkeys(
+        [break_in_try, with_break, match_in_loop, condition_once, walrus_in_comprehension, walrus_while_if], LISTS
+    ),
     **dict.fromkeys(
         [swap_in_branch, early_return_nested, return_in_all, deleted_on_one_side, ternary, identity, shadowed_builtins],
         PAIRS,

@@ -1,3 +1,4 @@
+# ruff: noqa: F401, F541, F821
 """Programs of functions, closures, classes, names and stores. CASES: function -> argument tuples."""
 
 LOG = []

@@ -65,7 +65,7 @@ class Generator:
     def expression(self, depth: int = 2) -> str:
         if depth <= 0 or self.chance(0.25):
             return self.pick(self.name(), self.name(), "0", "1", "2", "-1", "box.v", "COUNT")
-        e = lambda: self.expression(depth - 1)  # noqa: E731 # short
+        e = lambda: self.expression(depth - 1)
         kind = self.random.randrange(19)
         forms = [
             lambda: f"({e()} + {e()})",

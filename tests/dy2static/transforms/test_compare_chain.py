@@ -1,0 +1,13 @@
+"""The transform of `compare_chain` alone: the rewritten function does what the original does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+LOWERED = {"loop_else", "break_stmt", "continue_stmt", "walrus", "analyses", "load", "placeholder"}
+
+
+def test_alone(alone: Any) -> None:
+    alone(LOWERED | {"compare_chain"}, gast.Compare)
