@@ -270,6 +270,11 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
+def is_shape_error(error: BaseException) -> bool:
+    """Whether torch could not work out a shape because sizes are not known."""
+    return isinstance(error, SHAPE_ERRORS) or "symbolic sizes" in str(error)
+
+
 @contextlib.contextmanager
 def no_modes() -> Iterator[None]:
     """Run torch code on real tensors as if nothing was being traced."""

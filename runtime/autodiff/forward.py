@@ -31,6 +31,10 @@ class NotDifferentiable(Exception):
 Rule = Callable[["Forward", Operator, Tape], None]
 
 
+_ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
+"""Kernels that keep what their backward needs only while gradients are recorded; the forward half runs without."""
+
+
 class Forward:
     """Replays Blocks into a session. ``env``: a Variable of the Program -> fake, staged number or new Variable."""
 
@@ -171,7 +175,11 @@ class Forward:
         if any(isinstance(out.type, ScalarType) for out in op.outputs):
             self._plain(op)
             return
+        ops = self.session.scope.block.ops
+        before = len(ops)
         flat = flatten_results(overload(*self.value(op.args), **self.value(op.kwargs)))
+        if any(one.name in _ONLY_UNDER_AUTOGRAD for one in ops[before:]):
+            raise NotDifferentiable(op.name)
         if len(flat) != len(op.outputs):
             raise NotDifferentiable(op.name)
         for var, value in zip(op.outputs, flat):
@@ -181,8 +189,7 @@ class Forward:
     def note_activity(self, op: Operator) -> None:
         """Results of an ATen operator are active when what it reads is, and they can carry a gradient."""
         reached = join_activity(
-            self.activity_of(var)
-            for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]
+            self.activity_of(var) for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]
         )
         for var in op.outputs:
             value = self._live.get(var)

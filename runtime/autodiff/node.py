@@ -105,6 +105,10 @@ class Runner:
                 derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip)
         except NotDifferentiable:
             return None
+        except RuntimeError as error:  # a kernel that cannot be replayed while sizes are not known
+            if not torch_internals.is_shape_error(error):
+                raise
+            return None
         return _Halves(self, derivative)
 
     def lowered(self, arguments: Sequence[Any]) -> Runner | None:

@@ -11,6 +11,7 @@ from runtime.ir import UNDEF, Operand, Type, Variable
 from runtime.tracer import copies, structure
 from runtime.tracer.branches import Names, Path, PathEnds, include_new, trace_path
 from runtime.tracer.journal import Place
+from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import Storage, mark_uncertain
@@ -72,10 +73,12 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     """The joined result, and the containers that were built anew; nothing here holds the originals afterwards."""
     entry = session.storages.snapshot()
     entry_names = names.get()
+    old = older(session, runs, entry_names)
     paths = [trace_path(session, name, names, run) for run in runs]
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
-    join = Join(session, paths, entry)
+    session.older = old
+    join = Join(session, paths, entry, old)
     places: dict[Place, None] = {place: None for path in alive for place in path.places}
     for position in range(len(entry_names)):
         join.add([path.names[position] for path in paths], hint=names.names[position])
@@ -83,6 +86,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
         before = place.get()
         join.add([path.places.get(place, before) for path in paths], hint=place.name)
     join.add([path.result for path in paths])
+    session.older = frozenset()
     storages = join.changed_storages()
     outputs = join.emit(name, pred, storages, location)
     if not alive:
@@ -104,7 +108,10 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
 class Join:
     """Values that paths bring out of a construct, and the Variables that carry what differs."""
 
-    def __init__(self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable]) -> None:
+    def __init__(
+        self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable], old: frozenset[int]
+    ) -> None:
+        self.old = old
         self.session = session
         self.paths = paths
         self.entry = entry
@@ -118,10 +125,11 @@ class Join:
             with alive[0][0].inside(self.session):
                 joined = self._settle(alive[0][1], joined)
         elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
-            pictures = []
+            pictures: list[structure.Structure] = []
             for path, value in alive:
                 with path.inside(self.session):
-                    pictures.append(structure.structure_of(self.session, value))
+                    mine = structure.known(self.session, value, self.old)
+                    pictures.append(mine if mine.picture else structure.structure_of(self.session, value))
             joined = pictures[0]
             for picture in pictures[1:]:
                 joined = structure.unify(self.session, joined, picture)
@@ -129,7 +137,7 @@ class Join:
 
     def _settle(self, value: Any, known: structure.Structure) -> structure.Structure:
         """A value of the only path that goes on: kept as it is unless it was made inside."""
-        if structure.has_traced(value) and not _outside(self.session, self.entry, value):
+        if id(value) not in self.old and structure.has_traced(value) and not _outside(self.session, self.entry, value):
             return structure.structure_of(self.session, value)
         return known
 

@@ -121,7 +121,13 @@ class Recorder(torch_internals.TorchDispatchMode):
         try:
             with torch_internals.in_fake_mode(session.fake_mode):
                 result = func(*fake_args, **fake_kwargs)
-        except torch_internals.SHAPE_ERRORS as error:
+        except torch_internals.UnsupportedOperatorException as error:
+            raise self._no_shape_rule(func) from error
+        except RuntimeError as error:  # NotImplementedError is one
+            if "no fake impl" in str(error):
+                raise self._no_shape_rule(func) from error
+            if not torch_internals.is_shape_error(error):
+                raise
             result = torch_internals.unknown_sizes(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
             if result is None:
                 raise session.error(
@@ -130,12 +136,6 @@ class Recorder(torch_internals.TorchDispatchMode):
                     hint="Make the size fixed (pad), or compute it from an input's shape.",
                     code="D2S235",
                 ) from error
-        except torch_internals.UnsupportedOperatorException as error:
-            raise self._no_shape_rule(func) from error
-        except (NotImplementedError, RuntimeError) as error:
-            if "no fake impl" in str(error):
-                raise self._no_shape_rule(func) from error
-            raise
         session.sizes.collect_asserts()
         return result
 

@@ -145,6 +145,8 @@ class Session:
         """Lists and dicts of which a join made copies while they are still known by other names, and the copies."""
         self.raised_types: dict[str, type[BaseException]] = {}
         """Exception classes that ``raise`` Operators name, other than builtins."""
+        self.older: frozenset[int] = frozenset()
+        """Containers that existed before the construct that is being joined, by identity."""
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
 

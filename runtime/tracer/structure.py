@@ -83,9 +83,13 @@ def growing(value: object) -> Growing | None:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A value that needs no Variable: a plain constant, or one and the same object."""
+    """A value that needs no Variable: a plain constant, or one and the same object.
+
+    ``picture``: for a list or dict older than the construct, how to carry a copy of it where one must be made.
+    """
 
     value: Any
+    picture: Structure | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +217,7 @@ def structure_of(session: Session, value: Any) -> Structure:
     if isinstance(value, torch.Tensor):
         return _tensor_structure(session, value)
     if isinstance(value, Choice):
-        return Options(tuple(structure_of(session, option) for option in value.options))
+        return Options(tuple(_option(session, option) for option in value.options))
     grown = growing(value)
     if grown is not None:
         return Array(grown.item)
@@ -302,15 +306,13 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
         return Number(kinds[0])
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return _unify_tensors(a, b)
-    if isinstance(a, Known):
-        a = structure_of(session, a.value)
-    if isinstance(b, Known):
-        b = structure_of(session, b.value)
+    kept = a, b
+    a, b = _pictured(session, a), _pictured(session, b)
     if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
         return Sequence(a.kind, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
     if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and a.keys == b.keys:
         return Fields(a.cls, a.keys, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
-    return _unify_arrays(session, a, b) or Options((a, b))
+    return _unify_arrays(session, a, b) or Options((_carried(session, kept[0]), _carried(session, kept[1])))
 
 
 def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | None:
@@ -354,8 +356,26 @@ def _number_kind(s: Structure) -> str | None:
     return kind if kind in ("int", "float", "bool") else None
 
 
+def _option(session: Session, value: Any) -> Structure:
+    mine = known(session, value, session.older)
+    return mine if mine.picture is not None else structure_of(session, value)
+
+
+def known(session: Session, value: Any, older: frozenset[int]) -> Known:
+    """A value taken as it is; ``older`` are the containers that existed before the construct."""
+    return Known(value, structure_of(session, value) if id(value) in older else None)
+
+
+def _pictured(session: Session, s: Structure) -> Structure:
+    if not isinstance(s, Known):
+        return s
+    return s.picture if s.picture is not None else structure_of(session, s.value)
+
+
 def _carried(session: Session, s: Structure) -> Structure:
     """The structure of an option: what is traced in it is carried, for it may belong to one path only."""
+    if isinstance(s, Known) and s.picture is not None:
+        return s
     return structure_of(session, s.value) if isinstance(s, Known) and has_traced(s.value) else s
 
 

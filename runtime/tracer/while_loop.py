@@ -16,6 +16,7 @@ from runtime.tracer import copies, structure
 from runtime.tracer.branches import Names, Path, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.journal import Place
+from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import Storage, mark_uncertain
@@ -91,6 +92,7 @@ class _Attempt:
         self.args: list[Variable] = []
         self.inner: list[Any] = []
         self.count = len(names.names)
+        self.old = older(session, (body, test), names.get())
 
         def run() -> Any:
             body()
@@ -164,20 +166,21 @@ class _Attempt:
         ]
         known_places = {slot.place for slot in self.slots if slot.place is not None}
         next_slots: list[_Slot] = []
+        session.older = self.old
+        starts = [structure.known(session, slot.init, self.old) for slot in self.slots]
         with path.inside(session):
-            for slot, out in zip(self.slots, outs):
+            for slot, start, out in zip(self.slots, starts, outs):
                 carried = slot.carried
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
-                        start = structure.Known(slot.init)
-                        carried = structure.unify(session, start, structure.Known(out))
+                        carried = structure.unify(session, start, structure.known(session, out, self.old))
                         if isinstance(carried, structure.Known):
                             carried = structure.structure_of(session, out)
                 elif not (
                     structure.fits(session, structure.structure_of(session, out), carried)
                     or structure.fits(session, structure.Known(out), carried)
                 ):
-                    carried = structure.unify(session, carried, structure.Known(out))
+                    carried = structure.unify(session, carried, structure.known(session, out, self.old))
                 if carried is not slot.carried:
                     stable = False
                 next_slots.append(_Slot(slot.label, slot.init, carried, slot.place))
@@ -191,6 +194,7 @@ class _Attempt:
                 carried = structure.unify(session, structure.Known(before), structure.Known(out))
                 next_slots.append(_Slot(place.name, before, carried, place))
                 stable = False
+        session.older = frozenset()
         for storage in self.entry:
             if storage in self.written:
                 continue

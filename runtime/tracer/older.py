@@ -1,0 +1,50 @@
+"""Containers that existed before a construct: a path that yields one yields that very object, not a copy.
+
+The bodies of a construct are functions, so what they can reach from outside is in their closure cells, or was noted as
+the caller's when it was read.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+_LIMIT = 4000
+_LEAVES = (torch.Tensor, str, bytes, int, float, type, type(None), ModuleType)
+
+
+def older(session: Session, functions: Iterable[Callable[..., Any]], values: Iterable[Any] = ()) -> frozenset[int]:
+    """Identities of the lists, dicts and sets reachable from functions' closures and from some values.
+
+    They are valid while the construct is traced: its entry values and the journal keep those objects alive.
+    """
+    found: set[int] = set()
+    seen: set[int] = set()
+    todo: deque[Any] = deque([*functions, *values, *(owner for owner, _ in session.externals.values())])
+    while todo and len(seen) < _LIMIT:
+        value = todo.popleft()  # what the construct itself can reach comes first
+        if id(value) in seen or isinstance(value, _LEAVES):
+            continue
+        seen.add(id(value))
+        if isinstance(value, (list, tuple, set, frozenset)):
+            todo += value
+        elif isinstance(value, dict):
+            todo += value.values()
+        elif callable(value) and getattr(value, "__closure__", None):
+            for cell in value.__closure__:
+                try:
+                    todo.append(cell.cell_contents)
+                except ValueError:
+                    continue
+        elif not isinstance(value, torch.nn.Module) and hasattr(value, "__dict__"):
+            todo += vars(value).values()
+        if isinstance(value, (list, dict, set)):
+            found.add(id(value))
+    return frozenset(found)
