@@ -1,4 +1,4 @@
-"""What a trace would freeze without a word: host randomness, time, the environment, files, input."""
+"""What a trace would freeze without a word: host randomness, time, files, input."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ _MODULES = {
     "_random": "Python's random numbers", "numpy.random": "NumPy's random numbers",
 }  # fmt: skip
 _CLOCKS = ("now", "today", "utcnow")
-_BUILTINS = {id(open): "a file", id(input): "the terminal", id(os.getenv): "the environment",
-             id(os.urandom): "random bytes"}  # fmt: skip
+_BUILTINS = {id(open): "a file", id(input): "the terminal", id(os.urandom): "random bytes"}
 _QUIET = ("sleep", "struct_time", "strftime", "strptime", "gmtime_r", "UUID")
 """Functions of those modules that read nothing."""
 
@@ -38,8 +37,6 @@ def check(session: Session, f: Any) -> None:
                 what = "Python's random numbers"
             elif kind.startswith("numpy.random"):
                 what = "NumPy's random numbers"
-            elif owner is os.environ:
-                what = "the environment"
         if what is None and name in _CLOCKS and getattr(owner, "__module__", "") == "datetime":
             what = "the time"
     if what is not None:

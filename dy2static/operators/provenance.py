@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import os
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -172,6 +173,8 @@ def _note_global_read(session: Session, namespace: dict[str, Any], name: str) ->
     if holds_traced(value):
         return
     adopt(session, value)
+    if value is os.environ:
+        session.guards.add(("environment",), "the environment", lambda: dict(os.environ), dict(os.environ))
     session.guards.add((id(namespace), name), f"global '{name}'", lambda: namespace[name], value)
 
 

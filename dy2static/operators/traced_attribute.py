@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.load import settle
 from dy2static.operators.policy import home_of, is_library
 from dy2static.operators.provenance import is_external, note_attribute_read, note_attribute_write, written
@@ -30,9 +31,9 @@ def read(session: Session, obj: Any, name: str) -> Any:
     if isinstance(obj, Staged):
         return _of_number(session, obj, name)
     if obj is os and name == "environ":
-        from dy2static.operators.impure import refuse
-
-        refuse(session, "os.environ", "the environment")
+        return WatchedEnvironment(session)
+    if obj is os.environ:
+        return getattr(WatchedEnvironment(session), name)
     return _of_object(session, obj, name)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, cast
 
 import torch
 
-from dy2static.operators import growing, impure, tensor_index
+from dy2static.operators import growing, tensor_index
+from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.provenance import CONTAINERS, note_content_write, note_item_read
 from dy2static.operators.sequences import StagedSequence, StagedSize
 from dy2static.operators.staging import (
@@ -32,6 +34,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return distribute(session, obj, lambda option: read(session, option, key))
     if isinstance(key, Choice):
         return _by_choice(session, obj, key)
+    key = _bounds(session, key)
     if isinstance(obj, torch.Tensor):
         if tensor_index.is_staged(session, obj, key):
             return tensor_index.read(session, obj, key)
@@ -45,8 +48,8 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return _by_staged_key(session, obj, key)
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *_MODULES)):
         raise _refuse_key(session, obj, "a slice or key of")
-    if type(obj).__module__ == "os":
-        impure.refuse(session, "os.environ[...]", "the environment")
+    if obj is os.environ:
+        obj = WatchedEnvironment(session)
     method = python_method(obj, "__getitem__")
     if method is not None:
         from dy2static.operators.call import call
@@ -81,10 +84,27 @@ def _by_choice(session: Session, obj: Any, key: Choice) -> Any:
 def _as_int(session: Session, obj: Any, key: Any) -> Any:
     """A tensor as index into a Python sequence counts by its value, as ``__index__`` does eagerly."""
     if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
-        fake = session.fake(key)
-        if fake.dtype.is_floating_point or fake.dtype.is_complex or (fake.dim() and fake.numel() != 1):
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return session.scalar("int", key.item())
+        return _index(session, key)
+    return key
+
+
+def _index(session: Session, tensor: torch.Tensor) -> Any:
+    """``tensor.__index__()``."""
+    fake = session.fake(tensor)
+    if fake.dtype.is_floating_point or fake.dtype.is_complex or (fake.dim() and fake.numel() != 1):
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return session.scalar("int", tensor.item())
+
+
+def _bounds(session: Session, key: Any) -> Any:
+    """The key with the tensors that bound its slices as ints: ``x[:n]`` means ``x[: n.__index__()]``."""
+    if isinstance(key, tuple):
+        return tuple(_bounds(session, part) for part in key) if any(isinstance(part, slice) for part in key) else key
+    if isinstance(key, slice) and any(isinstance(part, torch.Tensor) for part in (key.start, key.stop, key.step)):
+        return slice(*(
+            _index(session, part) if isinstance(part, torch.Tensor) else part
+            for part in (key.start, key.stop, key.step)
+        ))
     return key
 
 
@@ -163,6 +183,9 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, Choice):
         distribute(session, obj, lambda option: write(session, option, key, value))
         return
+    if obj is os.environ:
+        obj = WatchedEnvironment(session)
+    key = _bounds(session, key)
     if isinstance(obj, torch.Tensor):
         if isinstance(value, Choice):
             distribute(session, value, lambda option: write(session, obj, key, option))

@@ -61,13 +61,8 @@ _METADATA = frozenset(
     }
 ) - {"prims.device_put", "aten._is_any_true"}
 
-_SCALAR_RESULTS = {
-    "aten.item.default": "item",
-    "aten._local_scalar_dense.default": "item",
-    "aten.is_nonzero.default": "bool",
-    "aten.equal.default": "bool",
-    "aten.allclose.default": "bool",
-}
+_NUMBERS = {"aten.item.default", "aten._local_scalar_dense.default"}
+_READS = {"aten.is_nonzero.default", "aten.equal.default", "aten.allclose.default"}
 
 
 class Recorder(torch_internals.TorchDispatchMode):
@@ -82,11 +77,15 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         packet = f"{func.namespace}.{func._schema.name.split('::')[1]}"
         if packet in _METADATA:
-            return self._fake_call(func, args, kwargs)
+            result = self._fake_call(func, args, kwargs)
+            session.sizes.collect_asserts()
+            return result
         name = f"{packet}.{func._overloadname}"
         if name == "aten.lift_fresh.default":
             return self._literal(args[0])
-        if name in _SCALAR_RESULTS:
+        if name in _NUMBERS:
+            return self._number(args[0])
+        if name in _READS:
             raise session.error(
                 "a Python value is taken from a tensor in code that is not converted "
                 "(a condition, bool(), int() or .item())",
@@ -101,8 +100,11 @@ class Recorder(torch_internals.TorchDispatchMode):
             return self.alias(args[0])
         written = _written(func, args, kwargs)
         if written:
-            return self._record_write(func, name, args, kwargs, written)
-        return self._record(func, name, args, kwargs)
+            result = self._record_write(func, name, args, kwargs, written)
+        else:
+            result = self._record(func, name, args, kwargs)
+        session.sizes.collect_asserts()  # now that the sizes of the result have names
+        return result
 
     # -- running on fakes ----------------------------------------------------------------------------------------
 
@@ -136,7 +138,6 @@ class Recorder(torch_internals.TorchDispatchMode):
                     hint="Make the size fixed (pad), or compute it from an input's shape.",
                     code="D2S235",
                 ) from error
-        session.sizes.collect_asserts()
         return result
 
     def _no_shape_rule(self, func: Any) -> Exception:
@@ -145,6 +146,12 @@ class Recorder(torch_internals.TorchDispatchMode):
             code="D2S232",
             hint="Register one with torch.library.register_fake.",
         )
+
+    def _number(self, tensor: torch.Tensor) -> Any:
+        """A tensor where torch takes a number (``torch.clamp(x, 0, t)``, ``x.view(t, 2)``): its item, as a symbol."""
+        from runtime.tracer import reads
+
+        return self.session.sizes.symbolic(reads.item(self.session, tensor))
 
     def _literal(self, real: torch.Tensor) -> torch.Tensor:
         """A tensor made from Python data: a fresh copy of the constant at each run."""

@@ -145,7 +145,12 @@ class Watcher(torch_internals.TorchFunctionMode):
 
     def _set_attribute(self, func: Any, args: Any) -> Any:
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
-        if attribute in ("data", "grad", "requires_grad"):
+        if attribute == "requires_grad":
+            from runtime.tracer import gradients
+
+            gradients.requires_grad_(self.session, *args)
+            return None
+        if attribute in ("data", "grad"):
             raise self.session.error(
                 f"a tensor's .{attribute} is assigned inside a converted function",
                 code="D2S213",

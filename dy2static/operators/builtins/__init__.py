@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dy2static.operators import environment
 from dy2static.operators.builtins import casts, conversions, iteration, mathematics, objects, print_
 from dy2static.operators.staging import Session
 
@@ -12,7 +13,7 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 
 _TABLE: dict[int, Handler] = {
     id(function): handler
-    for module in (casts, conversions, iteration, mathematics, objects, print_)
+    for module in (casts, conversions, environment, iteration, mathematics, objects, print_)
     for function, handler in module.HANDLERS
 }
 

@@ -7,11 +7,13 @@ import functools
 import os
 import random
 import time
+from os import environ
 
 import numpy
 import pytest
 import torch
 
+import dy2static
 from dy2static import not_to_static
 from runtime.errors import TraceError
 
@@ -268,9 +270,8 @@ def test_what_is_not_converted_runs_as_it_is(check, traced):
         lambda x: random.random(),
         lambda x: random.Random(1).random(),
         lambda x: time.time(),
-        lambda x: os.getenv("HOME"),
-        lambda x: os.environ["HOME"],
-        lambda x: os.environ.get("HOME"),
+        lambda x: os.environ.update(NEW="1"),
+        lambda x: os.environ.setdefault("NEW", "1"),
         lambda x: numpy.random.rand(),
         lambda x: open(__file__),
         lambda x: numpy.random.default_rng().random(),
@@ -279,6 +280,42 @@ def test_what_is_not_converted_runs_as_it_is(check, traced):
 def test_what_would_freeze_is_refused(traced, read):
     with pytest.raises(TraceError, match="D2S214"):
         traced(read, X[0])
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: os.getenv("D2S_TEST_SCALE", "1"),
+        lambda: os.environ.get("D2S_TEST_SCALE", "1"),
+        lambda: os.environ["D2S_TEST_SCALE"] if "D2S_TEST_SCALE" in os.environ else "1",
+        lambda: dict(os.environ).get("D2S_TEST_SCALE", "1"),
+        lambda: {**os.environ}.get("D2S_TEST_SCALE", "1"),
+        lambda: environ.get("D2S_TEST_SCALE", "1"),
+        lambda: ([environ[name] for name in environ if name == "D2S_TEST_SCALE"] or ["1"])[0],
+    ],
+)
+def test_a_changed_environment_means_another_program(monkeypatch, read):
+    @dy2static.to_static
+    def scaled(x):
+        return x * float(read())
+
+    assert scaled(X[0]).equal(X[0])
+    monkeypatch.setenv("D2S_TEST_SCALE", "3")
+    assert scaled(X[0]).equal(X[0] * 3)
+    assert scaled(X[0]).equal(X[0] * 3)
+    assert len(scaled.programs) == 2
+    monkeypatch.delenv("D2S_TEST_SCALE")
+    assert scaled(X[0]).equal(X[0])
+
+
+def test_slices_bounded_by_tensors(check):
+    def bounded(x, n):
+        y = x.clone()
+        y[n:] = 0
+        return x[:n], x[n - 1 : n + 1, None], y
+
+    for n in (1, 2):
+        check(bounded, (X[0], torch.tensor(n)))
 
 
 class Exponential(torch.autograd.Function):
