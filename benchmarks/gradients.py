@@ -21,8 +21,8 @@ from torch.profiler import ProfilerActivity, profile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-import runtime  # noqa: E402
-from dy2static import to_static  # noqa: E402
+import runtime
+from dy2static import to_static
 
 
 def rnn(x: torch.Tensor, w: torch.Tensor, u: torch.Tensor, n: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ import torch
 
 from runtime.autodiff.lower import lower_one
 from runtime.errors import ProgramError
-from runtime.ir import Block, Operand, Operator, Program, TensorType, Variable
+from runtime.ir import Block, Input, Operand, Operator, Parameter, Program, TensorType, Variable
 from runtime.ir.walk import Names, substitute, variables
 
 
@@ -100,7 +100,8 @@ def gradients(
 def _argument(program: Program, one: Variable | str) -> Variable:
     if isinstance(one, Variable):
         return one
-    for item in [*program.inputs, *program.params]:
+    item: Input | Parameter
+    for item in (*program.inputs, *program.params):
         if item.name == one:
             return item.var
     raise ProgramError(f"the Program {program.name!r} has no input or parameter called {one!r}")

@@ -37,9 +37,10 @@ class OpDefinition:
     """An operator: its name, what it does in a sentence, and the rules attached to it.
 
     ``verify`` checks one Operator (arity, Blocks, yields, attrs). ``evaluate`` computes it from Python values, for
-    operators without Blocks. ``effect``: it may not be dropped, doubled or moved over another effect. ``undef_yields``:
-    its Blocks may yield UNDEF; ``undef_args``: its arguments may be UNDEF. ``writes`` gives the Variables whose memory it writes, ``views`` those whose memory its
-    results surely are. ``rules`` holds what other layers attach, by kind ("backward", "export", ...).
+    operators without Blocks. ``effect``: it may not be dropped, doubled or moved over another effect.
+    ``undef_yields``: its Blocks may yield UNDEF; ``undef_args``: its arguments may be UNDEF. ``writes`` gives the
+    Variables whose memory it writes, ``views`` those whose memory its results surely are. ``rules`` holds what
+    other layers attach, by kind ("backward", "export", ...).
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from runtime.ir.block import Block
 from runtime.ir.definition import Fail, definition_of
@@ -53,7 +53,7 @@ def check_block(op: Operator, fail: Fail, name: str, block: Block, args: int, yi
         fail("yields", f"the {name} block of {op.name} yields {count(len(block.yields), 'value')}{expected}")
 
 
-def check_attrs(op: Operator, fail: Fail, known: dict[str, tuple[type, ...]], required: Iterable[str] = ()) -> None:
+def check_attrs(op: Operator, fail: Fail, known: Mapping[str, tuple[type, ...]], required: Iterable[str] = ()) -> None:
     """The Operator's attrs are known, of the right type, and the required ones are there."""
     for key in required:
         if key not in op.attrs:

@@ -1,7 +1,7 @@
 """Tracing lists that grow: what Python's list operations are once a list's length is only known at run time.
 
 Such a list is still the user's own list object; while tracing it holds one ``structure.Growing``, whose Variables are
-arrays, one for each Variable of an item. Every function here expects a list for which ``structure.growing`` is not None.
+arrays, one for each Variable of an item. Every function expects a list for which ``structure.growing`` is not None.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if session.own_variable(tensor) is not None:
         raise session.error("requires_grad_() changes a tensor of the caller", code="D2S213",
-                            hint="Use x.detach().requires_grad_(), or call it outside the converted function.")  # fmt: skip
+                            hint="Use x.detach().requires_grad_(), or call it outside.")  # fmt: skip
     old = info.storage
     (var,) = session.emit("grad.leaf", [session.read(tensor)], types=[session.type_of(fake)])
     storage = session.storages.new(var, label=old.label)

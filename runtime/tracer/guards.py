@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import numpy
 import torch
@@ -39,7 +40,7 @@ def is_plain(value: object) -> bool:
 
 
 def same_plain(a: object, b: object) -> bool:
-    """Whether two plain values are the same to a program: 1, True and 1.0 differ, so do 0.0 and -0.0; nan equals nan."""
+    """Whether two plain values are the same: 1, True and 1.0 differ, so do 0.0 and -0.0; nan equals nan."""
     if type(a) is not type(b):
         return False
     if isinstance(a, float):

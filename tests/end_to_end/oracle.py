@@ -13,7 +13,6 @@ import torch
 import dy2static
 from runtime.autodiff import gradient_path
 
-
 REFUSED = "eager refuses to differentiate this"
 
 
@@ -59,14 +58,16 @@ def _run(function: Callable[..., Any], args: Sequence[Any], seed: int) -> tuple[
     np.random.seed(seed)
     try:
         result = function(*args)
-    except Exception as error:  # noqa: BLE001  # whatever eager raises is what is compared
+    except Exception as error:  # whatever eager raises is what is compared
         return error, [], None
     outputs = [t for t in _tensors(result) if t.requires_grad]
     leaves = [t for t in _tensors(list(args)) if t.requires_grad and t.is_leaf]
     grads: list[Any] = []
     if outputs and leaves:
-        total = sum((t.double().abs() * (index + 1)).sum() if not t.is_complex() else t.abs().sum()
-                    for index, t in enumerate(outputs))
+        total = sum(
+            (t.double().abs() * (index + 1)).sum() if not t.is_complex() else t.abs().sum()
+            for index, t in enumerate(outputs)
+        )
         try:
             grads = list(torch.autograd.grad(total, leaves, allow_unused=True))
         except RuntimeError as error:  # eager refuses to differentiate what was written in place: nothing to compare
@@ -76,8 +77,14 @@ def _run(function: Callable[..., Any], args: Sequence[Any], seed: int) -> tuple[
     return result, grads, torch.rand(())
 
 
-def check(function: Callable[..., Any], *calls: Sequence[Any], tolerance: float = 0.0, static: Any = None,
-          paths: Sequence[str] = ("program", "autograd"), none_is_zero: bool = False) -> Any:
+def check(
+    function: Callable[..., Any],
+    *calls: Sequence[Any],
+    tolerance: float = 0.0,
+    static: Any = None,
+    paths: Sequence[str] = ("program", "autograd"),
+    none_is_zero: bool = False,
+) -> Any:
     """Run one converted object on all calls; each must equal eager, or raise what eager raises.
 
     Values, Python types, structure, gradients, arguments changed in place and the random stream are compared.
@@ -92,7 +99,9 @@ def check(function: Callable[..., Any], *calls: Sequence[Any], tolerance: float 
                 got = _run(converted, mine, number)
             where = f"call {number} ({path})"
             if isinstance(expected[0], Exception):
-                assert type(got[0]) is type(expected[0]), f"{where}: eager raises {expected[0]!r}, converted gives {got[0]!r}"
+                assert type(got[0]) is type(expected[0]), (
+                    f"{where}: eager raises {expected[0]!r}, converted gives {got[0]!r}"
+                )
                 assert str(got[0]).split("\n")[0] == str(expected[0]).split("\n")[0], where
                 continue
             if isinstance(got[0], Exception):
@@ -136,7 +145,9 @@ def check_module(make: Callable[[], torch.nn.Module], *calls: Sequence[Any], tol
             outputs = [t for t in _tensors(result) if t.requires_grad]
             if outputs:
                 sum(t.double().abs().sum() for t in outputs).backward()
-            results.append((result, {name: p.grad for name, p in module.named_parameters()}, dict(module.named_buffers())))
+            results.append(
+                (result, {name: p.grad for name, p in module.named_parameters()}, dict(module.named_buffers()))
+            )
         where = f"call {number}"
         same(results[0][0], results[1][0], where, tolerance)
         same(results[0][1], results[1][1], f"{where} gradients", max(tolerance, 1e-6))

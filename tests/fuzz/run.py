@@ -23,12 +23,14 @@ from runtime.errors import Dy2StaticError
 from tests.end_to_end.oracle import check
 from tests.fuzz.generator import Generator
 
-ALLOWED = frozenset({
-    "D2S222",  # a write to memory that may or may not be shared
-    "D2S242",  # dtype or rank differs between paths and is asked for
-    "D2S250",  # a loop's variables never reach a fixed structure
-    "D2S251",  # items of a list that grows differ in structure
-})
+ALLOWED = frozenset(
+    {
+        "D2S222",  # a write to memory that may or may not be shared
+        "D2S242",  # dtype or rank differs between paths and is asked for
+        "D2S250",  # a loop's variables never reach a fixed structure
+        "D2S251",  # items of a list that grows differ in structure
+    }
+)
 
 
 def inputs(seed: int) -> list[tuple[Any, ...]]:
@@ -53,7 +55,9 @@ def load(source: str, seed: int, folder: str) -> Any:
     return module.f
 
 
-def run_one(seed: int, depth: int = 3, paths: tuple[str, ...] = ("program",)) -> tuple[int, str, str, Counter[str], Counter[tuple[str, str]]]:
+def run_one(
+    seed: int, depth: int = 3, paths: tuple[str, ...] = ("program",)
+) -> tuple[int, str, str, Counter[str], Counter[tuple[str, str]]]:
     """One program: (seed, "same" | "refused" | "different" | "internal", detail, constructs, pairs)."""
     generator = Generator(seed, depth=depth)
     source = generator.source()
@@ -66,7 +70,7 @@ def run_one(seed: int, depth: int = 3, paths: tuple[str, ...] = ("program",)) ->
             outcome, detail = "different", str(error)
         except Dy2StaticError as error:
             outcome, detail = ("refused" if error.code in ALLOWED else "internal"), f"{error.code} {error}"
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is ours
+        except Exception as error:  # whatever it is, it is ours
             outcome, detail = "internal", "".join(traceback.format_exception(error))[-1500:]
     return seed, outcome, detail, generator.used, generator.pairs
 
@@ -102,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
     for seed, outcome, detail in failures[: options.show]:
         print(f"--- seed {seed}: {outcome}\n{detail}")
     if len(failures) > options.show:
-        print("... and seeds", [seed for seed, _, _ in failures[options.show:]])
+        print("... and seeds", [seed for seed, _, _ in failures[options.show :]])
     return 1 if failures else 0
 
 

@@ -65,7 +65,8 @@ def source(kinds):
         body = "\n".join("    " + line for line in text.strip().splitlines())
         text = KINDS[kind].strip("\n").format(body=body, i=f"i{depth}")
     lines = "\n".join("    " + line for line in text.splitlines())
-    return f"import torch\ndef f(x, w, v, n, k):\n    h = torch.zeros(3, 3) + x[0]\n{lines}\n    return h, h.square().sum()\n"
+    head = "import torch\ndef f(x, w, v, n, k):\n    h = torch.zeros(3, 3) + x[0]\n"
+    return f"{head}{lines}\n    return h, h.square().sum()\n"
 
 
 @pytest.fixture
