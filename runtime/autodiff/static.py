@@ -100,8 +100,8 @@ def gradients(
 def _argument(program: Program, one: Variable | str) -> Variable:
     if isinstance(one, Variable):
         return one
-    item: Input | Parameter
-    for item in (*program.inputs, *program.params):
+    named: list[Input | Parameter] = [*program.inputs, *program.params]
+    for item in named:
         if item.name == one:
             return item.var
     raise ProgramError(f"the Program {program.name!r} has no input or parameter called {one!r}")
