@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -15,17 +15,22 @@ import torch
 
 from dy2static.cache_key import Key, sharing
 from dy2static.specialization import Specialization, specialize
+from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.autodiff import Runner
 from runtime.executor import compile_program
 from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, trace_lock
+from runtime.tracer.journal import Place
 
 WARN_BEYOND = 16
 KEEP_AT_MOST = 64
+FIXED_NUMBERS = 2
+"""A plain number outside the arguments that changed so often is an input of the next Program."""
 
 Dynamic = dict[str, frozenset[int]]
-Trace = Callable[[Arguments, Dynamic], Traced]
+Varying = frozenset[Place]
+Trace = Callable[[Arguments, Dynamic, Varying], Traced]
 
 _clock = itertools.count(1)
 
@@ -44,6 +49,10 @@ class ProgramCache:
     """By argument: dimensions that had different sizes in different calls."""
     _fixed: dict[str, set[int]] = field(default_factory=dict)
     """By argument: dimensions that cannot be left open."""
+    _changes: Counter[Place] = field(default_factory=Counter)
+    """How often a plain number outside the arguments was the reason for a trace."""
+    _constant: set[Place] = field(default_factory=set)
+    """Those that cannot be inputs of the Program."""
     _warned: bool = False
 
     def find(self, key: Key, arguments: Arguments) -> Specialization | None:
@@ -86,6 +95,14 @@ class ProgramCache:
         closest = min(differing, key=lambda dims: sum(map(len, dims.values())), default={})
         for label, dims in closest.items():
             self._varying.setdefault(label, set()).update(dims)
+        latest = max(self._found.get(key, ()), key=lambda one: one.last_used, default=None)
+        if latest is not None:
+            self._changes.update(latest.changed_numbers())
+
+    def _numbers(self) -> Varying:
+        """Plain numbers outside the arguments that changed so often that Programs read them at each call."""
+        often = (place for place, count in self._changes.items() if count >= FIXED_NUMBERS)
+        return frozenset(often) - self._constant
 
     def _make(self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace) -> Specialization:
         dynamic: Dynamic = {}
@@ -112,6 +129,16 @@ class ProgramCache:
 
     def _trace(self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Trace) -> tuple[Traced, Dynamic]:
         """The Program, and the dimensions it leaves open: fewer, if only that can be traced."""
+        varying = self._numbers()
+        if varying:
+            with contextlib.suppress(Exception):  # they may be needed as plain numbers after all
+                return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, varying))
+            self._constant |= varying
+        return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, frozenset()))
+
+    def _trace_with(
+        self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Callable[[Arguments, Dynamic], Traced]
+    ) -> tuple[Traced, Dynamic]:
         wanted = {label: dims & asked[label] for label, dims in dynamic.items() if dims & asked.get(label, frozenset())}
         if dynamic == wanted:
             return trace(arguments, dynamic), dynamic
@@ -138,11 +165,11 @@ class ProgramCache:
             if sizes[label][dim] <= 1:
                 continue
             if dim in asked.get(label, frozenset()):
-                warnings.warn(
+                warn(
                     f"{self.name}(): the size of '{label}' in dimension {dim} is fixed for this call, although the "
                     "InputSpec leaves it open: an operator works differently for the sizes given",
-                    RetraceWarning, stacklevel=2,
-                )  # fmt: skip
+                    RetraceWarning,
+                )
             self._fix({label: frozenset({dim})})
         return {label: dims for label, dims in result.items() if dims}
 
@@ -151,7 +178,7 @@ class ProgramCache:
         made.last_used = next(_clock)
         if len(before) >= WARN_BEYOND and not self._warned:
             self._warned = True
-            warnings.warn(self._complaint(made, before, arguments), RetraceWarning, stacklevel=2)
+            warn(self._complaint(made, before, arguments), RetraceWarning)
         keep = [made, *before[: KEEP_AT_MOST - 1]]
         found: dict[Key, tuple[Specialization, ...]] = {}
         for one in keep:

@@ -15,6 +15,8 @@ from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
 from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, live_tensor
+from runtime.tracer.facts import can_be_fact
+from runtime.tracer.journal import Place
 from runtime.tracer.session import LiveParameter
 
 Sizes = tuple[int | None, ...]
@@ -59,6 +61,14 @@ class Specialization:
             if not guard.holds():
                 return f"{guard.description} has changed"
         return self._parameters_changed(arguments) or self._assumption_broken(arguments)
+
+    def changed_numbers(self) -> list[Place]:
+        """Where plain numbers outside the arguments are not what they were, of the same type still."""
+        return [
+            guard.place
+            for guard in self.traced.guards
+            if guard.place is not None and not guard.holds() and can_be_fact(guard.place.get())
+        ]
 
     def _parameters_changed(self, arguments: Arguments) -> str | None:
         if not self.reads:

@@ -23,7 +23,7 @@ from dy2static.errors import Dy2StaticError, SignatureError
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance import adopt, note_module
 from dy2static.origin import user_location
-from dy2static.program_cache import Dynamic, ProgramCache
+from dy2static.program_cache import Dynamic, ProgramCache, Varying
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
 from runtime import torch_internals
@@ -202,7 +202,7 @@ class StaticFunction:
         training = None if self._module is None else self._module.training
         return (arguments_key(arguments), surroundings_key(), training)
 
-    def _trace(self, arguments: Arguments, dynamic: Dynamic) -> Traced:
+    def _trace(self, arguments: Arguments, dynamic: Dynamic, varying: Varying = frozenset()) -> Traced:
         def call(function: Callable[..., Any], bound: dict[str, Any]) -> Any:
             session = state.current()
             if self._module is not None:
@@ -212,7 +212,7 @@ class StaticFunction:
             args, kwargs = self._signature.unbind(bound)
             return operators.call(function, *args, **kwargs)
 
-        return trace(self.function, arguments, name=self.__name__, dynamic=dynamic, call=call)
+        return trace(self.function, arguments, name=self.__name__, dynamic=dynamic, call=call, varying=varying)
 
     # -- looking inside ------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ class ModuleFacts:
         self._class = type(module)
         self._module = module
         self._training = space["training"]
+        self._forward = (type(module).forward, space.get("forward"))
         hooks = [(space[name], tuple(space[name].items())) for name in _HOOKS]
         self._no_hooks = [slot for slot, content in hooks if not content]
         self._hooks = [(slot, content) for slot, content in hooks if content]
@@ -37,6 +38,8 @@ class ModuleFacts:
         """Whether all of it is as it was."""
         space = self._space
         if space["training"] is not self._training or type(self._module) is not self._class:
+            return False
+        if self._class.forward is not self._forward[0] or space.get("forward") is not self._forward[1]:
             return False
         for hooks in self._no_hooks:
             if hooks:

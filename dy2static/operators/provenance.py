@@ -18,6 +18,7 @@ from dy2static.names import OPERATORS
 from dy2static.operators.module_facts import ModuleFacts
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
+from runtime.tracer import facts
 from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import MISSING, Place
 
@@ -111,20 +112,24 @@ def written(session: Session, place: Place) -> bool:
     return place in session.journal.frames[0]
 
 
-def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> None:
-    """Guard what ``obj.name`` was; remember where a tensor came from."""
-    if not is_external(session, obj) or written(session, Place("attribute", obj, name)):
-        return
+def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> Any:
+    """Guard what ``obj.name`` was, remember where a tensor came from; the value, staged if it is a varying number."""
+    place = Place("attribute", obj, name)
+    if not is_external(session, obj) or written(session, place):
+        return value
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             note_tensor(session, obj, name, value)
-        return
+        return value
     if holds_traced(value):
-        return
+        return value
+    if place.get() is value and facts.stage(session, place, value):
+        return place.get()
     adopt(session, obj)
     adopt(session, value)
     kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
-    session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value)
+    session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value, place)
+    return value
 
 
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:
@@ -137,6 +142,21 @@ def note_attribute_write(session: Session, obj: Any, name: str) -> None:
             if old is not MISSING:
                 note_attribute_read(session, obj, name, old)
     session.journal.note_attribute(obj, name)
+
+
+def note_definition(session: Session, obj: Any, name: str) -> None:
+    """Guard what a method or property of an object is: its class, or the object itself, may get another one."""
+    key = (id(obj), name)
+    if key in session.guards or not is_external(session, obj) or written(session, Place("attribute", obj, name)):
+        return
+    adopt(session, obj)
+    cls, space = type(obj), getattr(obj, "__dict__", {})
+    own, shared = space.get(name), getattr(cls, name, None)
+    if isinstance(obj, type):
+        own = shared = None
+    session.guards.add_test(
+        key, f"'{name}' of {cls.__name__}", lambda: space.get(name) is own and getattr(cls, name, None) is shared
+    )
 
 
 def note_content_write(session: Session, container: Any) -> None:
@@ -164,18 +184,19 @@ def note_global_write(session: Session, namespace: dict[str, Any], name: str) ->
 
 def _note_global_read(session: Session, namespace: dict[str, Any], name: str) -> None:
     value = namespace[name]
-    if written(session, Place("global", namespace, name)):
+    place = Place("global", namespace, name)
+    if written(session, place):
         return
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             session.hint_source(value, Namespace(namespace), name, unique_label(session, name, value))
         return
-    if holds_traced(value):
+    if holds_traced(value) or facts.stage(session, place, value):
         return
     adopt(session, value)
     if value is os.environ:
         session.guards.add(("environment",), "the environment", lambda: dict(os.environ), dict(os.environ))
-    session.guards.add((id(namespace), name), f"global '{name}'", lambda: namespace[name], value)
+    session.guards.add((id(namespace), name), f"global '{name}'", lambda: namespace[name], value, place)
 
 
 # -- tensors
@@ -261,16 +282,17 @@ def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
         value = cell.cell_contents
     except ValueError:
         return
-    if written(session, Place("attribute", cell, "cell_contents")):
+    place = Place("attribute", cell, "cell_contents")
+    if written(session, place):
         return
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
             session.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
         return
-    if holds_traced(value):
+    if holds_traced(value) or facts.stage(session, place, value):
         return
     adopt(session, value)
-    session.guards.add((id(cell), "cell"), f"closure variable '{name}'", lambda: cell.cell_contents, value)
+    session.guards.add((id(cell), "cell"), f"closure variable '{name}'", lambda: cell.cell_contents, value, place)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,13 @@ import torch
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.load import settle
 from dy2static.operators.policy import home_of, is_library
-from dy2static.operators.provenance import is_external, note_attribute_read, note_attribute_write, written
+from dy2static.operators.provenance import (
+    is_external,
+    note_attribute_read,
+    note_attribute_write,
+    note_definition,
+    written,
+)
 from dy2static.operators.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.torch_values import from_torch
 from runtime.tracer.journal import Place
@@ -55,20 +61,26 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
     else:
         found = _class_attribute(cls, name)
         if isinstance(found, property) and _is_user_function(found.fget):
+            note_definition(session, obj, name)
             return _property(session, obj, name, found)
         if isinstance(found, functools.cached_property) and _is_user_function(found.func):
+            note_definition(session, obj, name)
             return _cached_property(session, obj, name, found)
         value = _plain(session, obj, name, found)
         slot = isinstance(found, types.MemberDescriptorType)
         if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
+            if _is_user_function(getattr(found, "__func__", found)):
+                note_definition(session, obj, name)
             return value
     if isinstance(obj, super):
         return value
     if isinstance(value, Choice):
         message = f"'{cls.__name__}' object has no attribute '{name}'"
         return settle(session, value, MISSING, "AttributeError", message)
-    if not isinstance(value, (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)):
-        note_attribute_read(session, obj, name, value)
+    if isinstance(value, types.MethodType):
+        note_definition(session, obj, name)
+    elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return note_attribute_read(session, obj, name, value)
     return value
 
 

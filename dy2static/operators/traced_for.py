@@ -180,9 +180,12 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
     try:
         _staged_loop(session, counting, 0, test, body, names, options)
     except Dy2StaticError:
+        needed = {number.var for _, number in session.facts.values()}
+        kept = [op for op in block.ops[count:] if not needed.isdisjoint(op.outputs)]
         for op in block.ops[count:]:
-            scope.names.difference_update(op.outputs)
-        del block.ops[count:]
+            if op not in kept:
+                scope.names.difference_update(op.outputs)
+        block.ops[count:] = kept
         scope.sizes = sizes
         session.sizes._asserts_seen = asserts
         session.storages.restore(storages)

@@ -19,6 +19,7 @@ from runtime.tracer import state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds
 from runtime.tracer.calls import RestartWithSharedInputs
+from runtime.tracer.facts import Fact
 from runtime.tracer.guards import Guard
 from runtime.tracer.journal import Place
 from runtime.tracer.leaked import leaked
@@ -71,6 +72,8 @@ class Traced:
     """By identity of a subtree of an output tree: the path of the argument that it is."""
     kept: dict[int, Any] = field(default_factory=dict)
     """By identity of a subtree: the container from before the trace that it is."""
+    facts: list[Fact] = field(default_factory=list)
+    """Inputs after those: numbers outside the arguments, read at each call."""
     executable: Executable | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -86,6 +89,7 @@ class Traced:
         assert self.executable is not None
         params = self.parameters() if params is None else params
         inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
+        inputs += [fact.tensor() for fact in self.facts]
         values = self.executable.run(inputs, params)
         return self.finish(arguments, inputs, params, values)
 
@@ -151,6 +155,7 @@ def trace(
     name: str,
     dynamic: dict[str, frozenset[int]] | None = None,
     call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None = None,
+    varying: frozenset[Place] = frozenset(),
 ) -> Traced:
     """Run ``function`` once on fake tensors and return its Program.
 
@@ -159,6 +164,7 @@ def trace(
         arguments: The call's arguments, taken apart by ``flatten``.
         name: The Program's name.
         dynamic: For an input's label, its dimensions whose size is not fixed.
+        varying: Places outside the arguments whose plain number is read at each call, not fixed.
 
     Raises:
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
@@ -167,7 +173,7 @@ def trace(
     with trace_lock:
         while True:
             try:
-                return _trace_once(function, arguments, name, dynamic or {}, call, shared)
+                return _trace_once(function, arguments, name, dynamic or {}, call, shared, varying)
             except RestartWithSharedInputs as restart:
                 wider = tuple(sorted({*shared, *restart.names}))
                 if wider == shared:
@@ -182,11 +188,13 @@ def _trace_once(
     dynamic: dict[str, frozenset[int]],
     call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None,
     shared: tuple[str, ...],
+    varying: frozenset[Place],
 ) -> Traced:
     import contextlib
 
     session = Session(name)
     session.shared = shared
+    session.varying = varying
     with torch_internals.fake_only_metadata():
         fakes = [
             session.add_input(real, label, dynamic.get(label, frozenset()))
@@ -242,6 +250,7 @@ def _trace_once(
         [(arguments.labels.index(base.label), base) for base in session.bases],
         outputs.same,
         outputs.kept,
+        [fact for fact, _ in session.facts.values()],
     )
 
 
@@ -253,6 +262,8 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if external is None and place.kind != "global":
             continue
         new = place.get()
+        if place in session.facts and new is session.facts[place][1]:
+            continue
         if new is old or structure.same_known(new, old) or (place.kind == "content" and _same_content(new, old)):
             continue
         path = external[1] if external is not None else None

@@ -14,6 +14,9 @@ from typing import Any
 import numpy
 import torch
 
+from runtime.tracer.facts import can_be_fact
+from runtime.tracer.journal import Place
+
 _PLAIN = (
     bool,
     int,
@@ -140,6 +143,8 @@ class Guard:
     test: Test
     covers: Any = None
     """An object whose tensors' dtypes, shapes, strides, devices and ``requires_grad`` are part of the fact."""
+    place: Place | None = None
+    """Where the value is, if it is a plain number that could be an input of the Program."""
 
     def holds(self) -> bool:
         """Whether the fact is still true; reading that fails counts as changed."""
@@ -155,15 +160,20 @@ class GuardSet:
     def __init__(self) -> None:
         self._guards: dict[Any, Guard] = {}
 
-    def add(self, key: Any, description: str, read: Callable[[], Any], value: Any) -> None:
+    def add(
+        self, key: Any, description: str, read: Callable[[], Any], value: Any, place: Place | None = None
+    ) -> None:
         """Record that ``read()`` gave ``value``. ``key`` identifies the fact; the first record of a fact counts."""
         if key not in self._guards:
-            self._guards[key] = Guard(description, read, is_like(value))
+            self._guards[key] = Guard(description, read, is_like(value), None, place if can_be_fact(value) else None)
 
     def add_test(self, key: Any, description: str, test: Callable[[], bool], covers: Any = None) -> None:
         """Record a fact that has a test of its own."""
         if key not in self._guards:
             self._guards[key] = Guard(description, test, bool, covers)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._guards
 
     def discard(self, key: Any) -> None:
         """Forget a fact (its place is written by the Program itself and handled otherwise)."""

@@ -30,8 +30,9 @@ from runtime.ir import (
 from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import calls, scalars
+from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
-from runtime.tracer.journal import Journal
+from runtime.tracer.journal import Journal, Place
 from runtime.tracer.scalars import Staged
 from runtime.tracer.sizes import Sizes
 from runtime.tracer.storage_table import (
@@ -143,6 +144,10 @@ class Session:
         """What the converter remembers for this trace."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts of which a join made copies while they are still known by other names, and the copies."""
+        self.varying: frozenset[Place] = frozenset()
+        """Places whose plain number is an input of the Program, not a guard."""
+        self.facts: dict[Place, tuple[Fact, Staged]] = {}
+        """Those that the trace met."""
         self.raised_types: dict[str, type[BaseException]] = {}
         """Exception classes that ``raise`` Operators name, other than builtins."""
         self.older: frozenset[int] = frozenset()
@@ -422,7 +427,7 @@ class Session:
             real,
             {dim: self.sizes.new_input_symbol(name, dim, real.shape[dim]) for dim in sorted(dynamic)},
         )
-        var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), name, self._root())
+        var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), name, self.root())
         for dim in sorted(dynamic):
             self.sizes.bind_size(fake.shape[dim], var, dim)
         self.program.inputs.append(Input(var, name))
@@ -462,7 +467,7 @@ class Session:
             )
             base = SharedBase(members[0][1], length, int(offset))
             label = f"memory of {names}"
-            var = self.new_variable(TensorType(first.dtype, (length,)), label, self._root())
+            var = self.new_variable(TensorType(first.dtype, (length,)), label, self.root())
             self.program.inputs.append(Input(var, label))
             self.bases.append(base)
             storage = self.storages.new(var, origin=var, label=label)
@@ -478,7 +483,8 @@ class Session:
                 )
                 self.register(fake, TensorInfo(storage, (step,)))
 
-    def _root(self) -> Scope:
+    def root(self) -> Scope:
+        """The scope of the main Block."""
         return list(self.scope.chain())[-1]
 
     def _storage_for(self, real: torch.Tensor, var: Variable, label: str) -> Storage:
@@ -518,7 +524,7 @@ class Session:
             elif attribute in owner._buffers:
                 kind = "buffer"
         label = label or f"constant_{len(self.live)}"
-        var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), label, self._root())
+        var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), label, self.root())
         parameter = Parameter(var, label, kind, real.requires_grad)  # type: ignore[arg-type]
         self.program.params.append(parameter)
         live = LiveParameter(parameter, real, owner, attribute, fake)
@@ -551,7 +557,7 @@ class Session:
     def add_constant(self, real: torch.Tensor) -> Variable:
         """A parameter that holds a constant of the traced code."""
         label = f"constant_{len(self.live)}"
-        var = self.new_variable(TensorType(real.dtype, tuple(real.shape)), label, self._root())
+        var = self.new_variable(TensorType(real.dtype, tuple(real.shape)), label, self.root())
         self.program.params.append(Parameter(var, label, "constant"))
         self.live.append(LiveParameter(self.program.params[-1], real))
         return var
