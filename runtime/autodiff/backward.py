@@ -10,7 +10,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff.forward import Forward
-from runtime.autodiff.residuals import Rebuilds, is_view, repeatable
+from runtime.autodiff.residuals import Rebuilds, is_cheap, repeatable
 from runtime.autodiff.tape import Grad, Grads, ListGrad, Tape
 from runtime.ir import ArrayType, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.tracer.session import Session
@@ -118,7 +118,7 @@ class Backward:
         asked = self.session.replaying.checkpointed
 
         def again(op: Operator) -> bool:
-            return is_view(op) or ((whole or op in asked) and repeatable(op))
+            return is_cheap(op) or ((whole or op in asked) and repeatable(op))
 
         return again
 

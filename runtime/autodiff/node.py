@@ -18,6 +18,7 @@ from runtime.autodiff.derive import Derivative, derive
 from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.lower import lower_gradients, targets
 from runtime.autodiff.saved import Saved, load, save
+from runtime.errors import TraceError
 from runtime.ir import Program
 from runtime.ir.walk import blocks, copy_program
 from runtime.ops.registry import definition
@@ -55,6 +56,10 @@ def gradient_path(name: str) -> Iterator[None]:
         yield
     finally:
         _path.name = before
+
+
+_NO_PROGRAM = (NotDifferentiable, TraceError)
+"""What a replay raises where the gradient has no static form: torch's autograd does it at run time."""
 
 
 class Runner:
@@ -103,7 +108,7 @@ class Runner:
         try:
             with torch_internals.undisturbed():
                 derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip)
-        except NotDifferentiable:
+        except _NO_PROGRAM:
             return None
         except RuntimeError as error:  # a kernel that cannot be replayed while sizes are not known
             if not torch_internals.is_shape_error(error):
@@ -126,7 +131,7 @@ class Runner:
         try:
             with torch_internals.undisturbed():
                 program = lower_gradients(self.program, arguments)
-        except NotDifferentiable:
+        except _NO_PROGRAM:
             return None
         return Runner(program, self.compile, self.skip)
 

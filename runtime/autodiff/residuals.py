@@ -52,8 +52,10 @@ def reads(op: Operator) -> list[Variable]:
     return [*op.inputs, *(var for block in op.blocks for var in block.captures())]
 
 
-def is_view(op: Operator) -> bool:
-    """Whether an Operator only gives another view of its operand."""
+def is_cheap(op: Operator) -> bool:
+    """Whether an Operator only gives another view of its operand, or an empty list."""
+    if op.name == "array.new":
+        return not op.inputs
     return op.name.startswith("aten.") and bool(aten.is_view(aten.resolve(op.name)))
 
 

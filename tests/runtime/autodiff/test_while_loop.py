@@ -183,3 +183,16 @@ def test_a_long_loop_in_one_node(same_gradients):
         return h
 
     same_gradients(f, r(2, 2), torch.full((2, 2), 0.1, requires_grad=True), torch.tensor(300), rtol=1e-8)
+
+
+def test_products_of_vectors(same_gradients):
+    def f(x, w, n):
+        h = x
+        for _ in range(n.item()):
+            h = torch.tanh(h @ w)
+            if h.sum() > 0:
+                h = w @ h
+        return h.dot(x)
+
+    for n in (0, 1, 4):
+        same_gradients(f, r(3), r(3, 3), torch.tensor(n))
