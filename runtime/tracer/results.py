@@ -60,7 +60,7 @@ class Outputs:
     def tree(self, value: Any) -> Any:
         """The output tree of a value.
 
-        Errors raised: TraceError (D2S227) for an iterator, or an object that holds values of the trace where no call
+        Errors raised: TraceError (D2S228) for an iterator, or an object that holds values of the trace where no call
         could put its own.
         """
         if structure.is_plain(value):
@@ -167,7 +167,7 @@ class Outputs:
 
     def _refuse(self, what: str) -> None:
         raise self.session.error(
-            f"the function returns {what}", code="D2S227",
+            f"the function returns {what}", code="D2S228",
             hint="Return tensors, numbers and strings, in lists, tuples, dicts, dataclasses or plain objects.",
         )  # fmt: skip
 

@@ -234,7 +234,7 @@ def test_namedtuples_of_one_name():
 def test_results_that_no_call_can_make(make, what):
     with pytest.raises(TraceError, match=what) as caught:
         to_static(make)(X)
-    assert caught.value.code == "D2S227"
+    assert caught.value.code == "D2S228"
 
 
 def test_views_of_arguments():
