@@ -2,7 +2,7 @@
 
     python benchmarks/gradients.py [--repeats 15] [--only rnn]
 
-The two alternate within each repeat, so that a busy machine slows both; medians are printed. Memory is what torch's
+The two alternate within each repeat; medians of processor time (one thread) are printed. Memory is what torch's
 allocator had handed out at the highest point of one forward and backward, what was there before left out.
 """
 
@@ -113,11 +113,11 @@ def measure(name: str, repeats: int) -> list[tuple[str, int, float, float, int]]
     for repeat in range(repeats + 2):
         for road, function in roads.items():
             w.grad = u.grad = None
-            start = time.perf_counter()
+            start = time.process_time()
             result = function(x, w, u, n)
-            middle = time.perf_counter()
+            middle = time.process_time()
             result.backward()
-            end = time.perf_counter()
+            end = time.process_time()
             del result
             assert w.grad is not None
             gradients[road] = w.grad
