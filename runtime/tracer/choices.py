@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.tracer import state
@@ -78,6 +78,8 @@ def _refused(how: str) -> Callable[..., NoReturn]:
 class ChoiceOperators:
     """Python's operators, applied to whichever value it is."""
 
+    options: tuple[Any, ...]
+
     __slots__ = ()
 
     __add__, __radd__ = _left(operator.add), _right(operator.add)
@@ -99,7 +101,19 @@ class ChoiceOperators:
     )  # fmt: skip
     __hash__ = object.__hash__
     __bool__ = _refused("used as a condition")
-    __iter__ = _refused("iterated over")
+
+    def __iter__(self) -> Iterator[Any]:
+        """Items one by one, where every value it may be has as many: what unpacking asks for."""
+        from runtime.tracer.structure import Undefined
+
+        options = [option for option in self.options if not isinstance(option, Undefined) and option is not MISSING]
+        lengths = {len(option) if type(option) in (list, tuple) else None for option in options}
+        if len(lengths) != 1 or lengths == {None}:
+            _refused("iterated over")(self)
+        count = lengths.pop()
+        assert count is not None
+        items = [distribute(state.current(), self, operator.itemgetter(index)) for index in range(count)]
+        return iter(items)
     __len__ = _refused("asked for its length")
     __index__ = _refused("used as an index")
     __int__, __float__ = _refused("converted to an int"), _refused("converted to a float")

@@ -274,21 +274,20 @@ def _tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[t
     if isinstance(item, structure.Tensor):
         return [(inside, joined)] if isinstance(inside, torch.Tensor) and isinstance(joined, torch.Tensor) else []
     if isinstance(item, structure.Sequence):
-        return [pair for a, b, i in zip(inside, joined, item.items) for pair in _tensor_pairs(a, b, i)]
+        if type(inside) is not item.kind or type(joined) is not item.kind:
+            return []
+        mine, theirs = list(inside), list(joined)  # type: ignore[call-overload]
+        return [pair for a, b, i in zip(mine, theirs, item.items) for pair in _tensor_pairs(a, b, i)]
     if isinstance(item, structure.Fields):
+        if type(inside) is not item.cls or type(joined) is not item.cls:
+            return []
         a, b = structure.field_items(inside), structure.field_items(joined)
         assert a is not None and b is not None
         return [pair for x, y, i in zip(a[1], b[1], item.items) for pair in _tensor_pairs(x, y, i)]
-    if isinstance(item, structure.Options):
+    if isinstance(item, structure.Options) and isinstance(joined, structure.Choice):
         chosen = inside.options if isinstance(inside, structure.Choice) else (inside,)
-        return [
-            pair
-            for option in chosen
-            for target, i in zip(joined.options, item.options)
-            if type(target) is type(option) or isinstance(i, structure.Tensor)
-            for pair in _tensor_pairs(option, target, i)
-            if isinstance(option, type(target)) or isinstance(i, structure.Tensor)
-        ]
+        targets = list(zip(joined.options, item.options))
+        return [pair for option in chosen for target, i in targets for pair in _tensor_pairs(option, target, i)]
     return []
 
 
