@@ -94,11 +94,19 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         else:
             result = call(cls.forward, context, *given, **kwargs)
         changed = [tensor for tensor, value in zip(inner, entry) if session.info(tensor).storage.value is not value]
-        if context._dirty or changed or any(storage.value is not value for storage, value in before.items()):
-            raise session.error(f"{cls.__name__}.forward writes a tensor in place that it was given", code="D2S218",
-                                hint="Return a new tensor instead of writing into an argument (mark_dirty).")
         outputs = list(result) if isinstance(result, tuple) else [result]
         tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+        written = {
+            id(output): inputs[position] for output in tensors for position, own in enumerate(inner)
+            if any(own is one for one in changed) and _is_whole(session, output, own)
+        }
+        if (
+            any(storage.value is not value for storage, value in before.items())
+            or context._dirty or len(written) < len(changed)
+            or not all(_may_be_written(session, tensor) for tensor in written.values())
+        ):
+            raise session.error(f"{cls.__name__}.forward writes a tensor in place that it was given", code="D2S218",
+                                hint="Return a new tensor instead of writing into an argument (mark_dirty).")
         saved = _Saved(session, context)
         scope.block.yields.extend([*(session.read(output) for output in tensors), *saved.operands()])
         types_ = [session.type_of(session.fake(output)) for output in tensors]
@@ -110,12 +118,29 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         for output, var in zip(tensors, made)
     ])
     joined = [next(fresh) if isinstance(output, torch.Tensor) else output for output in outputs]
+    for output in tensors:
+        if id(output) in written:  # only the result may be read from here on: it alone has the new history
+            session.info(written[id(output)]).storage.value = scope.block.args[0]
     for output, new in zip(outputs, joined):
+        if id(output) in written:
+            continue
         for tensor, own in zip(inputs, inner):
             if isinstance(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
                 mark_uncertain(session.info(new).storage, session.info(tensor).storage,
                                f"{cls.__name__}.forward returns its argument or a view of it", session.location())
     return tuple(joined) if isinstance(result, tuple) else joined[0]
+
+
+def _is_whole(session: Session, output: torch.Tensor, own: torch.Tensor) -> bool:
+    """Whether an output is the tensor that stands for an argument, not a part of it."""
+    info = session.info(output)
+    return info.storage is session.info(own).storage and not info.steps
+
+
+def _may_be_written(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether an argument is memory of the trace's own, whole, and surely not another's."""
+    info = session.info(tensor)
+    return not info.steps and info.storage.origin is None and not info.storage.uncertain
 
 
 def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Tensor:

@@ -25,6 +25,7 @@ _STANDARD = tuple({
 })  # fmt: skip
 _TORCH_CONVERTED = tuple(_TORCH + path for path in (
     os.path.join("nn", "modules", "container.py"), "distributions" + os.sep,
+    os.path.join("optim", "lbfgs.py"),
 ))  # fmt: skip
 
 

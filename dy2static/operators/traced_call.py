@@ -18,7 +18,7 @@ import torch
 
 from dy2static.errors import SourceUnavailable
 from dy2static.exclusions import exclusion_of
-from dy2static.operators import growing, impure, policy
+from dy2static.operators import growing, impure, policy, str_format
 from dy2static.operators.policy import home_of, reason_not_converted
 from dy2static.operators.provenance import adopt, enter_function, memo, note_content_write
 from dy2static.operators.staging import Choice, Session, Staged, Undefined, any_staged, distribute, unbound_message
@@ -237,6 +237,10 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
         raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
                             hint="Index a list with a single int, or use a tensor and index that.")
+    if isinstance(owner, str) and name == "format":
+        values = args[1:] if isinstance(f, types.MethodDescriptorType) else args
+        if str_format.is_staged(values, kwargs):
+            return str_format.str_format(owner, values, kwargs)
     result = f(*args, **kwargs)
     if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
         adopt(session, result)

@@ -114,3 +114,11 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     new.cached, new.cached_for = var, var
     session.register(fake, new)
     return tensor
+
+
+def is_leaf(session: Session, info: TensorInfo) -> bool:
+    """Whether ``requires_grad_()`` made this tensor, inside the trace, the start of a graph."""
+    return not info.steps and any(
+        op.name == "grad.leaf" and info.storage.value in op.outputs
+        for scope in session.scope.chain() for op in scope.block.ops
+    )

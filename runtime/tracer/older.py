@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -43,8 +43,10 @@ def older(session: Session, functions: Iterable[Callable[..., Any]], values: Ite
                     todo.append(cell.cell_contents)
                 except ValueError:
                     continue
-        elif not isinstance(value, torch.nn.Module) and hasattr(value, "__dict__"):
-            todo += vars(value).values()
+        elif not isinstance(value, torch.nn.Module):
+            namespace = getattr(value, "__dict__", None)  # some classes give that name another meaning
+            if isinstance(namespace, (dict, MappingProxyType)):
+                todo += namespace.values()
         if isinstance(value, (list, dict, set)):
             found.add(id(value))
     return frozenset(found)

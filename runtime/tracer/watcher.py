@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.tracer import gradients
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 
@@ -63,6 +64,18 @@ def _has_staged(values: Any) -> bool:
     return any(isinstance(value, Staged) or (type(value) in (list, tuple) and _has_staged(value)) for value in values)
 
 
+class History:
+    """What stands for the ``grad_fn`` of a tensor with a history."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._session.error(
+            f"'.{name}' of a grad_fn: the nodes of the graph do not exist while the function is being converted",
+            code="D2S213", hint="Ask for requires_grad, or do it outside the converted function.")
+
+
 class Watcher(torch_internals.TorchFunctionMode):
     """Refuses, or stages, what would freeze a tensor's data into the Program."""
 
@@ -81,12 +94,8 @@ class Watcher(torch_internals.TorchFunctionMode):
         if name in _METADATA and args and isinstance(args[0], torch.Tensor):
             self._check_divergent(args[0], name)
         if func is torch.autograd.grad:
-            from runtime.tracer import gradients
-
             return gradients.grad(*args, **kwargs)
         if name == "requires_grad_":
-            from runtime.tracer import gradients
-
             return gradients.requires_grad_(session, *args, **kwargs)
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
             raise session.error(
@@ -130,11 +139,7 @@ class Watcher(torch_internals.TorchFunctionMode):
                 hint="Ask outside the converted function.",
             )
         if attribute == "grad_fn" and session.knows(tensor):
-            raise session.error(
-                "grad_fn does not exist while the function is being converted",
-                code="D2S213",
-                hint="Ask for requires_grad, or do it outside the converted function.",
-            )
+            return self._history(tensor)
         if attribute in ("grad",) and session.knows(tensor):
             raise session.error(
                 "a tensor's .grad is read inside a converted function", code="D2S213", hint="Read gradients outside."
@@ -143,11 +148,20 @@ class Watcher(torch_internals.TorchFunctionMode):
             return func(*args)
         return func(*args)
 
+    def _history(self, tensor: torch.Tensor) -> Any:
+        """``grad_fn``: None without a history, else an object that is there and can only be asked whether it is."""
+        session = self.session
+        info = session.info(tensor)
+        if not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(session, info):
+            return None
+        if session.own_variable(tensor) is not None:
+            raise session.error("whether a tensor of the caller has a grad_fn is not known while the function is being "
+                                "converted", code="D2S213", hint="Ask outside the converted function.")
+        return History(session)
+
     def _set_attribute(self, func: Any, args: Any) -> Any:
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
         if attribute == "requires_grad":
-            from runtime.tracer import gradients
-
             gradients.requires_grad_(self.session, *args)
             return None
         if attribute in ("data", "grad"):

@@ -308,6 +308,63 @@ def test_a_changed_environment_means_another_program(monkeypatch, read):
     assert scaled(X[0]).equal(X[0])
 
 
+class Put(torch.autograd.Function):
+    """Writes into its argument past autograd's eyes, and returns it."""
+
+    @staticmethod
+    def forward(ctx, scratch, value, index):
+        ctx.index = index
+        scratch.data[index] = value
+        return scratch
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad[ctx.index] * 3, None
+
+
+def test_a_function_that_fills_its_argument():
+    def filled(x):
+        k = torch.zeros(3, *x.shape)
+        k = Put.apply(k, x * 2, 0)
+        if x.sum() > 0:
+            k = Put.apply(k, k[0] + x, 1)
+        return k, k[:2].sum(0) * x
+
+    static = dy2static.to_static(filled)
+    for x in X:
+        mine, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+        got, expected = static(mine), filled(theirs)
+        for a, b in zip(got, expected):
+            torch.testing.assert_close(a, b, rtol=0, atol=0)
+        (got[0] * x).sum().add(got[1].sum()).backward()
+        (expected[0] * x).sum().add(expected[1].sum()).backward()
+        torch.testing.assert_close(mine.grad, theirs.grad)
+    assert len(static.programs) == 1
+
+
+def test_an_argument_that_a_function_filled_is_not_read_again(traced):
+    def old(x):
+        k = torch.zeros_like(x)
+        Put.apply(k, x[0], 0)
+        return k
+
+    with pytest.raises(TraceError, match="D2S220"):
+        traced(old, X[0])
+    with pytest.raises(TraceError, match="D2S218"):
+        traced(lambda x: Put.apply(x, x[0], 0), X[0])
+
+
+def test_text_format(check):
+    def described(x):
+        n = int(x.sum())
+        if x.sum() > 66:
+            n += 1
+        label = "{} of {total:>{width}} {0!r}".format if n > -100 else "".format
+        return "{:5.1f}|{}|{{{n}}}".format(x.sum(), x[0], n=n) + label(n, total=x.max(), width=6)
+
+    check(described, *X)
+
+
 def test_slices_bounded_by_tensors(check):
     def bounded(x, n):
         y = x.clone()
