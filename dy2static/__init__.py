@@ -68,6 +68,7 @@ from dy2static.errors import (
     TraceError,
 )
 from dy2static.exclusions import ignore_module, not_to_static
+from dy2static.loop_options import loop_options
 from dy2static.program_cache import RetraceWarning
 from dy2static.saving import save
 from dy2static.settings import enable_to_static
@@ -80,5 +81,5 @@ from runtime.version import __version__
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "InputSpec", "ProgramError", "RetraceWarning",
     "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "__version__",
-    "enable_to_static", "ignore_module", "load", "not_to_static", "save", "to_static",
+    "enable_to_static", "ignore_module", "load", "loop_options", "not_to_static", "save", "to_static",
 ]  # fmt: skip

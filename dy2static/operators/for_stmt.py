@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dy2static.loop_options import options_of
 from dy2static.operators.staging import LocalNames, active
 
 
@@ -35,6 +36,7 @@ def for_stmt(
     if session is not None:
         from dy2static.operators.traced_for import traced_for
 
+        options = options or options_of(session, sys._getframe(1))
         alone = sys.getrefcount(iterable) <= _ALONE
         traced_for(session, iterable, test, body, LocalNames(names, get_state, set_state), options, alone)
         return

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
+from dy2static.operators.loop_limits import LoopOptions, count, require_rollable, rest
 from dy2static.operators.policy import home_of
 from dy2static.operators.provenance import CONTAINERS, adopt
 from dy2static.operators.sequences import StagedSequence, staged_sequence
@@ -48,7 +49,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
     elif isinstance(iterable, itertools.count):
         _count_loop(session, iterable, test, body, names, options)
     elif not _rolled(session, iterable, test, body, names, options):
-        _unrolled(session, iterable, test, body, names, alone)
+        _unrolled(session, iterable, test, body, names, alone, options)
 
 
 class _WithCounter:
@@ -72,6 +73,7 @@ class _WithCounter:
 def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: Callable[[], Any] | None,
                  body: Callable[[Any], None], names: LocalNames, options: dict[str, Any] | None) -> None:
     """A staged loop over the positions of a sequence."""
+    require_rollable(session, options)
     length = sequence.length(session)
     counted = _WithCounter(names, start)
 
@@ -157,21 +159,23 @@ class _Endless:
 def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
                 names: LocalNames, options: dict[str, Any] | None) -> None:
     """``itertools.count``: unrolled until the condition to go on is staged, a staged loop from there."""
-    while True:
+    for done in itertools.count():
         going = truth_of(session, test()) if test is not None else True
         if isinstance(going, Staged):
             start, step = (*counter.__reduce__()[1], 1)[:2]
-            _staged_loop(session, _Counting(start, step, _Endless()), 0, test, body, names, options)
+            _staged_loop(session, _Counting(start, step, _Endless()), 0, test, body, names, rest(options, done))
             return
         if not going:
             return
+        count(options, done)
         body(next(counter))
 
 
 def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
             names: LocalNames, options: dict[str, Any] | None) -> bool:
     """Try a long plain range as a staged loop; False, with nothing recorded, if the body needs the numbers."""
-    if type(iterable) is not range or len(iterable) <= ROLL_THRESHOLD:
+    unroll = (options or {}).get("unroll")
+    if type(iterable) is not range or unroll or (len(iterable) <= ROLL_THRESHOLD and unroll is None):
         return False
     block, scope = session.scope.block, session.scope
     count, sizes, values = len(block.ops), dict(scope.sizes), names.get()
@@ -180,6 +184,8 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
     try:
         _staged_loop(session, counting, 0, test, body, names, options)
     except Dy2StaticError:
+        if unroll is False:
+            raise
         needed = {number.var for _, number in session.facts.values()}
         kept = [op for op in block.ops[count:] if not needed.isdisjoint(op.outputs)]
         for op in block.ops[count:]:
@@ -195,10 +201,10 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
 
 
 def _unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
-              names: LocalNames, alone: bool) -> None:
+              names: LocalNames, alone: bool, options: LoopOptions | None = None) -> None:
     external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
     single_pass = False
-    taken = 0
+    taken = done = 0
     iterator = iterate(session, iterable)
     while True:
         going = truth_of(session, test()) if test is not None else True
@@ -213,14 +219,20 @@ def _unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, b
             return
         if external:
             adopt(session, value)
+        done += 1
         if isinstance(going, Staged):
             taken += 1
             if taken > UNROLL_LIMIT:
                 raise session.error("this loop over an endless iterator is left by a condition on a tensor",
                                     hint="Use itertools.count, while, or a range.", code="D2S266")
-            item = value
-            tracer_cond.cond(session, going, lambda item=item: body(item), lambda: None, names)  # type: ignore[misc]
+
+            def step(item: Any = value, number: int = done - 1) -> None:
+                count(options, number)
+                body(item)
+
+            tracer_cond.cond(session, going, step, lambda: None, names)
         else:
+            count(options, done - 1)
             body(value)
 
 

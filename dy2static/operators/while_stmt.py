@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from dy2static.loop_options import options_of
+from dy2static.operators.loop_limits import count, require_rollable, rest
 from dy2static.operators.staging import LocalNames, Staged, active, truth_of
 from runtime.tracer.while_loop import while_loop
 
@@ -32,11 +36,15 @@ def while_stmt(
     def condition() -> Any:
         return truth_of(trace, test())
 
-    while True:
+    options = options or options_of(session, sys._getframe(1))
+    for done in itertools.count():
         flag = condition()
         if isinstance(flag, Staged):
-            while_loop(session, flag, condition, body, LocalNames(names, get_state, set_state), options)
+            require_rollable(session, options)
+            state = LocalNames(names, get_state, set_state)
+            while_loop(session, flag, condition, body, state, rest(options, done))
             return
         if not flag:
             return
+        count(options, done)
         body()

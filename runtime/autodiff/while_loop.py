@@ -67,7 +67,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         [*types_of(op.outputs), ScalarType("int")],
         hints=[out.hint for out in op.outputs],
         blocks=[test_scope.block, scope.block],
-        attrs={key: value for key, value in op.attrs.items() if key in ("max_iterations", "backward")},
+        attrs={key: value for key, value in op.attrs.items() if key in ("max_iterations", "already", "backward")},
         location=op.location,
     )
     recorded = session.scope.block.ops[-1]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NoReturn
+
 from runtime.executor.emitter import Emitter
 from runtime.ir import Operator
 
 
 def emit(emitter: Emitter, op: Operator) -> None:
-    """``c = first; while True: ...; if not flag: break; ...; c = next``.
-
-    ``max_iterations`` is advice for executors that set memory aside; here the test alone decides.
-    """
+    """``c = first; while True: ...; if not flag: break; ...; c = next``; with ``max_iterations``, a counter beside."""
     test, body = op.blocks
     live = emitter.live
     carried = [emitter.fresh("c") for _ in op.args]
@@ -23,6 +23,10 @@ def emit(emitter: Emitter, op: Operator) -> None:
     captured = {var for block in op.blocks for var in live.captured(block)}
     dying = live.dying[id(op)]
     emitter.drop(var for var in dying if var not in captured)
+    limit = op.attrs.get("max_iterations")
+    if limit is not None:
+        counter, check = emitter.fresh("n"), emitter.bind(_limit(limit, op.attrs.get("already", 0)), "f")
+        emitter.line(f"{counter} = 0")
     with emitter.indented("while True:", nests=True):
         emitter.enter(test)
         emitter.operators(test)
@@ -31,11 +35,21 @@ def emit(emitter: Emitter, op: Operator) -> None:
             emitter.drop(var for var in live.at_exit[id(test)])
             emitter.line("break")
         emitter.drop(var for var in live.at_exit[id(test)])
+        if limit is not None:
+            emitter.line(f"if {counter} == {limit}: {check}()")
+            emitter.line(f"{counter} += 1")
         emitter.enter(body)
         emitter.operators(body)
         _next(emitter, op, carried)
     emitter.drop([var for var in dying if var in captured])
     emitter.drop(live.unread[id(op)])
+
+
+def _limit(limit: int, already: int) -> Callable[[], NoReturn]:
+    def reached() -> NoReturn:
+        raise RuntimeError(f"this loop goes on after max_iterations={limit + already} iterations")
+
+    return reached
 
 
 def _next(emitter: Emitter, op: Operator, carried: list[str]) -> None:

@@ -10,6 +10,8 @@
         yield %next, %tanh
     } attrs {max_iterations: 10}
 
+``max_iterations``: RuntimeError if the loop goes on after so many; ``already``: how many it did before, for the message.
+
 The arguments are the first carried values, undef where the first iteration gives one; both Blocks have one argument
 for each. The outputs are the last ones.
 """
@@ -27,10 +29,11 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_blocks(op, fail, ("test", "body"))
     check_outputs(op, fail, len(op.args))
     flags = {"recompute": (bool,), "checkpoint": (bool,), "backward": (bool,)}
-    check_attrs(op, fail, {"max_iterations": (int, type(None)), **flags})
+    check_attrs(op, fail, {"max_iterations": (int, type(None)), "already": (int,), **flags})
     check_backward(op, fail)
-    if (op.attrs.get("max_iterations") or 0) < 0:
-        fail("attrs", "the attribute 'max_iterations' of while_loop must not be negative")
+    for name in ("max_iterations", "already"):
+        if (op.attrs.get(name) or 0) < 0:
+            fail("attrs", f"the attribute {name!r} of while_loop must not be negative")
     test, body = op.blocks
     check_block(op, fail, "test", test, args=len(op.args), yields=1)
     check_block(op, fail, "body", body, args=len(op.args))

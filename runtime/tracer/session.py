@@ -144,6 +144,8 @@ class Session:
         """What the converter remembers for this trace."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts of which a join made copies while they are still known by other names, and the copies."""
+        self.loop_options: list[Any] = []
+        """Options of loops whose blocks the trace is in, innermost last."""
         self.varying: frozenset[Place] = frozenset()
         """Places whose plain number is an input of the Program, not a guard."""
         self.facts: dict[Place, tuple[Fact, Staged]] = {}

@@ -6,12 +6,12 @@ The condition is computed before the loop and at the end of each iteration, in e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from runtime.ir import UNDEF, Block, Operand, ScalarType, Type, Variable
+from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
 from runtime.tracer import copies, structure
 from runtime.tracer.branches import Names, Path, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
@@ -22,6 +22,39 @@ from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import Storage, mark_uncertain
 
 _TRIES = 12
+
+
+def _with_sizes(session: Session, name: str, value: Any, invariants: dict[str, Any]) -> structure.Structure:
+    """What the loop is first taken to carry: what is known, or a tensor whose sizes the user says may change."""
+    if name not in invariants:
+        return structure.Known(value)
+    sizes = invariants[name]
+    carried = structure.structure_of(session, value) if isinstance(value, torch.Tensor) else None
+    if not isinstance(carried, structure.Tensor) or len(carried.shape) != len(sizes):
+        what = f"{len(carried.shape)} dimensions" if isinstance(carried, structure.Tensor) else "no tensor"
+        raise session.error(
+            f"shape_invariants gives '{name}' {len(sizes)} sizes, but before the loop it has {what}",
+            hint="Give one size, or None, for each dimension.",
+            code="D2S282",
+        )
+    shape = tuple(structure.DYNAMIC if wanted is None else size for wanted, size in zip(sizes, carried.shape))
+    fixed = structure.DYNAMIC not in shape
+    known = carried.layout_known and (fixed or carried.strides is None)
+    return replace(carried, shape=shape, strides=carried.strides if fixed else None, layout_known=known)
+
+
+def _check_sizes(session: Session, slot: _Slot, invariants: dict[str, Any], location: Location | None) -> None:
+    if slot.place is not None or slot.label not in invariants or not isinstance(slot.carried, structure.Tensor):
+        return
+    for dim, (wanted, size) in enumerate(zip(invariants[slot.label], slot.carried.shape)):
+        if wanted is not None and size is structure.DYNAMIC or (type(size) is int and wanted not in (None, size)):
+            found = "changes in the loop" if size is structure.DYNAMIC else f"is {size}"
+            raise session.error(
+                f"the size of '{slot.label}' in dimension {dim} {found}, but shape_invariants says {wanted}",
+                hint="Say None for a size that may change.",
+                code="D2S282",
+                location=location,
+            )
 
 
 @dataclass(eq=False)
@@ -44,7 +77,17 @@ def while_loop(
 ) -> None:
     """Stage a loop whose condition was ``first`` before the first iteration; leaves names and state as after it."""
     location = session.location()
-    slots = [_Slot(name, value, structure.Known(value)) for name, value in zip(names.names, names.get())]
+    invariants = (options or {}).get("shape_invariants") or {}
+    slots = [
+        _Slot(name, value, _with_sizes(session, name, value, invariants))
+        for name, value in zip(names.names, names.get())
+    ]
+    for name in invariants.keys() - set(names.names):
+        raise session.error(
+            f"shape_invariants names '{name}', which is no variable that this loop carries",
+            hint=f"Its variables are: {', '.join(name for name in names.names if name)}.",
+            code="D2S282",
+        )
     written: list[Storage] = []
     repeat: set[Place] | None = None
     for _ in range(_TRIES):
@@ -69,6 +112,8 @@ def while_loop(
             code="D2S250",
             location=location,
         )
+    for slot in attempt.slots:
+        _check_sizes(session, slot, invariants, location)
     attempt.finish(first, location, options or {})
 
 
@@ -242,7 +287,7 @@ class _Attempt:
             ]
         )
         test.yields.append(test.args[0])
-        attrs = {key: value for key, value in options.items() if value is not None}
+        attrs = {key: options[key] for key in ("max_iterations", "already") if key in options}
         outputs = session.emit(
             "while_loop",
             inits,

@@ -114,6 +114,11 @@ def test_the_bound_of_a_loop_changes_nothing(program):
       return %i1 as $0
     """)
     assert run(p) == [7]
+    p.block.ops[0].attrs = {"max_iterations": 7}
+    assert run(p) == [7]
+    p.block.ops[0].attrs = {"max_iterations": 6, "already": 3}
+    with pytest.raises(RuntimeError, match="this loop goes on after max_iterations=9 iterations"):
+        run(p)
 
 
 def test_deep_nesting_passes_cpythons_limits(program):

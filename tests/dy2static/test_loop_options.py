@@ -1,0 +1,153 @@
+"""loop_options: limits, unrolling, sizes that change."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from dy2static import InputSpec, load, loop_options, save, to_static
+from dy2static.errors import TraceError
+
+
+def loops(static):
+    return [op for op in static.program.block.walk() if op.name == "while_loop"]
+
+
+def double(x, limit=3):
+    with loop_options(max_iterations=3):
+        while x.sum() < 100:
+            x = x * 2
+    return x
+
+
+def counted(x, n):
+    with loop_options(max_iterations=3):
+        for _ in range(n):
+            x = x * 2
+    return x
+
+
+def plain(x, n):
+    with loop_options(max_iterations=3):
+        for _ in range(int(3 if n > 5 else 2)):
+            x = x * 2
+            if x.sum() > 50:
+                break
+    return x
+
+
+def endless(x, n):
+    with loop_options(max_iterations=3):
+        for k in itertools.count(1):
+            if k > 1 and x.sum() > 10 * n:
+                break
+            x = x * 2
+    return x
+
+
+def test_the_limit_is_kept() -> None:
+    static = to_static(double)
+    x = torch.tensor([20.0], requires_grad=True)
+    y = static(x)
+    y.sum().backward()
+    assert y.item() == 160 and x.grad.item() == 8
+    for small in (torch.tensor([1.0]), torch.tensor([1.0], requires_grad=True)):
+        with pytest.raises(RuntimeError, match=r"^this loop goes on after max_iterations=3 iterations$") as caught:
+            static(small)
+        assert caught.traceback[-1].path.name == "test_loop_options.py"
+        assert caught.traceback[-1].lineno + 1 == double.__code__.co_firstlineno + 2
+    assert len(static.programs) == 2 and all(op.attrs == {"max_iterations": 3} for op in loops(static))
+    assert torch.equal(double(torch.tensor([1.0])), torch.tensor([128.0]))
+
+
+@pytest.mark.parametrize("function, good, bad", [
+    (counted, 3, 4), (endless, 0, 100),
+])  # fmt: skip
+def test_limits_of_other_loops(function, good, bad) -> None:
+    static = to_static(function)
+    x = torch.ones(2)
+    assert torch.equal(static(x, torch.tensor(good)), function(x, torch.tensor(good)))
+    with pytest.raises(RuntimeError, match="max_iterations=3 iterations"):
+        static(x, torch.tensor(bad))
+    with pytest.raises(RuntimeError, match="max_iterations=3 iterations"):
+        static(x, bad)  # a plain number: while tracing
+
+
+def test_the_limit_of_a_loop_that_becomes_staged() -> None:
+    static = to_static(plain)
+    for value in (1.0, 20.0):
+        x = torch.full((2,), value)
+        assert torch.equal(static(x, 9), plain(x, 9))
+
+
+def test_the_limit_travels_with_the_file(tmp_path) -> None:
+    save(double, tmp_path / "m", input_spec=[InputSpec([None])])
+    layer = load(tmp_path / "m")
+    assert layer(torch.tensor([20.0])).item() == 160
+    with pytest.raises(RuntimeError, match="max_iterations=3"):
+        layer(torch.tensor([1.0]))
+
+
+def test_unroll() -> None:
+    def f(x, n):
+        with loop_options(unroll=n > 70):
+            for k in range(n):
+                x = x + k
+        return x
+
+    for n, staged in ((4, True), (65, True), (80, False)):
+        static = to_static(f)
+        assert torch.equal(static(torch.zeros(2), n), f(torch.zeros(2), n))
+        assert bool(loops(static)) is staged
+
+
+def test_shape_invariants() -> None:
+    def f(x, y):
+        with loop_options(shape_invariants={"x": [None, 2]}):
+            while x.sum() < y:
+                x = torch.cat([x, x])
+        return x
+
+    static = to_static(f)
+    for y in (1.0, 10.0, 100.0):
+        assert torch.equal(static(torch.ones(1, 2), torch.tensor(y)), f(torch.ones(1, 2), torch.tensor(y)))
+    assert len(static.programs) == 1
+
+    def g(x, names):
+        with loop_options(shape_invariants=names):
+            while x.sum() < 10:
+                x = x * 2
+        return x
+
+    for names, what in (({"x": [3, 3]}, "is 1, but"), ({"x": [2]}, "has 2 dimensions"), ({"z": [2]}, "names 'z'")):
+        with pytest.raises(TraceError, match=f"D2S282(.|\n)*{what}"):
+            to_static(g)(torch.ones(1, 2), names)
+
+
+def test_inner_and_called_loops_are_not_meant() -> None:
+    def helper(x):
+        for _ in range(5):
+            x = x + 1
+        return x
+
+    def f(x):
+        with loop_options(max_iterations=2):
+            while x.sum() < 20:
+                for _ in range(3):
+                    x = x + 1
+                x = helper(x)
+        return x
+
+    assert torch.equal(to_static(f)(torch.zeros(2)), f(torch.zeros(2)))
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"max_iterations": -1}, ValueError), ({"max_iterations": 2.0}, TypeError), ({"max_iterations": True}, TypeError),
+    ({"unroll": 1}, TypeError), ({"shape_invariants": [1]}, TypeError), ({"shape_invariants": {"x": 3}}, TypeError),
+    ({"shape_invariants": {"x": ["a"]}}, TypeError), ({"unroll": True, "shape_invariants": {"x": [1]}}, ValueError),
+])  # fmt: skip
+def test_options_that_make_no_sense(options, error) -> None:
+    with pytest.raises(error):
+        loop_options(**options)
