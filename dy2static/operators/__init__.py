@@ -12,6 +12,7 @@ from dy2static.operators.attribute import attr, del_attr, set_attr
 from dy2static.operators.aug_assign import aug
 from dy2static.operators.bool_ops import and_, not_, or_
 from dy2static.operators.call import call
+from dy2static.operators.catching import catching
 from dy2static.operators.compare import compare
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.for_stmt import for_stmt
@@ -30,7 +31,7 @@ from runtime.tracer.structure import Undefined
 install()
 
 __all__ = [
-    "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "compare", "del_attr", "del_item", "for_stmt",
-    "format_value", "fstring", "handler", "if_expr", "if_stmt", "item", "load", "not_", "note_nonlocal", "or_",
+    "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "catching", "compare", "del_attr", "del_item",
+    "for_stmt", "format_value", "fstring", "handler", "if_expr", "if_stmt", "item", "load", "not_", "note_nonlocal", "or_",
     "raise_stmt", "set_attr", "set_global", "set_item", "slice", "while_stmt",
 ]  # fmt: skip

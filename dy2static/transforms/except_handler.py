@@ -1,4 +1,4 @@
-"""A handler that would also catch the converter's own errors hands them on first.
+"""A handler that would also catch the converter's own errors hands them on first; the body knows what is caught.
 
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''
@@ -12,7 +12,8 @@
 ... ''', transform))
 def f(x):
     try:
-        return x()
+        with _d2s.catching(lambda: (ValueError, Exception)):
+            return x()
     except ValueError:
         return 1
     except Exception as _d2s_error_1:
@@ -23,6 +24,7 @@ def f(x):
 from __future__ import annotations
 
 import builtins
+import copy
 from typing import Any
 
 import gast
@@ -39,6 +41,20 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Handler(Transformer):
+    def visit_Try(self, node: gast.AST) -> Any:
+        types = [handler.type for handler in node.handlers]
+        node = self.generic_visit(node)
+        if types:
+            caught = [
+                gast.Name("BaseException", gast.Load(), None, None) if one is None else copy.deepcopy(one)
+                for one in types
+            ]
+            node.body = replace(
+                "with _d2s.catching(lambda: caught):\n    body",
+                caught=caught[0] if len(caught) == 1 else gast.Tuple(caught, gast.Load()), body=node.body, origin=node,
+            )
+        return node
+
     def visit_ExceptHandler(self, node: gast.AST) -> Any:
         node.body = self.block(node.body)
         if node.type is not None and self._is_narrow(node.type):

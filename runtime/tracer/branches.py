@@ -109,6 +109,7 @@ def include_new(entry: dict[Storage, Variable], paths: Sequence[Path]) -> None:
 def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
     cls = type(error)
+    session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
     args = [torch_internals.say_tensor(arg) for arg in error.args]
     session.emit(
         "raise",
@@ -117,7 +118,6 @@ def stage_raise(session: Session, error: BaseException) -> None:
             "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
         },
     )
-    session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
 
 
 def _plain(value: Any) -> bool:

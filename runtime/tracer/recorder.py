@@ -384,7 +384,9 @@ class Recorder(torch_internals.TorchDispatchMode):
                 hint="Use the function without the trailing underscore and assign its result.",
                 code="D2S223",
             )
-        if session.replaying is None and any(scope.kind != "main" for scope in session.scope.chain()):
+        made_here = info.storage.first in session.scope.names  # then no other path knows it
+        inside = any(scope.kind != "main" for scope in session.scope.chain())
+        if session.replaying is None and inside and not made_here:
             raise session.error(
                 f"{func._schema.name.split('::')[1]} changes a tensor's shape in place inside a branch or loop",
                 hint="Use the function without the trailing underscore and assign its result.",

@@ -29,7 +29,7 @@ from runtime.ir import (
 )
 from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
-from runtime.tracer import calls, scalars
+from runtime.tracer import calls, catching, scalars
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
 from runtime.tracer.journal import Journal, Place
@@ -142,6 +142,8 @@ class Session:
         """Objects, other than containers, that were made while tracing."""
         self.memo: Any = None
         """What the converter remembers for this trace."""
+        self.catching: list[Callable[[], Any]] = []
+        """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts of which a join made copies while they are still known by other names, and the copies."""
         self.loop_options: list[Any] = []
@@ -262,6 +264,8 @@ class Session:
         location: Location | None = None,
     ) -> tuple[Variable, ...]:
         """Append an Operator to the current Block; returns its output Variables."""
+        if self.catching:
+            catching.require_uncaught(self, name, attrs or {})
         outputs = tuple(
             self.new_variable(type, hints[index] if index < len(hints) else "") for index, type in enumerate(types)
         )
