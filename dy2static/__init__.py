@@ -72,14 +72,14 @@ from dy2static.loop_options import loop_options
 from dy2static.program_cache import RetraceWarning
 from dy2static.saving import save
 from dy2static.settings import enable_to_static
-from dy2static.static_function import StaticFunction
+from dy2static.static_function import EagerWarning, StaticFunction
 from runtime.ir.input_spec import InputSpec
 from runtime.passes import BuildStrategy
 from runtime.translated import TranslatedLayer, load
 from runtime.version import __version__
 
 __all__ = [
-    "BuildStrategy", "ConversionError", "Dy2StaticError", "InputSpec", "ProgramError", "RetraceWarning",
+    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
     "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "__version__",
     "enable_to_static", "ignore_module", "load", "loop_options", "not_to_static", "save", "to_static",
 ]  # fmt: skip

@@ -33,7 +33,8 @@ def to_static(
             arguments; Python constants stand for themselves.
         build_strategy: Options for building Programs.
         backend: ``"interpreter"``, or None for the environment variable ``DY2STATIC_BACKEND``, else the default.
-        full_graph: True; Programs that leave parts of a function out do not exist yet.
+        full_graph: False: where a call cannot become a Program, such calls run the plain function from then on, after
+            one EagerWarning that names the line and the reason.
 
     >>> @to_static
     ... def relu(x):
@@ -62,9 +63,10 @@ def _options(input_spec: Any, build_strategy: Any, backend: Any, full_graph: Any
         raise TypeError(f"build_strategy must be a BuildStrategy or None, not {type(build_strategy).__name__}")
     if not isinstance(full_graph, bool):
         raise TypeError(f"full_graph must be True or False, not {full_graph!r}")
-    if not full_graph:
-        raise ValueError("full_graph=False (run as Python what cannot be converted) is not available yet")
-    return {"input_spec": input_spec, "build_strategy": build_strategy, "backend": settings.choose_backend(backend)}
+    return {
+        "input_spec": input_spec, "build_strategy": build_strategy, "backend": settings.choose_backend(backend),
+        "full_graph": full_graph,
+    }  # fmt: skip
 
 
 def _convert(function: Any, **options: Any) -> Any:

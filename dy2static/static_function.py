@@ -19,13 +19,14 @@ import torch
 from dy2static import operators, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
-from dy2static.errors import Dy2StaticError, SignatureError
+from dy2static.errors import ConversionError, Dy2StaticError, SignatureError, TraceError
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance import adopt, note_module
 from dy2static.origin import user_location
 from dy2static.program_cache import Dynamic, ProgramCache, Varying
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
+from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
@@ -43,6 +44,13 @@ _NOTHING = object()
 _LOOKED_AT = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__annotations__")
 
 
+class EagerWarning(UserWarning):
+    """A function converted with ``full_graph=False`` cannot become a Program for some call, and runs as it is.
+
+    Fix: what the message says; or leave it so.
+    """
+
+
 class StaticFunction:
     """A converted function or bound method. Made by ``to_static``.
 
@@ -52,7 +60,7 @@ class StaticFunction:
     def __init__(
         self, function: Callable[..., Any], *, instance: Any = _NOTHING, input_spec: Any = None,
         build_strategy: BuildStrategy | None = None, backend: str = "interpreter", is_class_method: bool = False,
-        is_static_method: bool = False,
+        is_static_method: bool = False, full_graph: bool = True,
     ) -> None:
         self._python = function
         self._instance = instance
@@ -64,6 +72,9 @@ class StaticFunction:
         self.input_spec = input_spec
         self.build_strategy = build_strategy
         self.backend = backend
+        self.full_graph = full_graph
+        self._eager: set[Key] = set()
+        """Kinds of calls that could not become Programs and may run as they are."""
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
         self.__module__: str = getattr(function, "__module__", "") or ""
@@ -137,7 +148,7 @@ class StaticFunction:
         if found is None or found._instance is not instance:
             found = StaticFunction(
                 self._python, instance=instance, input_spec=self.input_spec, build_strategy=self.build_strategy,
-                backend=self.backend,
+                backend=self.backend, full_graph=self.full_graph,
             )
             holder[self] = found
         return found
@@ -175,6 +186,8 @@ class StaticFunction:
             arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
             if any(torch_internals.is_fake(tensor) for tensor in arguments.tensors):  # another tool's trace
                 return self.function(*args, **kwargs)
+            if not self.full_graph:
+                return self._call_as_possible(arguments, dynamic, args, kwargs)
             return self.specialize(arguments, dynamic).call(arguments)
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
@@ -182,6 +195,29 @@ class StaticFunction:
             raise traceback.rewrite(failure)
         finally:
             del failure
+
+    def _call_as_possible(
+        self, arguments: Arguments, dynamic: Dynamic, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a Program; where there can be none, the plain function, for all such calls to come."""
+        key = self._key(arguments)
+        found = None
+        if key not in self._eager:
+            try:
+                found = self._cache.get(key, arguments, dynamic, self._trace)
+            except (ConversionError, TraceError) as error:
+                self._eager.add(key)
+                self._tell(error)
+        return self._original(*args, **kwargs) if found is None else found.call(arguments)
+
+    def _tell(self, error: Dy2StaticError) -> None:
+        place = error.location
+        where = "" if place is None else f" at {place.file}:{place.line} ({place.text.strip()})"
+        warn(
+            f"{self.__name__}() runs as plain Python from now on, for calls like this one: "
+            f"[{error.code}] {error.summary}{where}. {error.hint}",
+            EagerWarning,
+        )
 
     def _prepare(self, bound: dict[str, Any]) -> tuple[Arguments, Dynamic]:
         """The arguments taken apart, and the dimensions that the InputSpecs leave open."""
@@ -286,6 +322,7 @@ class StaticFunction:
     def rollback(self) -> Any:
         """Undo the conversion: a module gets its own forward back and is returned, else the original function is."""
         self._cache.clear()
+        self._eager.clear()
         namespace = {} if self._module is None else self._module.__dict__
         if namespace.get("forward") is not self:
             return self.function
@@ -306,7 +343,7 @@ class StaticFunction:
         instance = _NOTHING if self._instance is _NOTHING else copy.deepcopy(self._instance, memo)
         twin = StaticFunction(
             copy.deepcopy(self._python, memo), instance=instance, input_spec=self.input_spec,
-            build_strategy=self.build_strategy, backend=self.backend,
+            build_strategy=self.build_strategy, backend=self.backend, full_graph=self.full_graph,
         )
         twin._module = copy.deepcopy(self._module, memo)
         twin._replaced = _NOTHING if self._replaced is _NOTHING else copy.deepcopy(self._replaced, memo)
@@ -323,4 +360,4 @@ def _type_name(instance: Any) -> str:
     return instance.__qualname__ if isinstance(instance, type) else type(instance).__qualname__
 
 
-__all__ = ["StaticFunction"]
+__all__ = ["EagerWarning", "StaticFunction"]

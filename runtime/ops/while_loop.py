@@ -10,7 +10,8 @@
         yield %next, %tanh
     } attrs {max_iterations: 10}
 
-``max_iterations``: RuntimeError if the loop goes on after so many; ``already``: how many it did before, for the message.
+``max_iterations``: RuntimeError if the loop goes on after so many; ``already``: how many it did
+before, for the message.
 
 The arguments are the first carried values, undef where the first iteration gives one; both Blocks have one argument
 for each. The outputs are the last ones.

@@ -287,7 +287,6 @@ async def coroutine(x):
         (lambda: to_static(branch, zzz=1), TypeError, "its options are input_spec"),
         (lambda: to_static(branch, build_strategy={}), TypeError, "must be a BuildStrategy or None, not dict"),
         (lambda: to_static(branch, full_graph=1), TypeError, "full_graph must be True or False"),
-        (lambda: to_static(branch, full_graph=False), ValueError, "not available yet"),
         (lambda: to_static(branch, backend=3), TypeError, "backend must be a string"),
         (lambda: to_static(branch, backend="interpeter"), ValueError, "did you mean 'interpreter'"),
         (lambda: to_static(branch, backend="inductor"), ValueError, "not available yet"),

@@ -416,7 +416,7 @@ def test_the_warning_names_the_guard():
     x = torch.randn(2, 3)
     with pytest.warns(RetraceWarning, match=r"forward\(\) has been traced 17 times, the last time because .*threshold"):
         for n in range(WARN_BEYOND + 1):
-            net.threshold = float(n)
+            net.threshold = numpy.float64(n)  # a plain float would become an input of the Program
             net(x)
 
 
