@@ -32,6 +32,6 @@ install()
 
 __all__ = [
     "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "catching", "compare", "del_attr", "del_item",
-    "for_stmt", "format_value", "fstring", "handler", "if_expr", "if_stmt", "item", "load", "not_", "note_nonlocal", "or_",
-    "raise_stmt", "set_attr", "set_global", "set_item", "slice", "while_stmt",
+    "for_stmt", "format_value", "fstring", "handler", "if_expr", "if_stmt", "item", "load", "not_", "note_nonlocal",
+    "or_", "raise_stmt", "set_attr", "set_global", "set_item", "slice", "while_stmt",
 ]  # fmt: skip
