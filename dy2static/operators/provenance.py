@@ -151,12 +151,17 @@ def note_definition(session: Session, obj: Any, name: str) -> None:
         return
     adopt(session, obj)
     cls, space = type(obj), getattr(obj, "__dict__", {})
-    own, shared = space.get(name), getattr(cls, name, None)
+    own, shared = space.get(name), _defined(cls, name)
     if isinstance(obj, type):
         own = shared = None
     session.guards.add_test(
-        key, f"'{name}' of {cls.__name__}", lambda: space.get(name) is own and getattr(cls, name, None) is shared
+        key, f"'{name}' of {cls.__name__}", lambda: space.get(name) is own and _defined(cls, name) is shared
     )
+
+
+def _defined(cls: type, name: str) -> Any:
+    """What the class holds under a name: ``getattr`` would bind a class method anew each time."""
+    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
 
 
 def note_content_write(session: Session, container: Any) -> None:

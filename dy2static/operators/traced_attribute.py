@@ -60,7 +60,6 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
         value = getattr(obj, name)
     else:
         found = _class_attribute(cls, name)
-        _note_definition(session, cls, name, found)
         if isinstance(found, property) and _is_user_function(found.fget):
             note_definition(session, obj, name)
             return _property(session, obj, name, found)
@@ -125,14 +124,6 @@ def _class_attribute(cls: type, name: str) -> Any:
         if name in base.__dict__:
             return base.__dict__[name]
     return _NOTHING
-
-
-def _note_definition(session: Session, cls: type, name: str, found: Any) -> None:
-    """Guard a user's method or property: the class may get another one."""
-    function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
-    if _is_user_function(function):
-        session.guards.add((id(cls), "definition", name), f"'{name}' of class {cls.__name__}",
-                           lambda: _class_attribute(cls, name), found)
 
 
 def _is_user_function(function: Any) -> bool:

@@ -223,6 +223,8 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if growing.is_growing(owner):
         rest = args[1:] if isinstance(f, types.MethodDescriptorType) else args
         return growing.method(session, owner, name, rest, kwargs)
+    if isinstance(owner, str) and name == "join" and len(args) == 1:
+        return _join(session, owner, args[0])
     if isinstance(owner, (list, dict, set, deque)):
         if name in _MUTATORS:
             note_content_write(session, owner)
@@ -245,6 +247,21 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
         adopt(session, result)
     return result
+
+
+def _join(session: Session, between: str, pieces: Any) -> Any:
+    """``between.join(pieces)``, where a piece may be text that is only known while the Program runs."""
+    if isinstance(pieces, Choice):
+        return distribute(session, pieces, lambda option: _join(session, between, option))
+    if growing.is_growing(pieces):
+        raise growing.refusal(session, "str.join()")
+    items = list(pieces)
+    if not any(isinstance(item, (Staged, Choice)) for item in items):
+        return between.join(items)
+    text: Any = items[0]
+    for item in items[1:]:
+        text = text + between + item if between else text + item
+    return text if len(items) > 1 else text + ""
 
 
 # -- classes

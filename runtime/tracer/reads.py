@@ -74,6 +74,10 @@ def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
     if name == "__contains__":
         element = args[1]
         return session.from_tensor("truth", (tensor == element).any(), kind="bool")
+    if name == "__index__":
+        fake = session.fake(tensor)
+        if fake.dtype.is_floating_point or fake.dtype.is_complex:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
     what = {
         "__bool__": "used as a condition",
         "__int__": "converted to int",

@@ -24,6 +24,9 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return distribute(session, value, lambda option: cast(session, (option, *rest), kwargs))
         if isinstance(value, torch.Tensor) and not rest:
             value = value.item()
+        if name == "complex" and (isinstance(value, Staged) or any(isinstance(one, Staged) for one in rest)):
+            raise session.error("a complex number is made of numbers that are only known while the Program runs",
+                                hint="Use torch.complex on tensors.", code="D2S263")
         if isinstance(value, Staged):
             return session.scalar(name, value, *rest, *kwargs.values())
         method = python_method(value, f"__{name}__")
