@@ -53,10 +53,27 @@ def _of_number(session: Session, obj: Staged, name: str) -> Any:
 
 
 def _of_object(session: Session, obj: Any, name: str) -> Any:
+    lookup = type(obj).__getattribute__
+    if not _is_user_function(lookup) or isinstance(obj, super):
+        return default(session, obj, name)
+    from dy2static.operators.call import call
+
+    try:
+        return call(lookup, obj, name)
+    except AttributeError:
+        fallback = _class_attribute(type(obj), "__getattr__")
+        if fallback is _NOTHING:
+            raise
+        return call(fallback, obj, name)
+
+
+def default(session: Session, obj: Any, name: str) -> Any:
+    """``object.__getattribute__(obj, name)``, with a ``__getattr__`` where the class has no lookup of its own."""
     cls = type(obj)
     if isinstance(obj, types.ModuleType) and is_library(obj):
         return getattr(obj, name)
-    if isinstance(obj, (type, types.ModuleType, super)) or cls.__getattribute__ not in _PLAIN_LOOKUPS:
+    own_lookup = cls.__getattribute__ not in _PLAIN_LOOKUPS and not _is_user_function(cls.__getattribute__)
+    if isinstance(obj, (type, types.ModuleType, super)) or own_lookup:
         value = getattr(obj, name)
     else:
         found = _class_attribute(cls, name)
@@ -87,6 +104,8 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
 def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
     """Python's lookup; a ``__getattr__`` that a user wrote is converted."""
     fallback = _class_attribute(type(obj), "__getattr__")
+    if _is_user_function(type(obj).__getattribute__):
+        return object.__getattribute__(obj, name)
     if not _is_user_function(fallback):
         return getattr(obj, name)
     try:
@@ -104,7 +123,7 @@ def _property(session: Session, obj: Any, name: str, found: property) -> Any:
         return call(found.fget, obj)
     except AttributeError:
         fallback = _class_attribute(type(obj), "__getattr__")
-        if fallback is _NOTHING:
+        if fallback is _NOTHING or _is_user_function(type(obj).__getattribute__):
             raise
         return call(fallback, obj, name)
 

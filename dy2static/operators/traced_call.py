@@ -218,6 +218,11 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
 def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     owner: Any = getattr(f, "__self__", None)
     name = f.__name__
+    if name == "__getattribute__" and not isinstance(owner, type):  # super().__getattribute__(name) of a user's lookup
+        from dy2static.operators import traced_attribute
+
+        if isinstance(f, types.MethodWrapperType):
+            return traced_attribute.default(session, owner, *args)
     if isinstance(f, types.MethodDescriptorType) and args:  # list.append(items, x)
         owner = args[0]
     if growing.is_growing(owner):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import os
 import random
@@ -306,6 +307,62 @@ def test_a_changed_environment_means_another_program(monkeypatch, read):
     assert len(scaled.programs) == 2
     monkeypatch.delenv("D2S_TEST_SCALE")
     assert scaled(X[0]).equal(X[0])
+
+
+class Seen:
+    """Made anew at each read of a property."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    def __getitem__(self, key):
+        return self.owner.n + key
+
+
+class Renamed:
+    """A configuration whose names go through a map, as some libraries have."""
+
+    names = {"m": "n"}
+
+    def __init__(self):
+        self.n = 2
+        self.inner = {"a": [1.0]}
+
+    def __getattribute__(self, key):
+        if key != "names" and key in super().__getattribute__("names"):
+            key = super().__getattribute__("names")[key]
+        return super().__getattribute__(key)
+
+    def __getattr__(self, key):
+        if key == "absent":
+            return 5
+        raise AttributeError(key)
+
+    @property
+    def seen(self):
+        return Seen(self)
+
+
+def test_lookups_of_ones_own_and_copies_are_followed():
+    config = Renamed()
+
+    def configured(x):
+        deep = copy.deepcopy(config)
+        deep.k = deep.n + deep.inner["a"][0]
+        del deep.n
+        deep.inner["a"].append(7.0)
+        flat = copy.copy(config)
+        if x.sum() > 0:
+            return x * config.m + config.seen[1] + deep.k + config.absent + flat.n + sum(deep.inner["a"])
+        return x + getattr(config, "q", 3) + hasattr(config, "n")
+
+    static = dy2static.to_static(configured)
+    for count, change in enumerate((lambda: None, lambda: setattr(config, "n", 3),
+                                    lambda: config.inner["a"].append(4.0)), 1):
+        change()
+        for x in (*X, *X):
+            assert static(x).equal(configured(x))
+        assert len(static.programs) == count
 
 
 class Put(torch.autograd.Function):

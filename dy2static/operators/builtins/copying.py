@@ -1,0 +1,47 @@
+"""``copy.copy`` and ``copy.deepcopy`` inside a trace: what they make is new, what they copied is guarded."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from dy2static.operators.provenance import memo, note_attribute_read
+from dy2static.operators.staging import Choice, Session, Staged, distribute
+
+
+def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    (value,) = (*args, *kwargs.values())
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: _copy(session, (option,), {}))
+    if isinstance(value, Staged):
+        return value
+    made = copy.copy(value)
+    _note(session, value, made)
+    return made
+
+
+def _deepcopy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = dict(zip(("x", "memo"), args)) | kwargs
+    value = given["x"]
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: _deepcopy(session, (option,), {}))
+    if isinstance(value, Staged):
+        return value
+    copies: dict[int, Any] = given.get("memo") or {}
+    made = copy.deepcopy(value, copies)
+    for original in [value, *copies.get(id(copies), ())]:
+        if id(original) in copies:
+            _note(session, original, copies[id(original)])
+    return made
+
+
+def _note(session: Session, original: Any, made: Any) -> None:
+    """``made`` is of this trace; it holds what ``original`` held."""
+    if made is original or isinstance(original, type):
+        return
+    memo(session).created[id(made)] = made
+    for name, value in list(getattr(original, "__dict__", {}).items()):
+        note_attribute_read(session, original, name, value)
+
+
+HANDLERS: list[tuple[Any, Any]] = [(copy.copy, _copy), (copy.deepcopy, _deepcopy)]
