@@ -121,9 +121,11 @@ _HANDLERS: dict[type, Callable[[Any], Key]] = {
 
 def arguments_key(arguments: Arguments) -> Key:
     """Structure and plain values of the arguments, and of every tensor all but its sizes and strides."""
-    names = tuple(arguments.template)
-    values = tuple(value_key(value) for value in arguments.template.values())
-    return (names, values, tuple(tensor_key(tensor) for tensor in arguments.tensors), sharing(arguments.tensors))
+    shape: Key = arguments.only_tensors
+    if shape is None:
+        shape = (tuple(arguments.template), tuple([value_key(value) for value in arguments.template.values()]))
+    tensors = arguments.tensors
+    return (shape, tuple([tensor_key(tensor) for tensor in tensors]), sharing(tensors) if len(tensors) > 1 else ())
 
 
 def tensor_key(tensor: torch.Tensor) -> Key:
@@ -154,8 +156,8 @@ def sharing(tensors: Sequence[torch.Tensor]) -> Key:
 def surroundings_key() -> Key:
     """PyTorch's global state as far as a Program depends on it."""
     return (
-        torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch_internals.autocast_state(),
-        torch.get_default_dtype(), torch.get_default_device(), torch.are_deterministic_algorithms_enabled(),
+        torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch_internals.autocast_key(),
+        torch.get_default_dtype(), torch_internals.default_device(), torch.are_deterministic_algorithms_enabled(),
     )
 
 

@@ -58,7 +58,7 @@ class ProgramCache:
     def find(self, key: Key, arguments: Arguments) -> Specialization | None:
         """The Program that fits the call, if there is one."""
         for candidate in self._found.get(key, ()):
-            if candidate.mismatch(arguments) is None:
+            if candidate.fits(arguments):
                 candidate.last_used = next(_clock)
                 return candidate
         return None

@@ -16,6 +16,7 @@ from runtime.ir.input_spec import InputSpec
 from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, live_tensor
 from runtime.tracer.facts import can_be_fact
+from runtime.tracer.guards import READ_ERRORS
 from runtime.tracer.journal import Place
 from runtime.tracer.session import LiveParameter
 
@@ -48,6 +49,27 @@ class Specialization:
     def call(self, arguments: Arguments) -> Any:
         """Run the Program on a call that it fits."""
         return self.traced.call(arguments, self.tensors())
+
+    def __post_init__(self) -> None:
+        self._checks = [(guard.read, guard.test) for guard in self.traced.guards]
+        exact = all(None not in sizes for sizes in self.sizes) and None not in self.layouts
+        self._exact = list(zip(self.sizes, self.layouts)) if exact else None
+        self._nothing_else = not self.reads and not self.assumes
+
+    def fits(self, arguments: Arguments) -> bool:
+        """Whether ``mismatch`` finds nothing, quickly."""
+        if self._exact is None:
+            return self.mismatch(arguments) is None
+        for tensor, (sizes, strides) in zip(arguments.tensors, self._exact):
+            if tensor.shape != sizes or tensor.stride() != strides:
+                return False
+        try:
+            for read, test in self._checks:
+                if not test(read()):
+                    return False
+        except READ_ERRORS:
+            return False
+        return self._nothing_else or not (self._parameters_changed(arguments) or self._assumption_broken(arguments))
 
     def mismatch(self, arguments: Arguments) -> str | None:
         """Why the Program does not fit a call whose key is the same; None if it fits."""

@@ -6,6 +6,7 @@ Supported: torch 2.11 and later.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
@@ -216,11 +217,33 @@ def may_overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a0 < b1 and b0 < a1
 
 
+@functools.cache
+def _autocast_devices() -> tuple[str, ...]:
+    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+
+
+def autocast_key() -> Any:
+    """What ``autocast_state`` depends on, quickly."""
+    enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
+    devices = _autocast_devices()
+    if len(devices) == 1:
+        return enabled("cpu"), dtype("cpu")
+    return tuple([(enabled(device), dtype(device)) for device in devices])
+
+
+_CPU = torch.device("cpu")
+
+
+def default_device() -> torch.device:
+    """``torch.get_default_device()``, quickly where no mode is active: a default device is one."""
+    return _CPU if torch._C._len_torch_function_stack() == 0 else torch.get_default_device()
+
+
 def autocast_state() -> tuple[tuple[str, bool, str], ...]:
     """The autocast state per device type: (device type, enabled, dtype)."""
-    devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
     return tuple(
-        (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device))) for device in devices
+        (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device)))
+        for device in _autocast_devices()
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,8 +57,10 @@ class Arguments:
 
     tensors: list[torch.Tensor]
     labels: list[str]
-    template: dict[str, Any]
+    template: Mapping[str, Any]
     originals: dict[str, Any] = field(default_factory=dict)
+    only_tensors: tuple[str, ...] | None = None
+    """The names of the arguments, if each is a tensor of its own."""
 
     def rebuild(self, tensors: Sequence[Any]) -> tuple[dict[str, Any], list[tuple[Any, Path]]]:
         """The arguments with other tensors in place, and every container built anew with its path."""
@@ -89,6 +91,25 @@ def flatten(bound: dict[str, Any]) -> Arguments:
     Taken apart: lists, tuples, dicts and named tuples; dataclasses and other mappings if a tensor is inside. A tensor
     or container that stands in two places is one.
     """
+    values = list(bound.values())
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            break
+    else:
+        if len(values) == 1 or len(set(map(id, values))) == len(values):
+            names = tuple(bound)
+            template = _templates.get(names)
+            if template is None:
+                template = _templates[names] = {name: Slot(index) for index, name in enumerate(names)}
+            return Arguments(values, list(names), template, bound, names)
+    return _flatten(bound)
+
+
+_templates: dict[tuple[str, ...], dict[str, Slot]] = {}
+"""Templates of calls with tensors only, by the arguments' names."""
+
+
+def _flatten(bound: dict[str, Any]) -> Arguments:
     tensors: list[torch.Tensor] = []
     labels: list[str] = []
     positions: dict[int, int] = {}

@@ -34,6 +34,9 @@ _ITEMS = 4096
 """Beyond so many items, a container is compared by identity and length."""
 _DEPTH = 32
 
+READ_ERRORS = (AttributeError, KeyError, IndexError, NameError, ValueError, RuntimeError)
+"""What reading a fact may raise when it is gone."""
+
 Test = Callable[[Any], bool]
 
 
@@ -150,7 +153,7 @@ class Guard:
         """Whether the fact is still true; reading that fails counts as changed."""
         try:
             return self.test(self.read())
-        except (AttributeError, KeyError, IndexError, NameError, ValueError, RuntimeError):
+        except READ_ERRORS:
             return False
 
 
