@@ -153,6 +153,23 @@ def test_identity_of_arguments():
     assert dy2static.to_static(f)(x)[0] is x
 
 
+def test_identity_of_arguments_on_one_path():
+    def f(x):
+        while x.norm() < 1:
+            x = x * 2
+        return x
+
+    converted = dy2static.to_static(f)
+    for scale, itself in ((10.0, True), (0.1, False)):
+        x = torch.full((3,), scale, requires_grad=True)
+        y = converted(x)
+        assert (y is x) == itself
+        (y * 3).sum().backward()
+        z = torch.full((3,), scale, requires_grad=True)
+        (f(z) * 3).sum().backward()
+        assert torch.equal(x.grad, z.grad)
+
+
 def test_view_of_an_argument_stays_a_view():
     f = dy2static.to_static(lambda x: x[0])
     x = torch.zeros(2, 2)
