@@ -206,6 +206,16 @@ def user_location() -> Location | None:
     return None
 
 
+def place_of_error(error: BaseException) -> Location | None:
+    """The innermost place of the user's converted code that an exception passed through."""
+    found: Location | None = None
+    entry = error.__traceback__
+    while entry is not None:
+        found = location_of_code(entry.tb_frame.f_code, entry.tb_lasti, entry.tb_lineno) or found
+        entry = entry.tb_next
+    return found
+
+
 def _plain_location(frame: FrameType) -> Location:
     code = frame.f_code
     line = frame.f_lineno or code.co_firstlineno

@@ -22,7 +22,7 @@ from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.errors import ConversionError, Dy2StaticError, SignatureError, TraceError
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance import adopt, note_module
-from dy2static.origin import user_location
+from dy2static.origin import place_of_error, user_location
 from dy2static.program_cache import Dynamic, ProgramCache, Varying
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
@@ -38,6 +38,7 @@ from runtime.translated import located as located_calls
 from runtime.translated.located import located
 
 tracer_session.location_provider = user_location
+tracer_session.error_place = place_of_error
 located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Variable
+from runtime.tracer import session as tracer_session
 from runtime.tracer import unseen
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.journal import Place
@@ -117,6 +118,7 @@ def stage_raise(session: Session, error: BaseException) -> None:
         attrs={
             "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
         },
+        location=tracer_session.error_place(error),
     )
 
 

@@ -48,6 +48,9 @@ from runtime.tracer.storage_table import (
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
 """Says where in the user's source the trace stands; the converter installs one that maps generated code back."""
 
+error_place: Callable[[BaseException], Location | None] = lambda error: None  # noqa: E731  # replaced as a whole
+"""Says where in the user's source an exception was raised, if the converter is there to tell."""
+
 
 @dataclass(eq=False)
 class Scope:
