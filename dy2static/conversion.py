@@ -19,7 +19,7 @@ from typing import Any
 import gast
 
 from dy2static import operators
-from dy2static.errors import converting
+from dy2static.errors import converting, fail
 from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, PREFIX, Namer
 from dy2static.origin import is_generated_file
@@ -99,7 +99,10 @@ def _compile(function: types.FunctionType, steps: Sequence[Step] = STEPS, level:
     with converting(source):
         if not converts(source.tree):
             return Converted(None, None)
-        tree = convert_tree(source.tree, source, level, steps)
+        try:
+            tree = convert_tree(source.tree, source, level, steps)
+        except RecursionError:
+            fail(source.tree, "the function is nested too deeply", hint="Split it, or exclude it with not_to_static.")
         namer = Namer(tree, source.freevars)
         factory = namer.fresh("factory")
         if any(isinstance(node, gast.Name) and node.id == tree.name for node in gast.walk(tree)):

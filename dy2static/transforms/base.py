@@ -31,6 +31,7 @@ class Context:
     root: gast.AST | None = field(default=None, repr=False)
 
 
+_LEAVES = (gast.Constant, gast.expr_context, gast.operator, gast.cmpop, gast.unaryop, gast.boolop)
 Transform = Callable[[Any, Context], Any]
 
 
@@ -39,7 +40,10 @@ class Transformer(gast.NodeTransformer):
 
     A visitor of an expression may add statements to ``before``, where ``hoisting`` is True: they go before the
     statement that the expression stands in. Outside (in lambdas, comprehensions) there is no such place.
+    A transform of statements says that it visits no ``expressions``.
     """
+
+    expressions = True
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -64,6 +68,8 @@ class Transformer(gast.NodeTransformer):
         return result
 
     def visit(self, node: gast.AST) -> Any:
+        if isinstance(node, _LEAVES) or (not self.expressions and isinstance(node, gast.expr)):
+            return node
         return node if facts.get(node, Fact.PLAIN) else super().visit(node)
 
     def generic_visit(self, node: gast.AST) -> Any:

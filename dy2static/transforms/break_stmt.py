@@ -54,6 +54,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Break(Transformer):
+    expressions = False
+
     def visit_While(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         breaks = breaks_in(node)

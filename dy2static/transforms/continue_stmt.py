@@ -54,6 +54,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Continue(Transformer):
+    expressions = False
+
     def visit_While(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if not any(isinstance(item, gast.Continue) for item in loop_level(node.body)):

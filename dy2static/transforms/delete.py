@@ -57,6 +57,9 @@ def transform(tree: Any, context: Context) -> Any:
 class _Delete(Transformer):
     """Enters all functions: a generator may delete a name of a function that converts."""
 
+    expressions = False
+
+
     def visit_FunctionDef(self, node: gast.AST) -> Any:
         self._inside(node)
         return node

@@ -41,6 +41,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Handler(Transformer):
+    expressions = False
+
     def visit_Try(self, node: gast.AST) -> Any:
         types = [handler.type for handler in node.handlers]
         node = self.generic_visit(node)

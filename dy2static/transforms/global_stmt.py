@@ -29,6 +29,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Global(Transformer):
+    expressions = False
+
     def visit_Assign(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         target = node.targets[0]

@@ -109,9 +109,9 @@ class Leaving:
         parts = [rest] if depth < _DEEPEST else [[statement] for statement in rest]
         result: list[gast.AST] = []
         for part in parts:
-            result += replace(
-                "if not flag:\n    body", flag=self.flag, body=self._block(part, depth + 1), origin=part[0]
-            )
+            (guarded,) = replace("if not flag:\n    pass", flag=self.flag, origin=part[0])
+            guarded.body = filled(self._block(part, depth + 1), part[0])
+            result.append(guarded)
         return result
 
     def _inside(self, node: gast.AST, depth: int) -> None:

@@ -42,6 +42,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _LoopElse(Transformer):
+    expressions = False
+
     def visit_While(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if not node.orelse:

@@ -39,6 +39,8 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Nonlocal(Transformer):
+    expressions = False
+
     def block(self, body: list[gast.AST]) -> list[gast.AST]:
         result: list[gast.AST] = []
         names = facts.get(self.function, Fact.SCOPE).nonlocals if self.functions else frozenset()

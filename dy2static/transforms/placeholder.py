@@ -43,6 +43,8 @@ def placeholders(names: tuple[str, ...], origin: gast.AST) -> list[gast.AST]:
 
 
 class _Placeholder(Transformer):
+    expressions = False
+
     def enter(self, node: gast.AST) -> None:
         super().enter(node)
         insert_at_top(node, placeholders(facts.get(node, Fact.UNDEFINED, ()), node.body[0]))

@@ -28,6 +28,8 @@ class StateFunctions:
 class ConstructTransformer(Transformer):
     """A transform of ``if``, ``while`` or ``for``: knows which names a block must declare."""
 
+    expressions = False
+
     def body_function(self, hint: str, block: list[gast.AST], node: gast.AST, item: Sequence[str] = ()) -> Any:
         """``block`` as a function definition with the parameters ``item``."""
         bound = bound_in(block)
@@ -35,11 +37,14 @@ class ConstructTransformer(Transformer):
         shared = [name for name in facts.get(node, Fact.STATE) if name in bound]
         global_names = sorted(bound & scope.globals)
         (function,) = replace(
-            "def body_function(item):\n    global global_names\n    nonlocal shared\n    body",
+            "def body_function(item):\n    global global_names\n    nonlocal shared",
             body_function=self.context.namer.fresh(hint), item=list(item), global_names=global_names, shared=shared,
-            body=[_without_annotations(statement) for statement in block], origin=node,
+            origin=node,
         )  # fmt: skip
+        declarations = [statement for statement in function.body if not isinstance(statement, gast.Pass)]
+        function.body = declarations + [_without_annotations(statement) for statement in block]
         facts.put(function, Fact.SCOPE, scope)
+        facts.put(function, Fact.LEFT_ALONE, "")
         return function
 
     def state_functions(self, node: gast.AST) -> StateFunctions:

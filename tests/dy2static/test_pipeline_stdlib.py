@@ -1,0 +1,150 @@
+"""The converter on code that was not written for it: every function of the standard library converts and compiles,
+and modules whose functions are all converted do what they did."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import os
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gast
+import pytest
+
+from dy2static.conversion import convert
+from dy2static.errors import SourceUnavailable, converting
+from dy2static.generate import generate
+from dy2static.pipeline import convert_tree
+from dy2static.source import candidates, describe
+
+LIBRARY = Path(os.__file__).parent
+SAMPLE = ["bisect.py", "contextlib.py", "copy.py", "json/decoder.py", "shlex.py", "textwrap.py"]
+
+
+def convert_file(path: Path, level: Any) -> int:
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    count = 0
+    for candidate in candidates(text, str(path), 0):
+        name = getattr(candidate.node, "name", "<lambda>")
+        source = describe(candidate, str(path), lines, "module", name, name)
+        with converting(source):
+            tree = convert_tree(source.tree, source, level)
+        shell = gast.parse(f"def factory({', '.join(['_d2s', *source.freevars])}): pass")
+        shell.body[0].body = [tree]
+        compile(generate(shell)[0], str(path), "exec", dont_inherit=True)
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("level", ["full", "control_flow"])
+@pytest.mark.parametrize("file", SAMPLE)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_files_convert(file: str, level: str) -> None:
+    assert convert_file(LIBRARY / file, level) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(40))
+@pytest.mark.filterwarnings("ignore")
+def test_the_whole_library_converts(part: int) -> None:
+    paths = [path for path in sorted(LIBRARY.rglob("*.py")) if not {"site-packages", "data"} & set(path.parts)]
+    for path in paths[part::40]:
+        try:
+            compile(path.read_text(encoding="utf-8"), str(path), "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            continue  # a file that is wrong on purpose
+        for level in ("full", "control_flow"):
+            convert_file(path, level)
+
+
+def converted_copy(name: str) -> tuple[types.ModuleType, types.ModuleType, int]:
+    """A module as it is, a copy of it with all functions converted, and how many there were."""
+    original = importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(f"converted_{name.replace('.', '_')}", original.__file__)
+    assert spec is not None and spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    copy.__package__ = original.__package__
+    spec.loader.exec_module(copy)
+    return original, copy, _convert_all(copy, copy.__name__)
+
+
+def _convert_all(owner: Any, module: str) -> int:
+    count = 0
+    for name, value in list(vars(owner).items()):
+        if isinstance(value, types.FunctionType) and value.__module__ == module:
+            count += _store(owner, name, value, lambda function: function)
+        elif isinstance(value, (classmethod, staticmethod)) and isinstance(value.__func__, types.FunctionType):
+            count += _store(owner, name, value.__func__, type(value))
+        elif isinstance(value, type) and value.__module__ == module:
+            count += _convert_all(value, module)
+    return count
+
+
+def _store(owner: Any, name: str, function: types.FunctionType, wrap: Callable[[Any], Any]) -> int:
+    try:
+        setattr(owner, name, wrap(convert(function)))
+    except SourceUnavailable:  # named tuples make methods by exec
+        return 0
+    return 1
+
+
+def use_textwrap(module: Any) -> Any:
+    text = Path(difflib.__file__).read_text(encoding="utf-8")[:1500]
+    lines = [module.wrap(text, width, break_on_hyphens=b) for width in (11, 40, 79) for b in (True, False)]
+    return lines, module.dedent(text), module.indent(text, "> "), module.shorten(text, 60)
+
+
+def use_shlex(module: Any) -> Any:
+    texts = ["a 'b c' \"d\\\"e\" f#g", "x=1;y && z|w", "#only", "it''s \\ ok"]
+    found: list[Any] = [module.split(text, comments=True) for text in texts]
+    found += [list(module.shlex(text, punctuation_chars=True)) for text in texts]
+    try:
+        module.split("open 'quote")
+    except ValueError as error:
+        found.append(str(error))
+    return found, module.join(["a b", "c"])
+
+
+def use_difflib(module: Any) -> Any:
+    a, b = "the quick brown fox\njumps\nover".split("\n"), "the quack brown fix\njumps\nunder it".split("\n")
+    matcher = module.SequenceMatcher(None, a[0], b[0])
+    return (
+        list(module.ndiff(a, b)), list(module.unified_diff(a, b)), matcher.get_opcodes(), matcher.ratio(),
+        module.get_close_matches("fix", ["fox", "six", "tree"]),
+    )  # fmt: skip
+
+
+def use_fractions(module: Any) -> Any:
+    f = module.Fraction
+    values = [f(1, 3), f("-2.5"), f(7), f(0.375), f("3/4")]
+    pairs = [(x, y) for x in values for y in values]
+    return [str(x * y + x / y - x**2) for x, y in pairs], [x.limit_denominator(3) == y for x, y in pairs]
+
+
+def use_configparser(module: Any) -> Any:
+    parser = module.ConfigParser()
+    parser.read_string("[a]\nx = 1\ny: %(x)s2\n[b]\nlong = one\n  two\n; comment\nflag =\n")
+    errors = []
+    for text in ("x=1", "[a]\n[a]\n", "[a]\n=1\n"):
+        try:
+            module.ConfigParser().read_string(text)
+        except Exception as error:  # the kind of error is what is compared
+            errors.append((type(error).__name__, str(error)))
+    return {s: dict(parser[s]) for s in parser.sections()}, parser.getint("a", "y"), errors
+
+
+USES = [use_textwrap, use_shlex, use_difflib, use_fractions, use_configparser]
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_converted_modules_do_what_they_did(use: Callable[[Any], Any]) -> None:
+    original, copy, count = converted_copy(use.__name__.removeprefix("use_"))
+    assert count > 10
+    assert repr(use(copy)) == repr(use(original)).replace(original.__name__ + ".", copy.__name__ + ".")
