@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from types import MethodType
 from typing import Any
 
@@ -42,4 +43,31 @@ def method_of(instance: Any, name: str) -> Any:
     return MethodType(getattr(type(instance), name), instance)
 
 
-__all__ = ["bound_methods", "method_of"]
+class Replicate:
+    """What stands for ``_replicate_for_data_parallel`` in a converted module: replicas live for one call, so they are
+    not converted, and run their own forward on their own parameters.
+    """
+
+    def __init__(self, module: Any, before: Any = None) -> None:
+        self._module = module
+        self._before = before
+
+    def __call__(self) -> Any:
+        replica = type(self._module)._replicate_for_data_parallel(self._module)
+        replica.__dict__.pop("forward", None)
+        replica.__dict__.pop(REPLICATE, None)
+        if self._before is not None:
+            replica.__dict__["forward"] = self._before
+        return replica
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Replicate:
+        return Replicate(copy.deepcopy(self._module, memo), copy.deepcopy(self._before, memo))
+
+    def __reduce__(self) -> Any:
+        return (method_of, (self._module, REPLICATE))
+
+
+REPLICATE = "_replicate_for_data_parallel"
+
+
+__all__ = ["REPLICATE", "Replicate", "bound_methods", "method_of"]

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from dy2static import operators, settings, traceback
-from dy2static.bound_methods import bound_methods, method_of
+from dy2static.bound_methods import REPLICATE, Replicate, bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.errors import ConversionError, Dy2StaticError, SignatureError, TraceError
 from dy2static.input_spec import Specs, read_specs
@@ -132,6 +132,7 @@ class StaticFunction:
         if before is not None:
             self._replaced = before
         module.__dict__["forward"] = self
+        module.__dict__[REPLICATE] = Replicate(module, before)
 
     # -- binding -------------------------------------------------------------------------------------------------
 
@@ -328,6 +329,7 @@ class StaticFunction:
         if namespace.get("forward") is not self:
             return self.function
         del namespace["forward"]
+        namespace.pop(REPLICATE, None)
         if self._replaced is not _NOTHING:
             namespace["forward"] = self._replaced
         return self._module

@@ -1,0 +1,192 @@
+"""Tiny random models of Hugging Face transformers: architecture -> how to make one, and inputs for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import transformers as hf
+
+Inputs = dict[str, Any]
+FLOAT32 = {"gemma2"}
+"""Models that compute parts in single precision whatever their weights are: compared in it."""
+SMALL = {
+    "vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+    "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+GROUPED = {**SMALL, "num_key_value_heads": 2, "head_dim": 8}
+EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 16}
+
+
+def _ids(seed: int, batch: int = 2, length: int = 7) -> torch.Tensor:
+    return torch.randint(3, 99, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+def text(seed: int = 0) -> Inputs:
+    return {"input_ids": _ids(seed)}
+
+
+def masked(seed: int = 0) -> Inputs:
+    """With padding at the end of the second row."""
+    mask = torch.ones(2, 7, dtype=torch.long)
+    mask[1, 5:] = 0
+    return {"input_ids": _ids(seed), "attention_mask": mask}
+
+
+def labelled(seed: int = 0) -> Inputs:
+    return {**masked(seed), "labels": _ids(seed + 100)}
+
+
+def pair(seed: int = 0) -> Inputs:
+    return {**masked(seed), "decoder_input_ids": _ids(seed + 50, length=5)}
+
+
+def image(seed: int = 0) -> Inputs:
+    return {"pixel_values": torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(seed))}
+
+
+def _speech(seed: int = 0) -> Inputs:
+    generator = torch.Generator().manual_seed(seed)
+    return {"input_features": torch.randn(2, 8, 40, generator=generator), "decoder_input_ids": _ids(seed, length=5)}
+
+
+def _sound(seed: int = 0) -> Inputs:
+    return {"input_values": torch.randn(2, 400, generator=torch.Generator().manual_seed(seed))}
+
+
+def _both(seed: int = 0) -> Inputs:
+    return {**masked(seed), **image(seed)}
+
+
+def _without(config: Inputs, *names: str) -> Inputs:
+    return {name: value for name, value in config.items() if name not in names}
+
+
+def _t5() -> Any:
+    return hf.T5ForConditionalGeneration(hf.T5Config(
+        vocab_size=99, d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4, pad_token_id=0, eos_token_id=2,
+        decoder_start_token_id=0,
+    ))  # fmt: skip
+
+
+def _seq2seq(name: str) -> Callable[[], Any]:
+    def make() -> Any:
+        config = getattr(hf, f"{name}Config")(
+            vocab_size=99, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+            decoder_attention_heads=4, encoder_ffn_dim=37, decoder_ffn_dim=37, max_position_embeddings=64,
+            pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2,
+        )  # fmt: skip
+        return getattr(hf, f"{name}ForConditionalGeneration" if name != "Marian" else "MarianMTModel")(config)
+
+    return make
+
+
+def _whisper() -> Any:
+    return hf.WhisperForConditionalGeneration(hf.WhisperConfig(
+        vocab_size=99, num_mel_bins=8, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
+        decoder_attention_heads=4, encoder_ffn_dim=37, decoder_ffn_dim=37, max_source_positions=20,
+        max_target_positions=20, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2,
+    ))  # fmt: skip
+
+
+def _clip() -> Any:
+    tower = {**_without(SMALL, "vocab_size", "max_position_embeddings"), "projection_dim": 16}
+    return hf.CLIPModel(hf.CLIPConfig(
+        text_config={**tower, "vocab_size": 99, "max_position_embeddings": 64},
+        vision_config={**tower, "image_size": 16, "patch_size": 4}, projection_dim=16,
+    ))  # fmt: skip
+
+
+def _wav2vec2() -> Any:
+    return hf.Wav2Vec2Model(hf.Wav2Vec2Config(
+        **SMALL, conv_dim=(8, 8), conv_stride=(4, 2), conv_kernel=(8, 4), num_conv_pos_embeddings=16,
+        num_conv_pos_embedding_groups=2, layerdrop=0.0, mask_time_prob=0.0, num_feat_extract_layers=2,
+    ))  # fmt: skip
+
+
+def _tiny(model: str, config: str, /, **options: Any) -> Callable[[], Any]:
+    return lambda: getattr(hf, model)(getattr(hf, config)(**options))
+
+
+_VISION = {**_without(SMALL, "vocab_size", "max_position_embeddings", "pad_token_id", "bos_token_id", "eos_token_id"),
+           "image_size": 16, "patch_size": 4}  # fmt: skip
+_GPT = {"vocab_size": 99, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "bos_token_id": 1,
+        "eos_token_id": 2}  # fmt: skip
+
+MODELS: dict[str, tuple[Callable[[], Any], Callable[..., Inputs]]] = {
+    "albert": (_tiny("AlbertForMaskedLM", "AlbertConfig", **SMALL, embedding_size=16), labelled),
+    "bart": (_seq2seq("Bart"), pair),
+    "beit": (_tiny("BeitModel", "BeitConfig", **_VISION), image),
+    "bert": (_tiny("BertForMaskedLM", "BertConfig", **SMALL), labelled),
+    "bloom": (_tiny("BloomForCausalLM", "BloomConfig", **_without(SMALL, "max_position_embeddings")), labelled),
+    "clip": (_clip, _both),
+    "codegen": (_tiny("CodeGenForCausalLM", "CodeGenConfig", **_GPT, rotary_dim=4), labelled),
+    "cohere": (_tiny("CohereForCausalLM", "CohereConfig", **_without(GROUPED, "head_dim")), labelled),
+    "convnext": (_tiny("ConvNextModel", "ConvNextConfig", hidden_sizes=[8, 16], depths=[1, 1], num_stages=2), image),
+    "deberta": (_tiny("DebertaForMaskedLM", "DebertaConfig", **SMALL, relative_attention=True,
+                      pos_att_type=["p2c", "c2p"]), masked),
+    "deberta_v2": (_tiny("DebertaV2ForMaskedLM", "DebertaV2Config", **SMALL, relative_attention=True,
+                         pos_att_type=["p2c", "c2p"], position_buckets=8), masked),
+    "deit": (_tiny("DeiTModel", "DeiTConfig", **_VISION), image),
+    "dinov2": (_tiny("Dinov2Model", "Dinov2Config", **_VISION), image),
+    "distilbert": (_tiny("DistilBertForMaskedLM", "DistilBertConfig", vocab_size=99, dim=32, n_layers=2, n_heads=4,
+                         hidden_dim=37, max_position_embeddings=64), labelled),
+    "electra": (_tiny("ElectraForMaskedLM", "ElectraConfig", **SMALL, embedding_size=16), labelled),
+    "ernie": (_tiny("ErnieForMaskedLM", "ErnieConfig", **SMALL), masked),
+    "falcon": (_tiny("FalconForCausalLM", "FalconConfig", **_without(SMALL, "intermediate_size")), labelled),
+    "gemma": (_tiny("GemmaForCausalLM", "GemmaConfig", **GROUPED), labelled),
+    "gemma2": (_tiny("Gemma2ForCausalLM", "Gemma2Config", **GROUPED, sliding_window=4), labelled),
+    "gpt2": (_tiny("GPT2LMHeadModel", "GPT2Config", **_GPT), labelled),
+    "gpt_neo": (_tiny("GPTNeoForCausalLM", "GPTNeoConfig", vocab_size=99, hidden_size=32, num_layers=2, num_heads=4,
+                      intermediate_size=37, attention_types=[[["global", "local"], 1]], window_size=4,
+                      max_position_embeddings=64, bos_token_id=1, eos_token_id=2), labelled),
+    "gpt_neox": (_tiny("GPTNeoXForCausalLM", "GPTNeoXConfig", **SMALL), labelled),
+    "gptj": (_tiny("GPTJForCausalLM", "GPTJConfig", **_GPT, rotary_dim=4), labelled),
+    "granite": (_tiny("GraniteForCausalLM", "GraniteConfig", **_without(GROUPED, "head_dim")), labelled),
+    "layoutlm": (_tiny("LayoutLMModel", "LayoutLMConfig", **SMALL), masked),
+    "llama": (_tiny("LlamaForCausalLM", "LlamaConfig", **GROUPED), labelled),
+    "mamba": (_tiny("MambaForCausalLM", "MambaConfig", vocab_size=99, hidden_size=32, num_hidden_layers=2,
+                    state_size=4), text),
+    "marian": (_seq2seq("Marian"), pair),
+    "mistral": (_tiny("MistralForCausalLM", "MistralConfig", **GROUPED, sliding_window=4), labelled),
+    "mixtral": (_tiny("MixtralForCausalLM", "MixtralConfig", **GROUPED, num_local_experts=4, num_experts_per_tok=2,
+                      experts_implementation="eager"),
+                labelled),
+    "mpnet": (_tiny("MPNetForMaskedLM", "MPNetConfig", **SMALL), masked),
+    "olmo": (_tiny("OlmoForCausalLM", "OlmoConfig", **_without(GROUPED, "head_dim")), labelled),
+    "olmoe": (_tiny("OlmoeForCausalLM", "OlmoeConfig", **_without(GROUPED, "head_dim"), num_experts=4,
+                    num_experts_per_tok=2, experts_implementation="eager"), masked),
+    "opt": (_tiny("OPTForCausalLM", "OPTConfig", **_without(SMALL, "intermediate_size"), ffn_dim=37,
+                  word_embed_proj_dim=32), labelled),
+    "pegasus": (_seq2seq("Pegasus"), pair),
+    "phi": (_tiny("PhiForCausalLM", "PhiConfig", **_without(GROUPED, "head_dim")), labelled),
+    "phi3": (_tiny("Phi3ForCausalLM", "Phi3Config", **_without(GROUPED, "head_dim")), labelled),
+    "qwen2": (_tiny("Qwen2ForCausalLM", "Qwen2Config", **_without(GROUPED, "head_dim")), labelled),
+    "qwen2_moe": (_tiny("Qwen2MoeForCausalLM", "Qwen2MoeConfig", **_without(GROUPED, "head_dim"), **EXPERTS,
+                        shared_expert_intermediate_size=16, num_experts=4,
+                        experts_implementation="eager"), masked),
+    "qwen3": (_tiny("Qwen3ForCausalLM", "Qwen3Config", **GROUPED), labelled),
+    "rembert": (_tiny("RemBertForMaskedLM", "RemBertConfig", **SMALL, input_embedding_size=16,
+                      output_embedding_size=16), masked),
+    "resnet": (_tiny("ResNetModel", "ResNetConfig", embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1]), image),
+    "roberta": (_tiny("RobertaForMaskedLM", "RobertaConfig", **SMALL), labelled),
+    "segformer": (_tiny("SegformerModel", "SegformerConfig", hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1],
+                        num_attention_heads=[1, 2, 2, 2], sr_ratios=[2, 1, 1, 1]), image),
+    "stablelm": (_tiny("StableLmForCausalLM", "StableLmConfig", **_without(GROUPED, "head_dim")), labelled),
+    "starcoder2": (_tiny("Starcoder2ForCausalLM", "Starcoder2Config", **_without(GROUPED, "head_dim")), labelled),
+    "swin": (_tiny("SwinModel", "SwinConfig", image_size=16, patch_size=2, embed_dim=8, depths=[1, 1],
+                   num_heads=[2, 2], window_size=2), image),
+    "t5": (_t5, pair),
+    "vit": (_tiny("ViTModel", "ViTConfig", **_VISION), image),
+    "wav2vec2": (_wav2vec2, _sound),
+    "whisper": (_whisper, _speech),
+    "xglm": (_tiny("XGLMForCausalLM", "XGLMConfig", vocab_size=99, d_model=32, num_layers=2, attention_heads=4,
+                   ffn_dim=37, max_position_embeddings=64), masked),
+    "xlm_roberta": (_tiny("XLMRobertaForMaskedLM", "XLMRobertaConfig", **SMALL), labelled),
+}
+
+REFUSED: dict[str, tuple[Callable[[], Any], Callable[..., Inputs], str]] = {
+    "longformer": (_tiny("LongformerModel", "LongformerConfig", **SMALL, attention_window=4), masked, "D2S231"),
+}
+"""Models that are not captured, with the code of the located error."""

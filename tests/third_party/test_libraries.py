@@ -1,0 +1,36 @@
+"""Packages from PyPI, unmodified: their data-dependent loops and branches as one Program, equal to eager."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "end_to_end"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+import oracle
+from libraries import LIBRARIES
+
+from runtime.errors import TraceError
+
+
+@pytest.mark.parametrize("name", [name for name, library in LIBRARIES.items() if not library.refused])
+def test_equals_eager(name: str) -> None:
+    library = LIBRARIES[name]
+    pytest.importorskip(library.package, reason="needs the third-party extra: pip install dy2static[third-party]")
+    static = oracle.check(library.bound(), *library.calls(), tolerance=library.tolerance)
+    assert len(static.programs) == 1
+    operators = [op.name for op in static.program.block.walk()]
+    staged = {"cond", "while_loop", "switch", "custom_grad", "assert"}.intersection(operators)
+    assert library.stages <= staged, f"staged: {staged}"
+
+
+@pytest.mark.parametrize("name", [name for name, library in LIBRARIES.items() if library.refused])
+def test_refused_with_a_place(name: str) -> None:
+    library = LIBRARIES[name]
+    pytest.importorskip(library.package, reason="needs the third-party extra: pip install dy2static[third-party]")
+    with pytest.raises(TraceError, match=library.refused) as failure:
+        oracle.check(library.bound(), library.calls()[0])
+    assert " at " in str(failure.value)
