@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,14 +72,20 @@ def truth_of(session: Session, value: Any) -> Any:
     length = _staged_length(session, value)
     if length is not None:
         return truth_of(session, length)
-    method = python_method(value, "__bool__") or python_method(value, "__len__")
-    if method is not None:
-        from dy2static.operators.call import call
+    name = "__bool__" if hasattr(type(value), "__bool__") else "__len__"
+    method = python_method(value, name)
+    if method is None:
+        return bool(value)
+    from dy2static.operators.call import call
 
-        result = call(method, value)
-        if isinstance(result, Staged):
-            return tracer_cond.truth(session, result)
-    return bool(value)
+    result = call(method, value)  # once: it may have effects
+    if isinstance(result, Staged):
+        return tracer_cond.truth(session, result)
+    if name == "__bool__" and type(result) is not bool:
+        raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
+    if type(result) in (int, bool) and result < 0:
+        raise ValueError("__len__() should return >= 0")
+    return bool(operator.index(result))
 
 
 def _staged_length(session: Session, value: Any) -> Any:

@@ -6,14 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators import environment
-from dy2static.operators.builtins import casts, conversions, copying, iteration, mathematics, objects, print_
+from dy2static.operators.builtins import (
+    casts,
+    conversions,
+    copying,
+    iteration,
+    mathematics,
+    objects,
+    print_,
+    suppress,
+)
 from dy2static.operators.staging import Session
 
 Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 
 _TABLE: dict[int, Handler] = {
     id(function): handler
-    for module in (casts, conversions, copying, environment, iteration, mathematics, objects, print_)
+    for module in (casts, conversions, copying, environment, iteration, mathematics, objects, print_, suppress)
     for function, handler in module.HANDLERS
 }
 
