@@ -250,6 +250,27 @@ def conditional_lazy(n):
     return 10 // k if k != 0 else 0
 
 
+class Truthy:
+    def __init__(self, log):
+        self.log = log
+
+    def __bool__(self):
+        self.log.append("asked")
+        return True
+
+
+@case("__bool__ of a user's class is asked once", *BOTH)
+def asked_once(x):
+    log = []
+    if Truthy(log) and not Truthy(log):
+        x = x + 1
+    k = 1 if Truthy(log) else 2
+    assert Truthy(log)
+    if x.sum() > 0:
+        x = x * k
+    return x, log
+
+
 @case("xor of flags", *TWO)
 def flags(x, y):
     a, b = bool(x > 0), bool(y > 0)

@@ -546,6 +546,57 @@ def special_methods(x):
     return a[0], a.v, len(a)
 
 
+class Ordered:
+    def __init__(self, log):
+        self.log = log
+
+    def __lt__(self, other):
+        self.log.append("compared")
+        return True
+
+
+@case("a special method with effects in a branch", *BOTH, refused="D2S227")
+def special_method_effect(x):
+    log = []
+    if x.sum() > 0:
+        Ordered(log) < Ordered(log)
+    return x, log
+
+
+@case("a generator with effects in a branch", *BOTH, refused="D2S227")
+def generator_effect(x):
+    log = []
+
+    def numbers():
+        log.append(1)
+        yield 2
+
+    if x.sum() > 0:
+        for k in numbers():
+            x = x * k
+    return x, log
+
+
+@case("heapq in a branch", *BOTH, refused="D2S227")
+def heap_effect(x):
+    import heapq
+
+    heap = [3, 5]
+    if x.sum() > 0:
+        heapq.heappush(heap, 1)
+    return x, heap
+
+
+@case("fresh tensors get a history by what is written into them", *BOTH)
+def fresh_history(x):
+    a, b = torch.zeros_like(x), torch.empty_like(x)
+    a[0], b[:] = x[0], x
+    d = a.detach()
+    if x.sum() > 0:
+        b[1:] = b[1:] * 2
+    return a, b, d * 1, x.new_zeros(3) + a[0], a.requires_grad, d.requires_grad
+
+
 @case("iterator consumed in a branch", *BOTH, refused="D2S266")
 def iterator_consumed(x):
     it = iter([1, 2, 3])
