@@ -40,9 +40,10 @@ leaves sizes open (``None``) and is held against every call:
 >>> layer = dy2static.to_static(torch.nn.Linear(2, 1), input_spec=[spec])
 >>> layer(torch.ones(5, 2)).shape, layer(torch.ones(7, 2)).shape, len(layer.forward.programs)
 (torch.Size([5, 1]), torch.Size([7, 1]), 1)
->>> layer(torch.ones(2))
+>>> layer(torch.ones(2))  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 runtime.errors.SignatureError: [D2S302] argument 'input' has 1 dimension, InputSpec says 2
+  at ...
   Change the argument, or the input_spec the function was converted with.
 """
 
