@@ -45,5 +45,5 @@ def require_uncaught(session: Session, name: str, attrs: dict[str, Any]) -> None
                     f"whether this raises {error.__name__} is only known while the Program runs, where the except "
                     f"{one.__name__} around it cannot catch it",
                     hint="Test the condition with if instead, or move the try out of the converted function.",
-                    code="D2S228",
+                    code="D2S229",
                 )

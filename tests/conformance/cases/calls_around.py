@@ -105,7 +105,7 @@ def suppressed(x):
     return x
 
 
-@case("suppress around a raise that a tensor decides", *BOTH, refused="D2S228")
+@case("suppress around a raise that a tensor decides", *BOTH, refused="D2S229")
 def suppressed_staged(x):
     with contextlib.suppress(ValueError):
         if x.sum() > 0:
@@ -191,7 +191,7 @@ def assert_in_branch(x):
     return x
 
 
-@case("except around a raise that a tensor decides", *BOTH, refused="D2S228")
+@case("except around a raise that a tensor decides", *BOTH, refused="D2S229")
 def except_staged(x):
     try:
         if x.sum() > 0:
