@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import torch
-import transformers as hf
 
 Inputs = dict[str, Any]
 FLOAT32 = {"gemma2"}
@@ -17,6 +17,11 @@ SMALL = {
 }  # fmt: skip
 GROUPED = {**SMALL, "num_key_value_heads": 2, "head_dim": 8}
 EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 16}
+
+
+def _hf(name: str) -> Any:
+    """A class of transformers, which is imported only when it is used."""
+    return getattr(importlib.import_module("transformers"), name)
 
 
 def _ids(seed: int, batch: int = 2, length: int = 7) -> torch.Tensor:
@@ -64,7 +69,7 @@ def _without(config: Inputs, *names: str) -> Inputs:
 
 
 def _t5() -> Any:
-    return hf.T5ForConditionalGeneration(hf.T5Config(
+    return _hf("T5ForConditionalGeneration")(_hf("T5Config")(
         vocab_size=99, d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4, pad_token_id=0, eos_token_id=2,
         decoder_start_token_id=0,
     ))  # fmt: skip
@@ -72,18 +77,18 @@ def _t5() -> Any:
 
 def _seq2seq(name: str) -> Callable[[], Any]:
     def make() -> Any:
-        config = getattr(hf, f"{name}Config")(
+        config = _hf(f"{name}Config")(
             vocab_size=99, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
             decoder_attention_heads=4, encoder_ffn_dim=37, decoder_ffn_dim=37, max_position_embeddings=64,
             pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2,
         )  # fmt: skip
-        return getattr(hf, f"{name}ForConditionalGeneration" if name != "Marian" else "MarianMTModel")(config)
+        return _hf(f"{name}ForConditionalGeneration" if name != "Marian" else "MarianMTModel")(config)
 
     return make
 
 
 def _whisper() -> Any:
-    return hf.WhisperForConditionalGeneration(hf.WhisperConfig(
+    return _hf("WhisperForConditionalGeneration")(_hf("WhisperConfig")(
         vocab_size=99, num_mel_bins=8, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
         decoder_attention_heads=4, encoder_ffn_dim=37, decoder_ffn_dim=37, max_source_positions=20,
         max_target_positions=20, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2,
@@ -92,21 +97,21 @@ def _whisper() -> Any:
 
 def _clip() -> Any:
     tower = {**_without(SMALL, "vocab_size", "max_position_embeddings"), "projection_dim": 16}
-    return hf.CLIPModel(hf.CLIPConfig(
+    return _hf("CLIPModel")(_hf("CLIPConfig")(
         text_config={**tower, "vocab_size": 99, "max_position_embeddings": 64},
         vision_config={**tower, "image_size": 16, "patch_size": 4}, projection_dim=16,
     ))  # fmt: skip
 
 
 def _wav2vec2() -> Any:
-    return hf.Wav2Vec2Model(hf.Wav2Vec2Config(
+    return _hf("Wav2Vec2Model")(_hf("Wav2Vec2Config")(
         **SMALL, conv_dim=(8, 8), conv_stride=(4, 2), conv_kernel=(8, 4), num_conv_pos_embeddings=16,
         num_conv_pos_embedding_groups=2, layerdrop=0.0, mask_time_prob=0.0, num_feat_extract_layers=2,
     ))  # fmt: skip
 
 
 def _tiny(model: str, config: str, /, **options: Any) -> Callable[[], Any]:
-    return lambda: getattr(hf, model)(getattr(hf, config)(**options))
+    return lambda: _hf(model)(_hf(config)(**options))
 
 
 _VISION = {**_without(SMALL, "vocab_size", "max_position_embeddings", "pad_token_id", "bos_token_id", "eos_token_id"),
