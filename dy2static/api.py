@@ -96,8 +96,11 @@ def _inner(function: Any) -> Any:
 
 
 def _convert_module(module: torch.nn.Module, options: dict[str, Any]) -> torch.nn.Module:
+    standing = module.__dict__.get("forward")
+    if isinstance(standing, StaticFunction):
+        standing.take_out(module)
     before = module.__dict__.get("forward")
-    forward: Any = before if before is not None else module.forward
+    forward: Any = module.forward
     if isinstance(forward, StaticFunction):
         before = None
         forward = forward.function

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import copy
+import itertools
+import threading
+from collections import OrderedDict
 from types import MethodType
 from typing import Any
 
 _BOUND = "_dy2static_bound"
+_KEEP = 64
 
 
 class _Bound(dict[Any, Any]):
     """The converted methods of one object, kept in its ``__dict__``: they go when it goes, and are not copied."""
+
+    def __init__(self, owner: Any = None) -> None:
+        super().__init__()
+        self.owner = owner
 
     def __copy__(self) -> _Bound:
         return _Bound()
@@ -25,17 +32,42 @@ class _Bound(dict[Any, Any]):
         return f"<{len(self)} converted methods>"
 
 
-_without_dict: dict[int, tuple[Any, _Bound]] = {}
-"""Objects that have no ``__dict__``, and classes: kept alive, with their methods."""
+_lock = threading.Lock()
+_without_dict: OrderedDict[int, _Bound] = OrderedDict()
+"""Objects that have no ``__dict__``, kept alive with their methods: only the last ones, as nothing tells their end."""
 
 
 def bound_methods(instance: Any) -> dict[Any, Any]:
-    """The converted methods of an object, by the function in the class that they bind."""
-    namespace = None if isinstance(instance, type) else getattr(instance, "__dict__", None)
-    if isinstance(namespace, dict):
+    """The converted methods of an object or class, by the function that they bind.
+
+    A copy that got the ``__dict__`` of another object gets methods of its own here.
+    """
+    namespace = getattr(instance, "__dict__", None)
+    holder = None if namespace is None else namespace.get(_BOUND)
+    if isinstance(holder, _Bound) and holder.owner is instance:
+        return holder
+    with _lock:
+        made = _Bound(instance)
+        if isinstance(instance, type):
+            try:
+                type.__setattr__(instance, _BOUND, made)
+            except TypeError:  # a class written in C
+                return _kept(instance, made)
+            return made
+        if not isinstance(namespace, dict):
+            return _kept(instance, made)
         holder = namespace.get(_BOUND)
-        return holder if isinstance(holder, _Bound) else namespace.setdefault(_BOUND, _Bound())
-    return _without_dict.setdefault(id(instance), (instance, _Bound()))[1]
+        if not isinstance(holder, _Bound) or holder.owner is not instance:
+            holder = namespace[_BOUND] = made
+        return holder
+
+
+def _kept(instance: Any, made: _Bound) -> _Bound:
+    found = _without_dict.setdefault(id(instance), made)
+    _without_dict.move_to_end(id(instance))
+    for key in tuple(itertools.islice(_without_dict, max(0, len(_without_dict) - _KEEP))):
+        del _without_dict[key]
+    return found
 
 
 def method_of(instance: Any, name: str) -> Any:
@@ -43,31 +75,4 @@ def method_of(instance: Any, name: str) -> Any:
     return MethodType(getattr(type(instance), name), instance)
 
 
-class Replicate:
-    """What stands for ``_replicate_for_data_parallel`` in a converted module: replicas live for one call, so they are
-    not converted, and run their own forward on their own parameters.
-    """
-
-    def __init__(self, module: Any, before: Any = None) -> None:
-        self._module = module
-        self._before = before
-
-    def __call__(self) -> Any:
-        replica = type(self._module)._replicate_for_data_parallel(self._module)
-        replica.__dict__.pop("forward", None)
-        replica.__dict__.pop(REPLICATE, None)
-        if self._before is not None:
-            replica.__dict__["forward"] = self._before
-        return replica
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Replicate:
-        return Replicate(copy.deepcopy(self._module, memo), copy.deepcopy(self._before, memo))
-
-    def __reduce__(self) -> Any:
-        return (method_of, (self._module, REPLICATE))
-
-
-REPLICATE = "_replicate_for_data_parallel"
-
-
-__all__ = ["REPLICATE", "Replicate", "bound_methods", "method_of"]
+__all__ = ["bound_methods", "method_of"]

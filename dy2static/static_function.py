@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
@@ -17,8 +18,9 @@ from typing import Any
 import torch
 
 from dy2static import operators, settings, traceback
-from dy2static.bound_methods import REPLICATE, Replicate, bound_methods, method_of
+from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
+from dy2static.converted_module import ConvertedModule
 from dy2static.errors import ConversionError, Dy2StaticError, SignatureError, TraceError
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance import adopt, note_module
@@ -69,7 +71,7 @@ class StaticFunction:
         self._is_class_method = is_class_method
         self._is_static_method = is_static_method
         self._module: torch.nn.Module | None = instance if isinstance(instance, torch.nn.Module) else None
-        self._replaced: Any = _NOTHING
+        self._conversion: ConvertedModule | None = None
         self.input_spec = input_spec
         self.build_strategy = build_strategy
         self.backend = backend
@@ -97,6 +99,7 @@ class StaticFunction:
     @property
     def function(self) -> Callable[..., Any]:
         """The original function, or bound method."""
+        self._follow_class()
         return self._original
 
     @property
@@ -129,10 +132,28 @@ class StaticFunction:
     def replace_forward(self, module: torch.nn.Module, before: Any = None) -> None:
         """Become the module's ``forward``; ``before`` is one that stood in the module itself."""
         self._module = module
-        if before is not None:
-            self._replaced = before
-        module.__dict__["forward"] = self
-        module.__dict__[REPLICATE] = Replicate(module, before)
+        self._conversion = ConvertedModule(module, self, before)
+        self._conversion.enter()
+
+    def take_out(self, module: torch.nn.Module) -> None:
+        """Leave a module whose ``forward`` it is, or that got its ``__dict__`` from the module whose it is."""
+        if self._conversion is not None:
+            self._conversion.leave(module)
+
+    def _follow_class(self) -> bool:
+        """Become the forward that the module's class has by now, if it is another one; whether it is."""
+        if self._conversion is None or self._instance is _NOTHING or self._conversion.before is not None:
+            return False
+        now = getattr(type(self._instance), "forward", None)
+        now = now._python if isinstance(now, StaticFunction) else now
+        if now is self._python or not isinstance(now, FunctionType):
+            return False
+        self._python, self._original = now, MethodType(now, self._instance)
+        self._signature = Signature(now, bound=True)
+        self._specs = None
+        self._cache.clear()
+        self._eager.clear()
+        return True
 
     # -- binding -------------------------------------------------------------------------------------------------
 
@@ -146,13 +167,12 @@ class StaticFunction:
     def bind(self, instance: Any) -> StaticFunction:
         """The method of one object, with Programs of its own; they live as long as the object."""
         holder = bound_methods(instance)
-        found = holder.get(self)
-        if found is None or found._instance is not instance:
-            found = StaticFunction(
+        found: StaticFunction | None = holder.get(self)
+        if found is None:
+            found = holder.setdefault(self, StaticFunction(
                 self._python, instance=instance, input_spec=self.input_spec, build_strategy=self.build_strategy,
                 backend=self.backend, full_graph=self.full_graph,
-            )
-            holder[self] = found
+            ))  # fmt: skip
         return found
 
     def _looks_like_a_method(self) -> bool:
@@ -185,12 +205,23 @@ class StaticFunction:
         if owner is not _NOTHING:
             return self.bind(owner)(*args[1:], **kwargs)
         try:
-            arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+            try:
+                bound = self._signature.bind(args, kwargs)
+            except TypeError:
+                if not self._follow_class():
+                    raise
+                bound = self._signature.bind(args, kwargs)
+            arguments, dynamic = self._prepare(bound)
             if any(torch_internals.is_fake(tensor) for tensor in arguments.tensors):  # another tool's trace
                 return self.function(*args, **kwargs)
             if not self.full_graph:
                 return self._call_as_possible(arguments, dynamic, args, kwargs)
-            return self.specialize(arguments, dynamic).call(arguments)
+            found = self._cache.find(self._key(arguments), arguments)
+            if found is None:
+                if self._follow_class():
+                    arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+                found = self.specialize(arguments, dynamic)
+            return found.call(arguments)
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
         try:
@@ -204,6 +235,8 @@ class StaticFunction:
         """Run a Program; where there can be none, the plain function, for all such calls to come."""
         key = self._key(arguments)
         found = None
+        if self._follow_class():
+            arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
         if key not in self._eager:
             try:
                 found = self._cache.get(key, arguments, dynamic, self._trace)
@@ -261,6 +294,7 @@ class StaticFunction:
 
         Errors raised: SignatureError (D2S307) if there is neither.
         """
+        self._follow_class()
         if args or kwargs or not self._signature.required():
             return self.specialize(*self._prepare(self._signature.bind(args, kwargs))).traced
         return self.specialization().traced
@@ -268,6 +302,7 @@ class StaticFunction:
     @located
     def specialization(self) -> Specialization:
         """The Program for the InputSpecs, else the one that was used last."""
+        self._follow_class()
         specs = self._read_specs()
         if specs is not None:
             return self.specialize(*self._prepare(specs.example(self._signature, self.device)))
@@ -325,14 +360,9 @@ class StaticFunction:
         """Undo the conversion: a module gets its own forward back and is returned, else the original function is."""
         self._cache.clear()
         self._eager.clear()
-        namespace = {} if self._module is None else self._module.__dict__
-        if namespace.get("forward") is not self:
-            return self.function
-        del namespace["forward"]
-        namespace.pop(REPLICATE, None)
-        if self._replaced is not _NOTHING:
-            namespace["forward"] = self._replaced
-        return self._module
+        if self._conversion is not None and self._conversion.leave(self._conversion.module):
+            return self._module
+        return self.function
 
     # -- copies --------------------------------------------------------------------------------------------------
 
@@ -344,19 +374,38 @@ class StaticFunction:
         if self._instance is _NOTHING and self._module is None:
             return self
         instance = _NOTHING if self._instance is _NOTHING else copy.deepcopy(self._instance, memo)
+        module = copy.deepcopy(self._module, memo)
+        if id(self) in memo:  # the copy of the object holds it
+            return memo[id(self)]
         twin = StaticFunction(
             copy.deepcopy(self._python, memo), instance=instance, input_spec=self.input_spec,
             build_strategy=self.build_strategy, backend=self.backend, full_graph=self.full_graph,
         )
-        twin._module = copy.deepcopy(self._module, memo)
-        twin._replaced = _NOTHING if self._replaced is _NOTHING else copy.deepcopy(self._replaced, memo)
+        twin._module = module
+        memo[id(self)] = twin
+        twin._conversion = copy.deepcopy(self._conversion, memo)
         return twin
 
     def __reduce__(self) -> Any:
         """Pickled as the original: a function by its name, a method as the object's own method."""
-        if self._instance is _NOTHING:
-            return self.__qualname__
-        return (method_of, (self._instance, self.__name__))
+        if self._instance is not _NOTHING:
+            return (method_of, (self._instance, self.__name__))
+        found: Any = sys.modules.get(self.__module__)
+        for name in self.__qualname__.split("."):
+            found = getattr(found, name, None)
+        return self.__qualname__ if found is self else (_again, (self._python, self._options()))
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "input_spec": self.input_spec, "build_strategy": self.build_strategy, "backend": self.backend,
+            "full_graph": self.full_graph, "is_class_method": self._is_class_method,
+            "is_static_method": self._is_static_method,
+        }  # fmt: skip
+
+
+def _again(function: Callable[..., Any], options: dict[str, Any]) -> StaticFunction:
+    """The converted form of a function: what a pickle loads that could not name it."""
+    return StaticFunction(function, **options)
 
 
 def _type_name(instance: Any) -> str:
