@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-if TYPE_CHECKING:
-    from runtime.tracer.session import Session
+from runtime.ir import Block, Operator, Variable
+from runtime.tracer.scalars import Staged
+from runtime.tracer.session import Scope, Session
 
 _LIMIT = 4000
-_LEAVES = (torch.Tensor, str, bytes, int, float, type, type(None), ModuleType)
+_LEAVES = (
+    torch.Tensor, str, bytes, int, float, type, type(None), ModuleType, Session, Scope, Staged, Block, Operator,
+    Variable,
+)  # fmt: skip
+"""What holds no container of the user's. Operators' functions close over the session: it is the whole trace."""
 
 
 def older(session: Session, functions: Iterable[Callable[..., Any]], values: Iterable[Any] = ()) -> frozenset[int]:
