@@ -161,6 +161,7 @@ def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ..
     modes = session.modes()
     step = ViewStep(name, (HOLE, *rest), (), 0, 1, modes)
     made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known, info.divergent)
+    made.sometimes = info.sometimes
     session.register(out, made)
     (var,) = session.emit(name, (source, *rest), types=[TensorType(fake.dtype, None)], modes=modes)
     made.cached, made.cached_for = var, info.storage.value

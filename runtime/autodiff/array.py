@@ -11,18 +11,20 @@ from typing import Any
 import torch
 
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import Forward, NotDifferentiable, join_activity, modes, types_of
-from runtime.autodiff.tape import ArrayEntry, Grads, ListGrad, Tape
-from runtime.ir import ArrayType, Operand, Operator, ScalarType, TensorType, Variable
+from runtime.autodiff.forward import Forward, NotDifferentiable, any_of, join_activity, modes, types_of
+from runtime.autodiff.tape import Activity, ArrayEntry, Grads, ListGrad, Tape
+from runtime.ir import UNDEF, ArrayType, Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.operator import leaves
+from runtime.tracer.session import Session
 
 _SIZES = ArrayType(ScalarType("int"))
+FLAGS = ArrayType(ScalarType("bool"))
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     """Record the Operator as it is, and the lengths and sizes that its gradient needs."""
     session = forward.session
-    reached = join_activity(forward.activity_of(var) for var in leaves(op.args))
+    reached: Any = join_activity(forward.activity_of(var) for var in leaves(op.args))
     joins = not op.name.startswith("array.")
     with modes(op):
         reached = reached if torch.is_grad_enabled() or not joins else False
@@ -47,10 +49,63 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             tensor = isinstance(old.type, TensorType)
             device = None if like is None else like.device
             forward.env[old] = forward.lift_tensor(new, old, device) if tensor else forward.lift(new, old, [])
-        if reached and forward.can_carry(old):
-            forward.activity[old] = reached
+    if op.name == "array.new" and not op.args[0]:
+        forward.empty.add(op.outputs[0])
     if reached:
+        for old, activity in zip(op.outputs, _activities(forward, op, operands)):
+            if activity and forward.can_carry(old):
+                forward.activity[old] = activity
         tape.entries.append(ArrayEntry(op, _FACTS.get(op.name, _no_facts)(forward, op, operands, outputs)))
+
+
+# -- which items need a gradient -------------------------------------------------------------------------------------
+
+
+def list_flags(session: Session, activity: Activity, array: Operand) -> Operand:
+    """A list with one flag for each item of ``array``."""
+    if array is UNDEF or isinstance(activity, Variable):
+        return UNDEF if array is UNDEF else activity
+    return session.emit("grad.flags", [array, any_of(session, activity)], types=[FLAGS])[0]
+
+
+def _activities(forward: Forward, op: Operator, operands: list[Operand]) -> list[Activity]:
+    """When the results of a list operator need a gradient: the same operator, on lists of flags."""
+    session = forward.session
+    args: list[Any] = list(op.args)
+    lists = [arg for arg in args if isinstance(arg, Variable) and isinstance(arg.type, ArrayType)]
+    given = {var: forward.activity_of(var) for var in leaves(op.args)}
+    if all(given[var] is True for var in given if var not in forward.empty and _counts(var)):
+        return [True] * len(op.outputs)
+    if op.name == "array.new":
+        flags = [any_of(session, forward.activity_of(item)) for item in args[0]]
+        return list(session.emit(op.name, [flags], types=[FLAGS]))
+    if not op.name.startswith("array."):
+        parts = [_any_item(forward, activity) for activity in given.values()]
+        return [join_activity(parts)]
+    mirrored: list[Operand] = []
+    for arg, operand in zip(args, operands):
+        if arg in lists:
+            mirrored.append(list_flags(session, given[arg], operand))
+        elif isinstance(arg, (list, tuple)):
+            mirrored.append([any_of(session, forward.activity_of(item)) for item in arg])
+        elif isinstance(arg, Variable) and _counts(arg):
+            mirrored.append(any_of(session, given[arg]))
+        else:
+            mirrored.append(operand)
+    types = [FLAGS if isinstance(out.type, ArrayType) else ScalarType("bool") for out in op.outputs]
+    made = session.emit(op.name, mirrored, types=types)
+    return [out if isinstance(out.type, ArrayType) else frozenset({out}) for out in made]
+
+
+def _counts(var: Variable) -> bool:
+    """Whether a value is a tensor or a list of tensors, not a length or an index."""
+    return not isinstance(var.type, ScalarType)
+
+
+def _any_item(forward: Forward, activity: Activity) -> Activity:
+    if not isinstance(activity, Variable):
+        return activity
+    return frozenset(forward.session.emit("grad.any_flag", [activity], types=[ScalarType("bool")]))
 
 
 def _like(forward: Forward, op: Operator) -> torch.Tensor | None:

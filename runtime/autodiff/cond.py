@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, any_of, types_of
 from runtime.autodiff.residuals import inner_variables, rebuild, substitute
@@ -25,13 +26,13 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     paths: list[tuple[Scope, Tape]] = []
     rows: list[list[Operand]] = []
     likes: list[list[Any]] = []
-    reached: list[list[Activity]] = []
+    reached: list[list[Activity | None]] = []
     for block in op.blocks:
         with session.open(op.name) as scope:
             inner = forward.block(block)
             rows.append([forward.lower(operand) for operand in block.yields])
             likes.append([forward.stable(forward.plain(o)) if isinstance(o, Variable) else o for o in block.yields])
-            reached.append([forward.activity_of(o) for o in block.yields])
+            reached.append([_activity(forward, o) for o in block.yields])
             scope.block.yields.extend(rows[-1])
         paths.append((scope, inner))
     outputs = session.emit(
@@ -51,25 +52,35 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         if not forward.can_carry(old) or not any(per_path):
             continue
         forward.activity[old] = (
-            True if all(part is True for part in per_path) else _path_flag(forward, recorded, paths, per_path)
+            True
+            if all(part is True or part is None for part in per_path)
+            else _path_flag(forward, recorded, paths, per_path, [row[position] for row in rows])
         )
     tape.entries.append(BranchEntry(op, recorded, session.scope, paths))
 
 
+def _activity(forward: Forward, operand: Operand) -> Activity | None:
+    """When a path's result needs a gradient; None for a list without items."""
+    return None if forward.is_empty(operand) else forward.activity_of(operand)
+
+
 def _path_flag(
-    forward: Forward, recorded: Operator, paths: list[tuple[Scope, Tape]], parts: list[Activity]
+    forward: Forward,
+    recorded: Operator,
+    paths: list[tuple[Scope, Tape]],
+    parts: list[Activity | None],
+    values: list[Operand],
 ) -> Activity:
-    """A new boolean result of the branch that says whether the path taken needs a gradient."""
+    """A new result of the branch: whether what the path taken gives needs a gradient; for a list, each item."""
     session = forward.session
-    for (scope, _), part in zip(paths, parts):
-        flag: Operand = part
-        if not isinstance(part, bool):
-            with session.reopen(scope):
-                flag = any_of(session, part)
+    array = any(isinstance(value, Variable) and isinstance(value.type, ArrayType) for value in values)
+    for (scope, _), part, value in zip(paths, parts, values):
+        with session.reopen(scope):
+            flag = list_flags(session, part or False, value) if array else any_of(session, part or False)
         scope.block.yields.append(flag)
-    out = session.new_variable(ScalarType("bool"))
+    out = session.new_variable(FLAGS if array else ScalarType("bool"))
     recorded.outputs = (*recorded.outputs, out)
-    return frozenset({out})
+    return out if array else frozenset({out})
 
 
 def backward(backward: Backward, entry: BranchEntry, grads: Grads) -> None:

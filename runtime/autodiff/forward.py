@@ -47,6 +47,8 @@ class Forward:
         """The symbol of the replay for each of the Program's own symbols that is known."""
         self.items: dict[Variable, torch.Tensor] = {}
         """For a list's new Variable: a tensor like those in it, once one was met."""
+        self.empty: set[Variable] = set()
+        """Lists without items: what is said of all their items holds."""
         self.wanted: frozenset[Variable] = frozenset()
         """Values that need a gradient although nothing they are made of does (``gradients`` asks for theirs)."""
         self.blocked: frozenset[Variable] = frozenset()
@@ -158,6 +160,10 @@ class Forward:
         if self._idle or not isinstance(operand, Variable):
             return False
         return self.activity.get(operand, False)
+
+    def is_empty(self, operand: Operand) -> bool:
+        """Whether an operand is a list without items."""
+        return isinstance(operand, Variable) and operand in self.empty
 
     def is_active(self, var: Variable) -> bool:
         """Whether a gradient may have to flow to ``var``."""
@@ -338,15 +344,17 @@ def join_activity(parts: Iterator[Activity] | Any) -> Activity:
     """True if any part is; else all their flags together."""
     flags: frozenset[Variable] = frozenset()
     for part in parts:
-        if part is True:
+        if part is True or isinstance(part, Variable):  # an item of a list, whichever
             return True
         if part:
             flags |= part
     return flags or False
 
 
-def any_of(session: Session, flags: frozenset[Variable]) -> Operand:
-    """A boolean Variable that is true if one of the flags is."""
+def any_of(session: Session, flags: Activity) -> Operand:
+    """A boolean, or its Variable, that is true if one of the flags is; a list's flags as they are."""
+    if isinstance(flags, (bool, Variable)):
+        return flags
     ordered = sorted(flags, key=lambda var: var.name)
     result: Operand = ordered[0]
     for flag in ordered[1:]:

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff.forward import Forward, NotDifferentiable
+from runtime.autodiff.forward import Forward, NotDifferentiable, any_of
 from runtime.autodiff.tape import ArrayEntry, Entry, Grad, Grads, ListGrad, Segment, Tape
-from runtime.ir import Operand, Operator, TensorType, Variable
+from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.walk import map_operand
+from runtime.tracer import scalars
 
 
 def leaf(forward: Forward, op: Operator, tape: Tape) -> None:
@@ -27,6 +28,19 @@ def leaf(forward: Forward, op: Operator, tape: Tape) -> None:
     forward.env[op.outputs[0]] = forward.lift(new, op.outputs[0], [forward.stable(fake)])
 
 
+def needed(forward: Forward, op: Operator, tape: Tape) -> None:
+    """Whether a tensor has a history: the flag that travels with it."""
+    session = forward.session
+    (tensor,) = op.args
+    assert session.replaying is not None
+    if session.replaying.lowering:  # what has a history is not known yet
+        (new,) = session.emit(op.name, [forward.lower(tensor)], types=[ScalarType("bool")])
+        forward.env[op.outputs[0]] = scalars.wrap(new)
+    else:
+        flag = any_of(session, forward.activity_of(tensor))
+        forward.env[op.outputs[0]] = session.scalar("bool", scalars.wrap(flag) if isinstance(flag, Variable) else flag)
+
+
 def repeat(forward: Forward, op: Operator, tape: Tape) -> None:
     """Another Operator of the gradient family, in a Program that has been differentiated already."""
     if any(forward.is_active(var) for var in op.inputs):
@@ -36,7 +50,10 @@ def repeat(forward: Forward, op: Operator, tape: Tape) -> None:
     devices = [value.device for value in map(forward.plain, op.inputs) if isinstance(value, torch.Tensor)]
     for old, new in zip(op.outputs, outputs):
         known = isinstance(old.type, TensorType) and old.type.shape is not None
-        forward.env[old] = forward.lift_tensor(new, old, devices[0] if devices else None) if known else new
+        if isinstance(old.type, ScalarType):
+            forward.env[old] = scalars.wrap(new)
+        else:
+            forward.env[old] = forward.lift_tensor(new, old, devices[0] if devices else None) if known else new
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:

@@ -225,7 +225,7 @@ class ProgramNode(torch.autograd.Function):
         with torch_internals.autocast_off(call.autocast):
             values = call.halves.forward.run(arguments, [])
         call.values = values[: derivative.results]
-        results, not_needed = _results(call, values)
+        results, not_needed = _results(call, values, {id(argument) for argument in arguments})
         ctx.call = call
         ctx.set_materialize_grads(False)
         if not_needed:
@@ -251,7 +251,7 @@ class ProgramNode(torch.autograd.Function):
         return (None, *result)
 
 
-def _results(call: _Call, values: list[Any]) -> tuple[list[Any], list[torch.Tensor]]:
+def _results(call: _Call, values: list[Any], own: set[int]) -> tuple[list[Any], list[torch.Tensor]]:
     """The differentiable results, each an object of its own, and those of them that need no gradient this time."""
     derivative = call.halves.derivative
     seen: set[int] = set()
@@ -268,11 +268,19 @@ def _results(call: _Call, values: list[Any]) -> tuple[list[Any], list[torch.Tens
 
     for position in derivative.differentiable:
         value = call.values[position]
-        items = [distinct(item) for item in value] if isinstance(value, list) else [distinct(value)]
-        results += items
+        items = value if isinstance(value, list) else [value]
+        needed = values[derivative.flags[position]] if position in derivative.flags else True
+        flags = needed if isinstance(needed, list) else [needed] * len(items)
+        for item, flag in zip(items, flags):
+            if not flag and id(item) in own:  # an argument without its history is another object
+                item = item.detach()
+                if value is not items:
+                    call.values[position] = item
+            item = distinct(item)
+            results.append(item)
+            if not flag and isinstance(item, torch.Tensor):
+                not_needed.append(item)
         call.lengths.append(len(items) if isinstance(value, list) else None)
-        if position in derivative.flags and not values[derivative.flags[position]]:
-            not_needed += [item for item in items if isinstance(item, torch.Tensor)]
     for position, value in enumerate(call.values):
         if position not in derivative.differentiable:
             call.values[position] = _apart(value, seen)

@@ -19,6 +19,7 @@ FORWARD: dict[str, Rule] = {
     "custom_grad": custom_grad.forward,
     "gradients": gradients.forward,
     "grad.leaf": gradients.leaf,
+    "grad.needed": gradients.needed,
 }
 """How each structural Operator's forward half is recorded. Everything else belongs to straight-line runs."""
 

@@ -10,8 +10,11 @@ import torch
 from runtime.ir import Location, Operator, Variable
 from runtime.tracer.session import Scope
 
-Activity = bool | frozenset[Variable]
-"""Whether a value depends on something that needs a gradient: always, never, or when one of these flags is true."""
+Activity = bool | frozenset[Variable] | Variable
+"""Whether a value depends on something that needs a gradient: always, never, or when one of these flags is true.
+
+For a list: always, never, or a Variable that holds a list with one flag for each item.
+"""
 
 
 @dataclass(eq=False)

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
+from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import Forward, NotDifferentiable, join_activity, types_of
+from runtime.autodiff.forward import Forward, NotDifferentiable, any_of, join_activity, types_of
 from runtime.autodiff.residuals import inner_variables, reads, rebuild, substitute
-from runtime.autodiff.tape import Grad, Grads, ListGrad, LoopEntry, Tape
+from runtime.autodiff.tape import Activity, Grad, Grads, ListGrad, LoopEntry, Tape
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.tracer.session import Scope, Session
 
@@ -31,13 +32,16 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         for i, (arg, inner) in enumerate(zip(op.args, body.args))
         if (isinstance(arg, Variable) and forward.is_active(arg) and forward.can_carry(arg)) or inner in forward.wanted
     }
+    before = {i: forward.activity_of(op.args[i]) for i in range(len(inits))}
+    # Carried values that need a gradient in every iteration, if at all; the others carry a flag.
+    settled = {i for i in before if before[i] is True or forward.is_empty(op.args[i]) or body.args[i] in forward.wanted}
     with session.open("while_loop") as test_scope:
-        _enter(forward, test, inits, set())
+        _enter(forward, test, inits, set(), settled)
         forward.block(test)
         test_scope.block.yields.extend(forward.lower(operand) for operand in test.yields)
     while True:
         with session.open("while_loop") as scope:
-            carried = _enter(forward, body, inits, active)
+            carried, flag_args = _enter(forward, body, inits, active, settled)
             forward.loop_args.update(body.args)
             inner = forward.block(body)
             forward.loop_args.difference_update(body.args)
@@ -49,6 +53,15 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             if not reached <= active:
                 active |= reached
                 continue
+            after = {i: forward.activity_of(body.yields[i]) for i in active}
+            unsettled = {
+                i
+                for i in active & settled
+                if after[i] is not True and body.args[i] not in forward.wanted and not forward.is_empty(body.yields[i])
+            }
+            if unsettled:
+                settled -= unsettled
+                continue
             rows = [forward.lower(operand) for operand in body.yields]
             ends = [forward.plain(o) if isinstance(o, Variable) else o for o in body.yields]
             if _learned_items(forward, inits, ends):
@@ -57,14 +70,20 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             count_in = session.new_variable(ScalarType("int"))
             scope.block.args.append(count_in)
             (count_next,) = session.emit("scalar.add", [count_in, 1], types=[ScalarType("int")])
-            scope.block.yields.extend([*rows, count_next])
+            flags_next = [_flag(session, after[i], rows[i]) for i in flag_args]
+            scope.block.args.extend(flag_args.values())
+            scope.block.yields.extend([*rows, count_next, *flags_next])
         break
-    test_scope.block.args.append(session.new_variable(ScalarType("int"), "", test_scope))
+    flag_types: list[Type] = [flag.type for flag in flag_args.values()]
+    test_scope.block.args.extend(
+        session.new_variable(type_, "", test_scope) for type_ in [ScalarType("int"), *flag_types]
+    )
+    flags_before = [_flag(session, before[i], operands[i]) for i in flag_args]
     outputs = session.emit(
         "while_loop",
-        [*operands, 0],
+        [*operands, 0, *flags_before],
         None,
-        [*types_of(op.outputs), ScalarType("int")],
+        [*types_of(op.outputs), ScalarType("int"), *flag_types],
         hints=[out.hint for out in op.outputs],
         blocks=[test_scope.block, scope.block],
         attrs={key: value for key, value in op.attrs.items() if key in ("max_iterations", "already", "backward")},
@@ -73,8 +92,10 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     recorded = session.scope.block.ops[-1]
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [inits[position], ends[position]])
-    _settle_activity(forward, op, active, outputs[-1])
-    tape.entries.append(LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), outputs[-1], carried))
+    count = outputs[len(op.outputs)]
+    flags_after = dict(zip(flag_args, outputs[len(op.outputs) + 1 :]))
+    _activity_after(forward, op, active, count, flags_after, after)
+    tape.entries.append(LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), count, carried))
 
 
 def _learned_items(forward: Forward, inits: list[Any], ends: list[Any]) -> bool:
@@ -95,10 +116,20 @@ def _check_devices(carried: list[Any], ends: list[Any]) -> None:
             raise NotDifferentiable("a value made in a loop, on another device")
 
 
-def _enter(forward: Forward, block: Block, inits: list[Any], active: set[int]) -> list[Any]:
-    """Block arguments and stand-ins for what a loop carries."""
+def _flag(session: Session, activity: Activity, value: Operand) -> Operand:
+    """Whether a carried value needs a gradient, as the loop carries it; for a list, whether each item does."""
+    if isinstance(value, Variable) and isinstance(value.type, ArrayType):
+        return list_flags(session, activity, value)
+    return any_of(session, activity)
+
+
+def _enter(
+    forward: Forward, block: Block, inits: list[Any], active: set[int], settled: set[int]
+) -> tuple[list[Any], dict[int, Variable]]:
+    """Block arguments and stand-ins for what a loop carries; flags for what may need a gradient or not."""
     session = forward.session
     stand_ins = []
+    flags: dict[int, Variable] = {}
     for position, arg in enumerate(block.args):
         new = session.new_variable(arg.type, arg.hint)
         session.scope.block.args.append(new)
@@ -107,25 +138,40 @@ def _enter(forward: Forward, block: Block, inits: list[Any], active: set[int]) -
             forward.lift(new, arg, [inits[position]]) if exists else forward.lift_tensor(new, arg, None)
         )
         forward.activity[arg] = position in active
+        if position in active and position not in settled:
+            array = isinstance(arg.type, ArrayType)
+            flags[position] = flag = session.new_variable(FLAGS if array else ScalarType("bool"))
+            forward.activity[arg] = flag if array else frozenset({flag})
         stand_ins.append(forward.env[arg])
-    return stand_ins
+    return stand_ins, flags
 
 
-def _settle_activity(forward: Forward, op: Operator, active: set[int], count: Variable) -> None:
-    """After the loop: active from the start, or only if there was an iteration."""
+def _activity_after(
+    forward: Forward,
+    op: Operator,
+    active: set[int],
+    count: Variable,
+    flags: dict[int, Variable],
+    after: dict[int, Activity],
+) -> None:
+    """After the loop: active always, if there was an iteration, or as the flag says that went through the loop."""
     session = forward.session
-    flag: Variable | None = None
+    again: Variable | None = None
     for position in active:
-        out = op.outputs[position]
+        out, flag = op.outputs[position], flags.get(position)
         if not forward.can_carry(out):
             continue
         before = forward.activity_of(op.args[position])
-        if before is True:
+        if isinstance(out.type, ArrayType):
+            forward.activity[out] = True if flag is None else flag
+        elif before is True and flag is None:
             forward.activity[out] = True
-            continue
-        if flag is None:
-            (flag,) = session.emit("scalar.gt", [count, 0], types=[ScalarType("bool")])
-        forward.activity[out] = join_activity([before, frozenset({flag})])
+        elif flag is not None and after[position] is not True:
+            forward.activity[out] = frozenset({flag})
+        else:
+            if again is None:
+                (again,) = session.emit("scalar.gt", [count, 0], types=[ScalarType("bool")])
+            forward.activity[out] = join_activity([before, frozenset({again})])
 
 
 def backward(backward: Backward, entry: LoopEntry, grads: Grads) -> None:

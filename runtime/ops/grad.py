@@ -150,6 +150,21 @@ def leaf(tensor: Tensor) -> Tensor:
     return tensor.detach().requires_grad_()
 
 
+def needed(tensor: Tensor) -> bool:
+    """``tensor.requires_grad``: whether the tensor has a history, on the path that was taken."""
+    return tensor.requires_grad
+
+
+def flags(items: Sequence[Any], flag: bool) -> list[bool]:
+    """The same flag for each item."""
+    return [flag] * len(items)
+
+
+def any_flag(flags: Sequence[bool]) -> bool:
+    """Whether one of the flags is true."""
+    return any(flags)
+
+
 # name -> (function, arguments, outputs)
 _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "grad.sum": (sum_, 2, 1),
@@ -171,6 +186,9 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "grad.unstack": (unstack, 2, 1),
     "grad.split": (split, 3, 1),
     "grad.leaf": (leaf, 1, 1),
+    "grad.needed": (needed, 1, 1),
+    "grad.flags": (flags, 2, 1),
+    "grad.any_flag": (any_flag, 1, 1),
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE.items()}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from runtime.ir import ArrayType, Operand, ScalarType, Variable
 from runtime.tracer import scalars, state, structure
 from runtime.tracer.session import Session
@@ -196,7 +198,10 @@ def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
         shape.insert(place, structure.DYNAMIC)
     else:
         shape[place] = structure.DYNAMIC
-    joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, item.requires_grad, False, item.divergent)
+    needs = item.requires_grad and torch.is_grad_enabled()
+    joined = structure.Tensor(
+        tuple(shape), None, item.dtype, item.device, needs, False, item.divergent, needs and item.sometimes
+    )
     (var,) = session.emit(name, [array, dim], types=structure.types(session, joined))
     return structure.lift(session, joined, iter([var]))
 

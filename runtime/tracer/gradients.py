@@ -116,6 +116,14 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     return tensor
 
 
+def needed(session: Session, tensor: torch.Tensor) -> Any:
+    """``tensor.requires_grad``: known, or staged where it depends on the path that was taken."""
+    info = session.info(tensor)
+    if not info.sometimes:
+        return info.requires_grad
+    return session.from_tensor("needed", tensor, kind="bool", family="grad")
+
+
 def is_leaf(session: Session, info: TensorInfo) -> bool:
     """Whether ``requires_grad_()`` made this tensor, inside the trace, the start of a graph."""
     return not info.steps and any(

@@ -5,6 +5,7 @@ It runs below autograd, so composite operators arrive whole, and above fake tens
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -198,6 +199,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         keywords = {key: session.operand(value) for key, value in kwargs.items()}
         flat = flatten_results(result)
         requires_grad = self._requires_grad(func, infos)
+        sometimes = requires_grad and _sometimes(infos)
         layout_known = all(info.layout_known for info in infos)
         divergent = self._divergent(func, infos)
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
@@ -214,7 +216,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             needs = requires_grad and not aten.is_factory(func) and (out.is_floating_point() or out.is_complex())
             if source is None:
                 factory = not reads or aten.is_factory(func)
-                fresh = TensorInfo(None, (), needs, layout_known, divergent, factory)  # type: ignore[arg-type]
+                fresh = TensorInfo(None, (), needs, layout_known, divergent, factory, needs and sometimes)  # type: ignore[arg-type]
                 plan.append((out, fresh))
                 continue
             if id(out) in same:
@@ -228,7 +230,9 @@ class Recorder(torch_internals.TorchDispatchMode):
                 len(flat),
                 modes,
             )
-            plan.append((out, TensorInfo(info.storage, (*info.steps, step), needs, layout_known, divergent)))
+            made = TensorInfo(info.storage, (*info.steps, step), needs, layout_known, divergent)
+            made.sometimes = needs and sometimes
+            plan.append((out, made))
         for out, info_or_none in plan:
             if info_or_none is not None:
                 session.register(out, info_or_none)
@@ -288,7 +292,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 bases.append(storage)
         if torch.is_grad_enabled() and any(info.requires_grad for info in infos.values()):
             for tensor in written:
-                session.require_gradient(infos[id(tensor)])
+                session.require_gradient(infos[id(tensor)], _sometimes(infos.values()))
         result = self._fake_call(func, args, kwargs)
         before = [session.require_visible(storage.value) for storage in bases]
         location = session.location()
@@ -339,6 +343,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         for out, var in zip(extra, results[len(bases) :]):
             session.fresh(out, var, requires_grad=requires_grad and out.is_floating_point(), layout_known=layout_known)
             session.info(out).cached, session.info(out).cached_for = var, var
+            session.info(out).sometimes = session.info(out).requires_grad and _sometimes(infos.values())
             session.sizes.bind_sizes(out, var)
         return unflatten_results(
             result, [by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat]
@@ -420,6 +425,11 @@ def _functional_view(name: str) -> str | None:
     except ProgramError:
         return None
     return functional
+
+
+def _sometimes(infos: Iterable[TensorInfo]) -> bool:
+    """Whether what is made of these needs a gradient on some paths only."""
+    return not any(info.requires_grad and not info.sometimes for info in infos)
 
 
 def _plain_type(value: Any) -> Type:

@@ -306,9 +306,9 @@ class Session:
         self.sizes.define(result, name, args)
         return result
 
-    def from_tensor(self, name: str, tensor: torch.Tensor, *args: Any, kind: str) -> Staged:
+    def from_tensor(self, name: str, tensor: torch.Tensor, *args: Any, kind: str, family: str = "scalar") -> Staged:
         """A scalar read off a tensor: ``item``, ``truth``, ``size``..."""
-        (var,) = self.emit("scalar." + name, [self.read(tensor), *args], types=[ScalarType(kind)])  # type: ignore[arg-type]
+        (var,) = self.emit(f"{family}.{name}", [self.read(tensor), *args], types=[ScalarType(kind)])  # type: ignore[arg-type]
         return scalars.wrap(var)
 
     def operand(self, value: Any) -> Operand:
@@ -381,13 +381,20 @@ class Session:
         info.cached, info.cached_for = var, base
         return var
 
-    def require_gradient(self, written: TensorInfo) -> None:
-        """A value with a history was written: the tensor's base and the other views of it have it from now on."""
-        written.requires_grad = True
+    def require_gradient(self, written: TensorInfo, sometimes: bool) -> None:
+        """A value with a history was written: the tensor's base and the other views of it have it from now on.
+
+        ``sometimes``: the value has one on some paths only. So has memory of an outer Block, once this one is left.
+        """
+        outer = written.storage.first not in self.scope.names
+        infos = [written]
         if not written.detached:
-            for info in list(self._infos.values()):
-                if info.storage is written.storage and not info.detached:
-                    info.requires_grad = True
+            infos += [one for one in self._infos.values() if one.storage is written.storage and not one.detached]
+        for info in infos:
+            if not info.requires_grad:
+                info.requires_grad, info.sometimes = True, sometimes or outer
+            elif not sometimes and not outer:
+                info.sometimes = False
 
     def type_of(self, fake: torch.Tensor) -> TensorType:
         """The type of a traced tensor's Variable."""

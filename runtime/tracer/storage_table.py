@@ -76,6 +76,8 @@ class TensorInfo:
     """Why dtype or rank is only known at run time; empty when both are known."""
     factory: bool = False
     """Made from no tensor's values: until it is written, no gradient can flow through it."""
+    sometimes: bool = False
+    """``requires_grad`` is true on some paths only."""
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""

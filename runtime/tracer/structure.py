@@ -110,6 +110,7 @@ class Tensor:
     requires_grad: bool
     layout_known: bool
     divergent: str = ""
+    sometimes: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +250,7 @@ def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
         info.requires_grad,
         info.layout_known and known,
         info.divergent,
+        info.sometimes,
     )
 
 
@@ -282,7 +284,9 @@ def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
     strides = a.strides if same_layout and DYNAMIC not in shape else None
     known = a.layout_known and b.layout_known and same_layout and (DYNAMIC not in shape or a.strides is None)
     dtype = a.dtype if a.dtype == b.dtype else torch.promote_types(a.dtype, b.dtype)
-    return Tensor(shape, strides, dtype, a.device, a.requires_grad or b.requires_grad, known, divergent)
+    needs = a.requires_grad or b.requires_grad
+    sometimes = a.sometimes or b.sometimes or a.requires_grad != b.requires_grad
+    return Tensor(shape, strides, dtype, a.device, needs, known, divergent, sometimes)
 
 
 def _opened(session: Session, s: Structure) -> Structure:
@@ -423,7 +427,7 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
             return False
         if len(inner.shape) != len(outer.shape):
             return "rank" in outer.divergent
-        if inner.requires_grad and not outer.requires_grad:
+        if (inner.sometimes or inner.requires_grad != outer.requires_grad) and not outer.sometimes:
             return False
         if outer.layout_known and not (inner.layout_known and (inner.strides is None) == (outer.strides is None)):
             return False
@@ -592,6 +596,7 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
     var.type = session.type_of(fake)
     info = session.info(fake)
     info.cached, info.cached_for = var, info.storage.value
+    info.sometimes = s.sometimes
     return fake
 
 

@@ -131,7 +131,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         if attribute in _METADATA:
             self._check_divergent(tensor, attribute)
         if attribute == "requires_grad" and session.knows(tensor):
-            return session.info(tensor).requires_grad
+            return gradients.needed(session, tensor)
         if attribute == "is_leaf" and session.knows(tensor):
             raise session.error(
                 "is_leaf is not known while the function is being converted",
@@ -154,6 +154,9 @@ class Watcher(torch_internals.TorchFunctionMode):
         info = session.info(tensor)
         if not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(session, info):
             return None
+        if info.sometimes:
+            raise session.error("whether a tensor has a grad_fn depends on the path that was taken", code="D2S213",
+                                hint="Ask for requires_grad.")
         if session.own_variable(tensor) is not None:
             raise session.error("whether a tensor of the caller has a grad_fn is not known while the function is being "
                                 "converted", code="D2S213", hint="Ask outside the converted function.")

@@ -1,0 +1,155 @@
+"""Whether a value needs a gradient is decided by the path that was taken, as in eager."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import dy2static
+from runtime.errors import Dy2StaticError
+from tests.end_to_end.oracle import check
+
+
+def changes_in_a_loop(x, n):
+    a = x * 0.5
+    i = torch.tensor(0)
+    while i < n:
+        with torch.no_grad():
+            b = a * 2
+        a = b if a.sum() > 1 else a + x
+        i = i + 1
+    return a
+
+
+def moves_through_a_loop(x, n):
+    a = torch.zeros(3)
+    b = torch.zeros(3)
+    c = x * 1
+    for _ in range(n.sum()):
+        a, b, c = b, c, torch.zeros(3)
+    return a, b, c
+
+
+def differs_between_items(x, n):
+    out = []
+    for i in range(n.sum()):
+        if i == 1:
+            out.append(x * 2)
+        else:
+            out.append(x.detach())
+    return out
+
+
+def list_operations(x, n):
+    out = [x.detach()]
+    for i in range(n.sum() + 1):
+        out.append(x * 2 if i == 1 else x.detach())
+    joined = torch.stack(out[1:])
+    with torch.no_grad():
+        off = torch.stack(out)
+    first, rest = out[0], out[1:]
+    last = out.pop()
+    out[0] = x * 3
+    return joined, off, first, rest, last, out[-1] * 2, out + rest, out
+
+
+def lists_of_two_paths(x, n):
+    out = []
+    if n > 1:
+        for _ in range(n.sum()):
+            out.append(x.detach())
+    else:
+        for i in range(n.sum() + 2):
+            out.append(x * 2 if i > 0 else x.detach())
+    return out
+
+
+def attributes_and_dicts(x, n):
+    class Box:
+        pass
+
+    box, d = Box(), {"q": x}
+    box.value = torch.zeros(3)
+    for _ in range(n.sum()):
+        box.value = box.value + 1
+        if box.value.sum() > 4:
+            d["q"] = box.value
+            box.value = x * 1
+    return box.value, d
+
+
+def asked(x, n):
+    y = x * 2 if x.sum() > 0 else torch.zeros(3)
+    if y.requires_grad:
+        return y * 2, (y * x).requires_grad
+    return y - 1, (y * 3).requires_grad
+
+
+def asked_in_a_loop(x, n):
+    a = torch.zeros(3)
+    if x.sum() > 0:
+        a.add_(x)
+    v = a[1:]
+    hits = 0
+    for _ in range(n.sum()):
+        if v.requires_grad:
+            hits = hits + 1
+        a = a.detach() + 1 if a.requires_grad else a + x
+    return a, v.requires_grad, hits
+
+
+def asked_after_a_write(x, n):
+    a = torch.zeros(3)
+    hits = 0
+    for _ in range(n.sum()):
+        if a.requires_grad:
+            hits += 1
+        a.add_(x)
+    return a, hits, a.requires_grad
+
+
+def asked_on_two_paths(x, n):
+    a = torch.zeros(3)
+    if x.sum() > 0:
+        if n > 1:
+            a = a + x
+        else:
+            a.mul_(2)
+        c = a.requires_grad
+    else:
+        c = a.requires_grad
+    return a * 2, c, (a * 2 + x).requires_grad, (a * 2).requires_grad
+
+
+FUNCTIONS = [
+    changes_in_a_loop, moves_through_a_loop, differs_between_items, list_operations, lists_of_two_paths,
+    attributes_and_dicts, asked, asked_in_a_loop, asked_after_a_write, asked_on_two_paths,
+]  # fmt: skip
+
+
+def calls():
+    for value in (1.0, -1.0, 0.1):
+        for n in (0, 1, 2, 3):
+            yield torch.full((3,), value, requires_grad=True), torch.tensor(n)
+
+
+@pytest.mark.parametrize("path", ["program", "autograd"])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_as_eager(function, path):
+    check(function, *calls(), paths=(path,), none_is_zero=True)
+
+
+def test_without_gradients_nothing_needs_one():
+    with torch.no_grad():
+        check(asked, *calls())
+        check(asked_in_a_loop, *calls())
+
+
+def test_a_graph_that_depends_on_the_path_is_not_looked_at():
+    def f(x):
+        y = x * 2 if x.sum() > 0 else torch.zeros(3)
+        return 1 if y.grad_fn is None else 2
+
+    with pytest.raises(Dy2StaticError, match="grad_fn depends on the path") as caught:
+        dy2static.to_static(f)(torch.ones(3, requires_grad=True))
+    assert caught.value.code == "D2S213"
