@@ -150,8 +150,7 @@ def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Ten
     var = session.new_variable(session.type_of(fake), "")
     scope.block.args.append(var)
     return session.fresh(
-        session.clone_meta(fake), var, requires_grad=info.requires_grad, layout_known=info.layout_known,
-        divergent=info.divergent,
+        session.clone_meta(fake), var, requires_grad=info.requires_grad, layout_known=info.layout_known
     )  # fmt: skip
 
 

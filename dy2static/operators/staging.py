@@ -13,7 +13,7 @@ import torch
 from dy2static.names import is_generated
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import state, structure
-from runtime.tracer.choices import distribute, unbound_message
+from runtime.tracer.choices import distribute, held_choice, spread, unbound_message
 from runtime.tracer.cond import NoNames
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
@@ -111,5 +111,5 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
 
 __all__ = [
     "MISSING", "NO_NAMES", "Choice", "LocalNames", "Session", "Staged", "Undefined", "active", "any_staged",
-    "distribute", "python_method", "stages", "structure", "truth_of", "unbound_message",
+    "distribute", "held_choice", "python_method", "spread", "stages", "structure", "truth_of", "unbound_message",
 ]

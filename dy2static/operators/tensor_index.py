@@ -25,7 +25,7 @@ def is_staged(session: Session, tensor: torch.Tensor, key: Any) -> bool:
 
 
 def _is_number(session: Session, part: Any) -> bool:
-    if not isinstance(part, torch.Tensor) or session.info(part).divergent:
+    if not isinstance(part, torch.Tensor):
         return False
     fake = session.fake(part)
     return fake.dim() == 0 and not (fake.dtype.is_floating_point or fake.dtype.is_complex or fake.dtype is torch.bool)
@@ -160,7 +160,7 @@ def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ..
         out = torch.empty_strided(shape, strides, dtype=fake.dtype, device=fake.device)
     modes = session.modes()
     step = ViewStep(name, (HOLE, *rest), (), 0, 1, modes)
-    made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known, info.divergent)
+    made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known)
     made.sometimes = info.sometimes
     session.register(out, made)
     (var,) = session.emit(name, (source, *rest), types=[TensorType(fake.dtype, None)], modes=modes)

@@ -29,6 +29,8 @@ _NOTHING = object()
 def read(session: Session, obj: Any, name: str) -> Any:
     """``obj.name``."""
     if isinstance(obj, Choice):
+        if all(isinstance(option, torch.Tensor) for option in obj.options) and callable(getattr(torch.Tensor, name, 0)):
+            return functools.partial(_method, session, obj, name)
         return distribute(session, obj, lambda option: read(session, option, name))
     if isinstance(obj, Undefined):
         raise UnboundLocalError(unbound_message(obj.name))
@@ -41,6 +43,13 @@ def read(session: Session, obj: Any, name: str) -> Any:
     if obj is os.environ:
         return getattr(WatchedEnvironment(session), name)
     return _of_object(session, obj, name)
+
+
+def _method(session: Session, tensors: Choice, method: str, /, *args: Any, **kwargs: Any) -> Any:
+    """``tensor.method(...)`` of whichever tensor it is."""
+    from dy2static.operators.call import call
+
+    return distribute(session, tensors, lambda option: call(getattr(option, method), *args, **kwargs))
 
 
 def _of_number(session: Session, obj: Staged, name: str) -> Any:

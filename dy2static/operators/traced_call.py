@@ -21,7 +21,17 @@ from dy2static.exclusions import exclusion_of
 from dy2static.operators import growing, impure, policy, str_format
 from dy2static.operators.policy import home_of, reason_not_converted
 from dy2static.operators.provenance import adopt, enter_function, memo, note_content_write
-from dy2static.operators.staging import Choice, Session, Staged, Undefined, any_staged, distribute, unbound_message
+from dy2static.operators.staging import (
+    Choice,
+    Session,
+    Staged,
+    Undefined,
+    any_staged,
+    distribute,
+    held_choice,
+    spread,
+    unbound_message,
+)
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
@@ -189,14 +199,8 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
         raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
-    for index, arg in enumerate(args):
-        if isinstance(arg, Choice):
-            return distribute(session, arg, lambda option, index=index: call_torch(  # type: ignore[misc]
-                session, f, (*args[:index], option, *args[index + 1:]), kwargs))
-    for name, arg in kwargs.items():
-        if isinstance(arg, Choice):
-            return distribute(session, arg, lambda option, name=name: call_torch(  # type: ignore[misc]
-                session, f, args, {**kwargs, name: option}))
+    if held_choice((args, kwargs)) is not None:
+        return spread(session, (args, kwargs), lambda given: call_torch(session, f, *given))
     owner = getattr(f, "__self__", None)
     if isinstance(owner, torch.Tensor) and getattr(f, "__name__", "") == "new_tensor" and any_staged([args]):
         like = {"dtype": owner.dtype, "device": owner.device}

@@ -18,7 +18,7 @@ ScalarKind = Literal["int", "float", "bool", "complex", "str"]
 
 @dataclass(frozen=True)
 class TensorType:
-    """A tensor. ``dtype`` None: differs between paths (*divergent*). ``shape`` None: the rank is not known."""
+    """A tensor. ``dtype`` or ``shape`` None: not known before the Program runs."""
 
     dtype: torch.dtype | None
     shape: tuple[Dim, ...] | None

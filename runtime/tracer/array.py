@@ -200,7 +200,7 @@ def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
         shape[place] = structure.DYNAMIC
     needs = item.requires_grad and torch.is_grad_enabled()
     joined = structure.Tensor(
-        tuple(shape), None, item.dtype, item.device, needs, False, item.divergent, needs and item.sometimes
+        tuple(shape), None, item.dtype, item.device, needs, False, needs and item.sometimes
     )
     (var,) = session.emit(name, [array, dim], types=structure.types(session, joined))
     return structure.lift(session, joined, iter([var]))

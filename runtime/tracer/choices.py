@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import torch
+
 from runtime.tracer import state
 from runtime.tracer.journal import MISSING
 
@@ -40,12 +42,47 @@ def distribute(session: Session, choice: Any, function: Callable[[Any], Any]) ->
 
         return run
 
-    return switch(session, choice.selector, [path(option) for option in choice.options], NoNames())
+    return switch(session, choice.selector, [path(option) for option in choice.options], NoNames(), choice)
+
+
+def held_choice(value: Any, depth: int = 0) -> Any:
+    """The first value of several that is ``value``, or is inside lists, tuples and dicts; None without one."""
+    if isinstance(value, ChoiceOperators):
+        return value
+    if depth > 4 or not isinstance(value, (list, tuple, dict)):
+        return None
+    for item in value.values() if isinstance(value, dict) else value:
+        found = held_choice(item, depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def with_option(value: Any, choice: Any, option: Any) -> Any:
+    """``value`` with one of its options in place of a choice, wherever that is inside."""
+    if value is choice:
+        return option
+    if held_choice(value) is None:
+        return value
+    if isinstance(value, dict):
+        return {key: with_option(item, choice, option) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [with_option(item, choice, option) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def spread(session: Session, values: Any, function: Callable[[Any], Any]) -> Any:
+    """``function(values)``, staged for each option of every choice in the values (lists, tuples, dicts)."""
+    choice = held_choice(values)
+    if choice is None:
+        return function(values)
+    return distribute(session, choice, lambda option: spread(session, with_option(values, choice, option), function))
 
 
 def _left(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return distribute(state.current(), self, lambda option: function(option, other))
+        return distribute(state.current(), self, lambda option: function(option, option if other is self else other))
 
     return method
 
@@ -73,6 +110,17 @@ def _refused(how: str) -> Callable[..., NoReturn]:
         )
 
     return method
+
+
+def _length(value: Any) -> int | None:
+    """How many items unpacking finds in a value, if that is known."""
+    from runtime.tracer.structure import growing
+
+    if isinstance(value, torch.Tensor):
+        size = value.shape[0] if value.dim() else None
+        return size if type(size) is int else None
+    known = isinstance(value, (list, tuple)) and growing(value) is None
+    return len(value) if known else None
 
 
 class ChoiceOperators:
@@ -107,7 +155,7 @@ class ChoiceOperators:
         from runtime.tracer.structure import Undefined
 
         options = [option for option in self.options if not isinstance(option, Undefined) and option is not MISSING]
-        lengths = {len(option) if type(option) in (list, tuple) else None for option in options}
+        lengths = {_length(option) for option in options}
         if len(lengths) != 1 or lengths == {None}:
             _refused("iterated over")(self)
         count = lengths.pop()

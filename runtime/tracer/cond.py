@@ -33,14 +33,8 @@ class NoNames:
 def truth(session: Session, value: Any) -> Any:
     """``bool(value)`` as a staged bool: PyTorch's rules for tensors, Python's for numbers and strings."""
     if isinstance(value, torch.Tensor):
-        info = session.info(value)
         fake = session.fake(value)
-        if (
-            "rank" not in info.divergent
-            and fake.dim() > 0
-            and all(type(size) is int for size in fake.shape)
-            and fake.numel() != 1
-        ):
+        if fake.dim() > 0 and all(type(size) is int for size in fake.shape) and fake.numel() != 1:
             raise RuntimeError(
                 f"Boolean value of Tensor with {'no values' if fake.numel() == 0 else 'more than one value'} "
                 "is ambiguous"
@@ -56,20 +50,25 @@ def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: C
     return _stage(session, "cond", pred, (if_true, if_false), names)
 
 
-def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]], names: Names) -> Any:
-    """Stage a choice among ``branches`` by position; returns the joined result."""
-    return _stage(session, "switch", index, tuple(branches), names)
+def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]], names: Names,
+           of: structure.Choice | None = None) -> Any:  # fmt: skip
+    """Stage a choice among ``branches`` by position; returns the joined result.
+
+    ``of``: the choice whose options the branches work on, which is the result where each gives back its option.
+    """
+    return _stage(session, "switch", index, tuple(branches), names, of)
 
 
-def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names) -> Any:
+def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
+           of: structure.Choice | None = None) -> Any:  # fmt: skip
     location = session.location()
-    result, pairs = _joined(session, name, pred, runs, names, location)
+    result, pairs = _joined(session, name, pred, runs, names, location, of)
     copies.share(session, pairs, location)
     return result
 
 
 def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
-            location: Any) -> tuple[Any, list[copies.Pair]]:  # fmt: skip
+            location: Any, of: structure.Choice | None) -> tuple[Any, list[copies.Pair]]:  # fmt: skip
     """The joined result, and the containers that were built anew; nothing here holds the originals afterwards."""
     entry = session.storages.snapshot()
     entry_names = names.get()
@@ -85,7 +84,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     for place in places:
         before = place.get()
         join.add([path.places.get(place, before) for path in paths], hint=place.name)
-    join.add([path.result for path in paths])
+    join.add([path.result for path in paths], of=of)
     session.older = frozenset()
     storages = join.changed_storages()
     outputs = join.emit(name, pred, storages, location)
@@ -117,11 +116,13 @@ class Join:
         self.entry = entry
         self.items: list[tuple[list[Any], structure.Structure, str]] = []
 
-    def add(self, values: list[Any], hint: str = "") -> None:
+    def add(self, values: list[Any], hint: str = "", of: structure.Choice | None = None) -> None:
         """One value per path; those of paths that ended are not looked at."""
         alive = [(path, value) for path, value in zip(self.paths, values) if not path.ended]
         joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
-        if len(alive) == 1:
+        if of is not None and alive and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended):
+            joined = structure.Known(of)
+        elif len(alive) == 1:
             with alive[0][0].inside(self.session):
                 joined = self._settle(alive[0][1], joined)
         elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
@@ -269,10 +270,17 @@ def _step_variables(step: Any) -> list[Variable]:
     return [*leaves(step.args), *leaves(dict(step.kwargs))]
 
 
+def _carries(joined: torch.Tensor, inside: Any) -> bool:
+    """Whether a joined tensor can be what carries a path's: of several options, those of another dtype cannot."""
+    if not isinstance(inside, torch.Tensor):
+        return False
+    return (joined.dtype, joined.dim(), joined.device) == (inside.dtype, inside.dim(), inside.device)
+
+
 def _tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Tensors of a path's value beside the joined tensors that carry them."""
     if isinstance(item, structure.Tensor):
-        return [(inside, joined)] if isinstance(inside, torch.Tensor) and isinstance(joined, torch.Tensor) else []
+        return [(inside, joined)] if isinstance(joined, torch.Tensor) and _carries(joined, inside) else []
     if isinstance(item, structure.Sequence):
         if type(inside) is not item.kind or type(joined) is not item.kind:
             return []

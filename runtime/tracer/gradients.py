@@ -110,7 +110,7 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     (var,) = session.emit("grad.leaf", [session.read(tensor)], types=[session.type_of(fake)])
     storage = session.storages.new(var, label=old.label)
     mark_uncertain(old, storage, "requires_grad_() made it the start of a graph of its own", session.location())
-    new = TensorInfo(storage, (), True, info.layout_known, info.divergent)
+    new = TensorInfo(storage, (), True, info.layout_known)
     new.cached, new.cached_for = var, var
     session.register(fake, new)
     return tensor

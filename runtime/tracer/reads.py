@@ -14,18 +14,8 @@ from runtime.tracer.session import Session
 def item(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.item()`` as a staged number; RuntimeError as eager if it has more than one element."""
     fake = session.fake(tensor)
-    if (
-        all(type(size) is int for size in fake.shape)
-        and fake.numel() != 1
-        and "rank" not in session.info(tensor).divergent
-    ):
+    if all(type(size) is int for size in fake.shape) and fake.numel() != 1:
         raise RuntimeError(f"a Tensor with {fake.numel()} elements cannot be converted to Scalar")
-    if "dtype" in session.info(tensor).divergent:
-        raise session.error(
-            "the Python type of this tensor's .item() differs between the paths that lead here",
-            code="D2S242",
-            hint="Convert the tensor first, for example with .to(torch.float32).",
-        )
     kind = scalar_ops.kind_of_dtype(fake.dtype)
     if kind == "complex":
         raise session.error(
@@ -39,7 +29,7 @@ def item(session: Session, tensor: torch.Tensor) -> Any:
 def tolist(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.tolist()`` as nested lists of staged numbers; the sizes must be fixed."""
     fake = session.fake(tensor)
-    if not all(type(size) is int for size in fake.shape) or "rank" in session.info(tensor).divergent:
+    if not all(type(size) is int for size in fake.shape):
         raise session.error(
             ".tolist() of a tensor whose size is only known while the Program runs",
             code="D2S216",

@@ -201,7 +201,6 @@ class Recorder(torch_internals.TorchDispatchMode):
         requires_grad = self._requires_grad(func, infos)
         sometimes = requires_grad and _sometimes(infos)
         layout_known = all(info.layout_known for info in infos)
-        divergent = self._divergent(func, infos)
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
         for tensor, info in zip(reads, infos):
             sources.setdefault(storage_key(session.fake(tensor)), (tensor, info))
@@ -216,7 +215,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             needs = requires_grad and not aten.is_factory(func) and (out.is_floating_point() or out.is_complex())
             if source is None:
                 factory = not reads or aten.is_factory(func)
-                fresh = TensorInfo(None, (), needs, layout_known, divergent, factory, needs and sometimes)  # type: ignore[arg-type]
+                fresh = TensorInfo(None, (), needs, layout_known, factory, needs and sometimes)  # type: ignore[arg-type]
                 plan.append((out, fresh))
                 continue
             if id(out) in same:
@@ -230,7 +229,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 len(flat),
                 modes,
             )
-            made = TensorInfo(info.storage, (*info.steps, step), needs, layout_known, divergent)
+            made = TensorInfo(info.storage, (*info.steps, step), needs, layout_known)
             made.sometimes = needs and sometimes
             plan.append((out, made))
         for out, info_or_none in plan:
@@ -271,11 +270,6 @@ class Recorder(torch_internals.TorchDispatchMode):
             and any(info.requires_grad for info in infos)
             and func._schema.name not in ("aten::detach", "aten::alias_copy")
         )
-
-    def _divergent(self, func: Any, infos: list[TensorInfo]) -> str:
-        if func._overloadname == "dtype" or "dtype" in func._schema.name:
-            return " ".join(sorted({word for info in infos for word in info.divergent.split()} - {"dtype"}))
-        return " ".join(sorted({word for info in infos for word in info.divergent.split()}))
 
     # -- operators that write ------------------------------------------------------------------------------------
 

@@ -398,11 +398,6 @@ class Session:
 
     def type_of(self, fake: torch.Tensor) -> TensorType:
         """The type of a traced tensor's Variable."""
-        info = self._infos.get(fake)
-        if info is not None and info.divergent:
-            return TensorType(
-                None if "dtype" in info.divergent else fake.dtype, None if "rank" in info.divergent else self.dims(fake)
-            )
         return TensorType(fake.dtype, self.dims(fake))
 
     def dims(self, fake: torch.Tensor) -> tuple[Dim, ...]:
@@ -416,10 +411,9 @@ class Session:
         *,
         requires_grad: bool = False,
         layout_known: bool = True,
-        divergent: str = "",
     ) -> torch.Tensor:
         """Register ``fake`` as the base of a new storage whose value is ``var``."""
-        return self.register(fake, TensorInfo(self.storages.new(var), (), requires_grad, layout_known, divergent))
+        return self.register(fake, TensorInfo(self.storages.new(var), (), requires_grad, layout_known))
 
     def clone_meta(
         self, fake: torch.Tensor, shape: Sequence[Any] | None = None, dtype: torch.dtype | None = None

@@ -72,8 +72,6 @@ class TensorInfo:
     steps: tuple[ViewStep, ...] = ()
     requires_grad: bool = False
     layout_known: bool = True
-    divergent: str = ""
-    """Why dtype or rank is only known at run time; empty when both are known."""
     factory: bool = False
     """Made from no tensor's values: until it is written, no gradient can flow through it."""
     sometimes: bool = False

@@ -109,7 +109,6 @@ class Tensor:
     device: torch.device
     requires_grad: bool
     layout_known: bool
-    divergent: str = ""
     sometimes: bool = False
 
 
@@ -249,7 +248,6 @@ def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
         fake.device,
         info.requires_grad,
         info.layout_known and known,
-        info.divergent,
         info.sometimes,
     )
 
@@ -263,30 +261,17 @@ def _same_size(a: Any, b: Any) -> bool:
 
 
 def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
-    if a.device != b.device:
+    if a.device != b.device or a.dtype != b.dtype or len(a.shape) != len(b.shape):
         return Options((a, b))
-    divergent = " ".join(
-        sorted(
-            {*a.divergent.split(), *b.divergent.split()}
-            | ({"dtype"} if a.dtype != b.dtype else set())
-            | ({"rank"} if len(a.shape) != len(b.shape) else set())
-        )
-    )
-    if len(a.shape) != len(b.shape):
-        longer = a if len(a.shape) > len(b.shape) else b
-        shape: tuple[Any, ...] = (DYNAMIC,) * len(longer.shape)
-    else:
-        shape = tuple(x if _same_size(x, y) else DYNAMIC for x, y in zip(a.shape, b.shape))
-    same_layout = len(a.shape) == len(b.shape) and (
-        (a.strides is None and b.strides is None)
-        or (a.strides is not None and b.strides is not None and all(map(_same_size, a.strides, b.strides)))
+    shape = tuple(x if _same_size(x, y) else DYNAMIC for x, y in zip(a.shape, b.shape))
+    same_layout = (a.strides is None and b.strides is None) or (
+        a.strides is not None and b.strides is not None and all(map(_same_size, a.strides, b.strides))
     )
     strides = a.strides if same_layout and DYNAMIC not in shape else None
     known = a.layout_known and b.layout_known and same_layout and (DYNAMIC not in shape or a.strides is None)
-    dtype = a.dtype if a.dtype == b.dtype else torch.promote_types(a.dtype, b.dtype)
     needs = a.requires_grad or b.requires_grad
     sometimes = a.sometimes or b.sometimes or a.requires_grad != b.requires_grad
-    return Tensor(shape, strides, dtype, a.device, needs, known, divergent, sometimes)
+    return Tensor(shape, strides, a.dtype, a.device, needs, known, sometimes)
 
 
 def _opened(session: Session, s: Structure) -> Structure:
@@ -421,12 +406,8 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
             and all(fits(session, x, outer.item) for x in inner.items)
         )
     if isinstance(outer, Tensor) and isinstance(inner, Tensor):
-        if set(inner.divergent.split()) - set(outer.divergent.split()) or inner.device != outer.device:
+        if inner.device != outer.device or inner.dtype != outer.dtype or len(inner.shape) != len(outer.shape):
             return False
-        if inner.dtype != outer.dtype and "dtype" not in outer.divergent:
-            return False
-        if len(inner.shape) != len(outer.shape):
-            return "rank" in outer.divergent
         if (inner.sometimes or inner.requires_grad != outer.requires_grad) and not outer.sometimes:
             return False
         if outer.layout_known and not (inner.layout_known and (inner.strides is None) == (outer.strides is None)):
@@ -544,7 +525,7 @@ def types(session: Session, s: Structure) -> list[Type]:
     if isinstance(s, Number):
         return [ScalarType(s.kind)]  # type: ignore[arg-type]
     if isinstance(s, Tensor):
-        return [TensorType(None if "dtype" in s.divergent else s.dtype, None)]
+        return [TensorType(s.dtype, None)]
     if isinstance(s, Array):
         return [ArrayType(type_) for type_ in types(session, s.item)]
     if isinstance(s, Options):
@@ -589,10 +570,8 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
         var,
         requires_grad=s.requires_grad,
         layout_known=s.layout_known and (s.strides is None or not fresh_sizes),
-        divergent=s.divergent,
     )
-    if "rank" not in s.divergent:
-        session.sizes.bind_sizes(fake, var)
+    session.sizes.bind_sizes(fake, var)
     var.type = session.type_of(fake)
     info = session.info(fake)
     info.cached, info.cached_for = var, info.storage.value

@@ -1,7 +1,7 @@
 """The watcher: a function mode that sees what reads a tensor's data or metadata from Python.
 
-Operators see only ATen calls; ``.tolist()``, ``.numpy()``, ``.item()`` or ``.dtype``
-of a divergent value never become one.
+Operators see only ATen calls; ``.tolist()``, ``.numpy()`` or ``.item()`` never
+become one.
 """
 
 from __future__ import annotations
@@ -39,27 +39,6 @@ _HINTS = {
     "__deepcopy__": "Use .clone() instead.",
 }
 _RANDOM_STATE = {"manual_seed", "seed", "set_rng_state", "get_rng_state", "initial_seed"}
-_METADATA = {
-    "shape",
-    "size",
-    "dim",
-    "ndim",
-    "ndimension",
-    "dtype",
-    "numel",
-    "nelement",
-    "__len__",
-    "stride",
-    "is_contiguous",
-    "is_floating_point",
-    "is_complex",
-    "element_size",
-    "type",
-    "itemsize",
-    "nbytes",
-}
-
-
 def _has_staged(values: Any) -> bool:
     return any(isinstance(value, Staged) or (type(value) in (list, tuple) and _has_staged(value)) for value in values)
 
@@ -91,8 +70,6 @@ class Watcher(torch_internals.TorchFunctionMode):
             return self._attribute(func, args)
         if name == "__set__":
             return self._set_attribute(func, args)
-        if name in _METADATA and args and isinstance(args[0], torch.Tensor):
-            self._check_divergent(args[0], name)
         if func is torch.autograd.grad:
             return gradients.grad(*args, **kwargs)
         if name == "requires_grad_":
@@ -128,8 +105,6 @@ class Watcher(torch_internals.TorchFunctionMode):
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
         tensor = args[0]
         session = self.session
-        if attribute in _METADATA:
-            self._check_divergent(tensor, attribute)
         if attribute == "requires_grad" and session.knows(tensor):
             return gradients.needed(session, tensor)
         if attribute == "is_leaf" and session.knows(tensor):
@@ -174,29 +149,6 @@ class Watcher(torch_internals.TorchFunctionMode):
                 hint="Use an in-place method (x.copy_(y)), or assign it outside.",
             )
         return func(*args)
-
-    def _check_divergent(self, tensor: torch.Tensor, attribute: str) -> None:
-        session = self.session
-        if not session.knows(tensor):
-            return
-        divergent = session.info(tensor).divergent.split()
-        asks_dtype = attribute in (
-            "dtype",
-            "is_floating_point",
-            "is_complex",
-            "element_size",
-            "type",
-            "itemsize",
-            "nbytes",
-        )
-        asks_rank = attribute in ("shape", "size", "dim", "ndim", "ndimension", "stride", "__len__", "is_contiguous")
-        if ("dtype" in divergent and asks_dtype) or ("rank" in divergent and asks_rank):
-            what = "dtype" if asks_dtype else "number of dimensions"
-            raise session.error(
-                f"the {what} of this tensor differs between the paths that lead here",
-                code="D2S242",
-                hint=f"Give it the same {what} on every path (for example with .to(dtype) or reshape).",
-            )
 
 
 __all__ = ["Watcher"]

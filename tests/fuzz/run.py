@@ -26,7 +26,6 @@ from tests.fuzz.generator import Generator
 ALLOWED = frozenset(
     {
         "D2S222",  # a write to memory that may or may not be shared
-        "D2S242",  # dtype or rank differs between paths and is asked for
         "D2S250",  # a loop's variables never reach a fixed structure
         "D2S251",  # items of a list that grows differ in structure
     }

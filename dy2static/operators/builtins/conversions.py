@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.sequences import StagedSize
-from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.staging import Session, Staged, any_staged, held_choice, spread
 from dy2static.operators.torch_values import to_torch
 from runtime.ops.scalar import kind_of_dtype
 
@@ -16,11 +16,12 @@ from runtime.ops.scalar import kind_of_dtype
 def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
     def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         data = args[0] if args else kwargs.get("data")
-        if isinstance(data, Choice):
-            return distribute(session, data, lambda option: make(session, (option, *args[1:]), kwargs))
+        rest = {key: value for key, value in kwargs.items() if key != "data"}
+        if held_choice(data) is not None:
+            return spread(session, data, lambda given: make(session, (given, *args[1:]), rest))
         if not _holds_values(data) or isinstance(data, torch.Tensor):
             return function(*args, **kwargs)
-        options = dict(zip(("dtype", "device"), args[1:])) | {k: v for k, v in kwargs.items() if k != "data"}
+        options = dict(zip(("dtype", "device"), args[1:])) | rest
         if options.get("requires_grad"):
             raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
                                 hint="Make it outside.", code="D2S269")

@@ -38,10 +38,6 @@ from runtime.tracer import cond as tracer_cond
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     bounds = [_bound(session, arg) for arg in args]
-    for index, bound in enumerate(bounds):
-        if isinstance(bound, Choice):
-            return distribute(session, bound, lambda option, index=index: _range(  # type: ignore[misc]
-                session, (*bounds[:index], option, *bounds[index + 1:]), kwargs))
     if not any_staged(bounds):
         return range(*bounds, **kwargs)
     start, stop, step = (bounds[0], *bounds[1:], 1)[:3] if len(bounds) > 1 else (0, bounds[0], 1)
@@ -151,8 +147,6 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) == 1 and isinstance(args[0], Choice):
-        return distribute(session, args[0], lambda option: _sorted(session, (option,), kwargs))
     if len(args) != 1 or set(kwargs) - {"key", "reverse"} or isinstance(kwargs.get("reverse"), (Staged, torch.Tensor)):
         return sorted(*args, **kwargs)
     if growing.is_growing(args[0]):
@@ -172,8 +166,6 @@ def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) == 1:
-        if isinstance(args[0], Choice):
-            return distribute(session, args[0], lambda option: _iter(session, (option,), {}))
         return iterate(session, args[0])
     return iter(_callback(args[0]), *args[1:])
 
@@ -197,8 +189,6 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _container(kind: type) -> Any:
     def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if len(args) == 1 and isinstance(args[0], Choice):
-            return distribute(session, args[0], lambda option: make(session, (option,), kwargs))
         if kind is list and args and growing.is_growing(args[0]):
             return growing.method(session, args[0], "copy", (), {})
         sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind is list else None
@@ -227,8 +217,6 @@ def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _any_all(stop: bool) -> Any:
     def decide(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (iterable,) = args
-        if isinstance(iterable, Choice):
-            return distribute(session, iterable, lambda option: decide(session, (option,), kwargs))
         sequence = staged_sequence(session, iterable)
         if sequence is not None:
             name = "or_" if stop else "and_"
@@ -250,8 +238,23 @@ def _any_all(stop: bool) -> Any:
     return decide
 
 
+def _per_option(handler: Any) -> Any:
+    """The handler, once for every value an argument may be."""
+
+    def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for index, arg in enumerate(args):
+            if isinstance(arg, Choice):
+                return distribute(session, arg, lambda option, index=index: apply(  # type: ignore[misc]
+                    session, (*args[:index], option, *args[index + 1:]), kwargs))
+        return handler(session, args, kwargs)
+
+    return apply
+
+
 HANDLERS: list[tuple[Any, Any]] = [
-    (range, _range), (enumerate, _enumerate), (zip, _zip), (map, _map), (filter, _filter), (reversed, _reversed),
-    (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum), (any, _any_all(True)),
-    (all, _any_all(False)), *((kind, _container(kind)) for kind in (list, tuple, set, frozenset, deque)),
+    *((function, _per_option(handler)) for function, handler in (
+        (range, _range), (enumerate, _enumerate), (zip, _zip), (map, _map), (filter, _filter), (reversed, _reversed),
+        (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum),
+        (any, _any_all(True)), (all, _any_all(False)),
+    )), *((kind, _per_option(_container(kind))) for kind in (list, tuple, set, frozenset, deque)),
 ]  # fmt: skip
