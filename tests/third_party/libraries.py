@@ -141,7 +141,7 @@ def _fixed_point(solver: str, refused: str = "") -> None:
 
 _fixed_point("fixed_point_iter")
 _fixed_point("anderson")
-_fixed_point("broyden", refused="D2S242")
+_fixed_point("broyden", refused="D2S251")
 
 
 # -- sparse attention weights
