@@ -6,6 +6,8 @@ import os
 import random
 from typing import Any, NoReturn
 
+import torch
+
 from dy2static.operators.staging import Session
 
 _MODULES = {
@@ -14,6 +16,9 @@ _MODULES = {
 }  # fmt: skip
 _CLOCKS = ("now", "today", "utcnow")
 _BUILTINS = {id(open): "a file", id(input): "the terminal", id(os.urandom): "random bytes"}
+_SEEDS = ("manual_seed", "manual_seed_all", "seed", "seed_all", "initial_seed", "fork_rng", "get_rng_state",
+          "get_rng_state_all", "set_rng_state", "set_rng_state_all")  # fmt: skip
+"""Functions of torch about the state of its random generators."""
 _QUIET = ("sleep", "struct_time", "strftime", "strptime", "gmtime_r", "UUID")
 """Functions of those modules that read nothing."""
 
@@ -26,6 +31,7 @@ def check(session: Session, f: Any) -> None:
     """
     what = _BUILTINS.get(id(f))
     owner = getattr(f, "__self__", None)
+    _check_seed(session, f, owner)
     name = getattr(f, "__name__", type(f).__name__)
     if what is None and name not in _QUIET:
         module = getattr(f, "__module__", None)
@@ -41,6 +47,18 @@ def check(session: Session, f: Any) -> None:
             what = "the time"
     if what is not None:
         refuse(session, f"{name}()", what)
+
+
+def _check_seed(session: Session, f: Any, owner: Any) -> None:
+    """Refuse what makes, sets or reads a random generator: the Program would not do it again."""
+    name = getattr(f, "__name__", "")
+    ours = str(getattr(f, "__module__", "") or "").startswith("torch.") and name in _SEEDS
+    if f is torch.Generator or isinstance(owner, torch.Generator) or ours:
+        what = "a torch.Generator is made" if f is torch.Generator else f"{name}() is called"
+        raise session.error(
+            f"{what} inside a converted function: it would happen while tracing only, not in each run of the Program",
+            hint="Do it outside, before the call; random functions take the Generator from the caller.", code="D2S214",
+        )
 
 
 def refuse(session: Session, name: str, what: str) -> NoReturn:

@@ -150,18 +150,28 @@ def note_definition(session: Session, obj: Any, name: str) -> None:
     if key in session.guards or not is_external(session, obj) or written(session, Place("attribute", obj, name)):
         return
     adopt(session, obj)
-    cls, space = type(obj), getattr(obj, "__dict__", {})
+    space = getattr(obj, "__dict__", {})
+    if isinstance(obj, type):  # a class method: on the class, its bases, or its metaclass
+        found = _defined(obj, name)
+        session.guards.add_test(key, f"'{name}' of {obj.__name__}", lambda: _defined(obj, name) is found)
+        return
+    cls = type(obj)
     own, shared = space.get(name), _defined(cls, name)
-    if isinstance(obj, type):
-        own = shared = None
     session.guards.add_test(
         key, f"'{name}' of {cls.__name__}", lambda: space.get(name) is own and _defined(cls, name) is shared
     )
 
 
+_PATCHED = (torch.nn.Module, torch.autograd.Function)
+"""Classes with methods that are other ones while tracing."""
+
+
 def _defined(cls: type, name: str) -> Any:
     """What the class holds under a name: ``getattr`` would bind a class method anew each time."""
-    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+    for base in (*cls.__mro__, *type(cls).__mro__):
+        if name in base.__dict__:
+            return base if base in _PATCHED else base.__dict__[name]
+    return None
 
 
 def note_content_write(session: Session, container: Any) -> None:

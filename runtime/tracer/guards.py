@@ -6,8 +6,9 @@ They are checked at every call, so a fact is turned into a quick test once, when
 from __future__ import annotations
 
 import math
+import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,7 @@ def is_like(value: Any, depth: int = 0) -> Test:
     if depth < _DEPTH:
         if isinstance(value, (list, tuple, deque)):
             return _is_sequence(value, depth) if len(value) <= _ITEMS else _is_long(value)
-        if isinstance(value, dict):
+        if isinstance(value, (dict, types.MappingProxyType)):
             return _is_mapping(value, depth) if len(value) <= _ITEMS else _is_long(value)
         if isinstance(value, (set, frozenset)):
             return _is_set(value) if len(value) <= _ITEMS else _is_long(value)
@@ -110,7 +111,7 @@ def _is_sequence(value: Any, depth: int) -> Test:
     )
 
 
-def _is_mapping(value: dict[Any, Any], depth: int) -> Test:
+def _is_mapping(value: Mapping[Any, Any], depth: int) -> Test:
     kind, length = type(value), len(value)
     tests = [(is_like(key, depth + 1), is_like(item, depth + 1)) for key, item in value.items()]
     return lambda other: (

@@ -38,7 +38,8 @@ _HINTS = {
     "register_hook": "Register the hook outside, or on a module.",
     "__deepcopy__": "Use .clone() instead.",
 }
-_RANDOM_STATE = {"manual_seed", "seed", "set_rng_state", "get_rng_state", "initial_seed"}
+
+
 def _has_staged(values: Any) -> bool:
     return any(isinstance(value, Staged) or (type(value) in (list, tuple) and _has_staged(value)) for value in values)
 

@@ -18,6 +18,7 @@ import dy2static
 from dy2static import not_to_static
 from runtime.errors import TraceError
 
+GENERATOR = torch.Generator()
 X = [torch.arange(12.0).reshape(3, 4) + shift for shift in (0, 0.2, -3, -8)]
 
 
@@ -276,11 +277,32 @@ def test_what_is_not_converted_runs_as_it_is(check, traced):
         lambda x: numpy.random.rand(),
         lambda x: open(__file__),
         lambda x: numpy.random.default_rng().random(),
+        lambda x: torch.manual_seed(0),
+        lambda x: torch.random.seed(),
+        lambda x: torch.initial_seed(),
+        lambda x: torch.get_rng_state(),
+        lambda x: torch.cuda.manual_seed_all(0),
+        lambda x: torch.random.fork_rng(devices=[]),
+        lambda x: torch.Generator(),
+        lambda x: GENERATOR.manual_seed(0),
+        lambda x: torch.default_generator.get_state(),
     ],
 )
 def test_what_would_freeze_is_refused(traced, read):
     with pytest.raises(TraceError, match="D2S214"):
         traced(read, X[0])
+
+
+def test_a_generator_of_the_caller_is_drawn_from_in_each_run():
+    def noisy(x):
+        return x + torch.rand(3, generator=GENERATOR)
+
+    static = dy2static.to_static(noisy)
+    for _ in range(2):
+        GENERATOR.manual_seed(7)
+        expected = [noisy(torch.zeros(3)), noisy(torch.zeros(3))]
+        GENERATOR.manual_seed(7)
+        assert torch.equal(torch.stack([static(torch.zeros(3)), static(torch.zeros(3))]), torch.stack(expected))
 
 
 @pytest.mark.parametrize(

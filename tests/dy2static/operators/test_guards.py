@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import enum
+
 import pytest
 import torch
 
+import dy2static
 from runtime.tracer import flatten
 
 X = torch.arange(4.0)
@@ -176,3 +179,35 @@ def test_settings_of_torch_modules(traced, settings):
     program = traced(lambda x: dropout(x), X)
     dropout.p = settings["p"]
     assert bool(changed(program)) == (settings["p"] != 0.5)
+
+
+class Kind(enum.Enum):
+    DOUBLE = 2
+    TRIPLE = 3
+
+
+class Table:
+    scale = 2
+
+    @classmethod
+    def scaled(cls, x):
+        return x * cls.scale
+
+    @staticmethod
+    def plain(x):
+        return x + 1
+
+
+class Derived(Table):
+    pass
+
+
+def test_what_a_class_holds_is_guarded_without_tracing_each_call(monkeypatch):
+    static = dy2static.to_static(lambda x: Derived.scaled(x) + Table.plain(x) + len(Kind.__members__))
+    for _ in range(3):
+        assert torch.equal(static(X), X * 2 + X + 3)
+    assert len(static.programs) == 1
+    monkeypatch.setattr(Table, "scaled", classmethod(lambda cls, x: x * 5))
+    assert torch.equal(static(X), X * 5 + X + 3)
+    monkeypatch.setattr(Derived, "scaled", classmethod(lambda cls, x: x * 7), raising=False)
+    assert torch.equal(static(X), X * 7 + X + 3)
