@@ -10,7 +10,10 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import growing
 from dy2static.operators.staging import Choice, Session, Staged, active, any_staged, distribute
+from runtime.tracer import structure
+from runtime.tracer.staged_size import StagedSize
 
 _CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s", "r": "r", "a": "a"}
 _FUNCTIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
@@ -35,7 +38,7 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     session = active()
     if session is not None and (isinstance(value, (Staged, torch.Tensor, Choice)) or any_staged([spec])):
         return _staged(session, value, _CONVERSIONS[conversion], spec)
-    if session is not None and any_staged([value]):
+    if session is not None and is_staged_container(value):
         return _staged_container(session, value, _CONVERSIONS[conversion], spec)
     letter = _CONVERSIONS[conversion]
     return format(_FUNCTIONS[letter](value) if letter else value, spec)
@@ -59,8 +62,51 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
     return session.scalar("format", value, spec)
 
 
+def is_staged_container(value: Any) -> bool:
+    """Whether a list, tuple, dict or size holds what is only known while the Program runs."""
+    return isinstance(value, (list, tuple, dict)) and structure.has_traced(value)
+
+
 def _staged_container(session: Session, value: Any, letter: str, spec: Any) -> Any:
-    raise session.error(
+    if letter == "a" or spec:
+        if type(value) in (list, tuple, dict, StagedSize) and spec:
+            format(type(value)(), spec)  # raises what eager raises
+        raise _refusal(session, value)
+    return text_of(session, value)
+
+
+def text_of(session: Session, value: Any) -> Any:
+    """``repr(value)``, put together from the text of its items where some are only known while the Program runs."""
+    if isinstance(value, torch.Tensor):
+        return session.from_tensor("repr", value, kind="str")
+    if isinstance(value, Staged):
+        return session.scalar("repr", value)
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: text_of(session, option))
+    if type(value) is dict:
+        items = [(text_of(session, key), ": ", text_of(session, item)) for key, item in value.items()]
+        return _join("{", items, "}")
+    if type(value) is StagedSize:
+        return _join("torch.Size([", [(text_of(session, size),) for size in value], "])")
+    if type(value) is list and not growing.is_growing(value):
+        return _join("[", [(text_of(session, item),) for item in value], "]")
+    if type(value) is tuple:
+        return _join("(", [(text_of(session, item),) for item in value], ",)" if len(value) == 1 else ")")
+    if structure.has_traced(value):
+        raise _refusal(session, value)
+    return repr(value)
+
+
+def _join(before: str, items: list[tuple[Any, ...]], after: str) -> Any:
+    text: Any = before
+    for index, parts in enumerate(items):
+        for part in (", ", *parts) if index else parts:
+            text = text + part
+    return text + after
+
+
+def _refusal(session: Session, value: Any) -> Exception:
+    return session.error(
         f"a {type(value).__name__} that holds numbers only known while the Program runs is formatted",
         hint="Format its items one by one.", code="D2S260",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import os
 import types
 from collections import deque
@@ -168,7 +169,7 @@ _PATCHED = (torch.nn.Module, torch.autograd.Function)
 
 def _defined(cls: type, name: str) -> Any:
     """What the class holds under a name: ``getattr`` would bind a class method anew each time."""
-    for base in (*cls.__mro__, *type(cls).__mro__):
+    for base in itertools.chain(cls.__mro__, type.mro(type(cls))):
         if name in base.__dict__:
             return base if base in _PATCHED else base.__dict__[name]
     return None

@@ -32,8 +32,6 @@ def from_torch(session: Session, value: Any) -> Any:
     if isinstance(value, _SYMBOLIC):
         return session.sizes.staged(value)
     if isinstance(value, torch.Size):
-        if all(type(size) is int for size in value):
-            return value
         return StagedSize(from_torch(session, size) for size in value)
     if type(value) in (list, tuple) and any(isinstance(item, _SYMBOLIC) for item in value):
         return type(value)(from_torch(session, item) for item in value)

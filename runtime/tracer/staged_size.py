@@ -1,4 +1,4 @@
-"""``torch.Size`` with sizes that are only known while the Program runs."""
+"""``torch.Size`` in a trace: its sizes may be known only while the Program runs, or meet such sizes later."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.tracer.scalars import Staged
 
 
 class StagedSize(tuple[Any, ...]):
-    """A ``torch.Size`` in which some sizes are staged."""
+    """A ``torch.Size`` that may hold staged sizes. Sums and slices are sizes as well, as those of ``torch.Size``."""
 
     def numel(self) -> Any:
         """The product of the sizes."""
@@ -36,6 +36,20 @@ class StagedSize(tuple[Any, ...]):
         return state.current().scalar("not_", same) if isinstance(same, Staged) else not same
 
     __hash__ = tuple.__hash__
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def __add__(self, other: Any) -> Any:
+        return StagedSize((*self, *other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return StagedSize((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return StagedSize(super().__mul__(times))
+
+    __rmul__ = __mul__
 
     def __getitem__(self, key: Any) -> Any:
         picked = super().__getitem__(key)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.f_string import format_value
+from dy2static.operators.f_string import format_value, is_staged_container
 from dy2static.operators.sequences import staged_sequence
 from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method, truth_of
 
@@ -48,6 +48,8 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if len(args) == 1 and not kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice)):
             if isinstance(args[0], Staged) and args[0].kind == "str" and letter == "s":
                 return args[0]
+            return format_value(args[0], letter)
+        if len(args) == 1 and not kwargs and is_staged_container(args[0]):
             return format_value(args[0], letter)
         method = python_method(args[0], "__repr__" if letter == "r" else "__str__") if len(args) == 1 else None
         if method is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.f_string import text_of
 from dy2static.operators.sequences import StagedSequence, StagedSize
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method
 from runtime.ir.constants import spell_constant
@@ -45,7 +46,7 @@ def _operand(session: Session, value: Any) -> Any:
     if isinstance(value, (torch.Tensor, Staged)):
         return session.operand(value)
     if isinstance(value, StagedSize):
-        return session.operand(_size_text(session, value))
+        return session.operand(text_of(session, value))
     if isinstance(value, StagedSequence) or (any_staged([value]) and not _is_simple(value)):
         raise session.error(f"a {type(value).__name__} that holds numbers only known while the Program runs is printed",
                             hint="Print its items one by one.", code="D2S268")
@@ -60,14 +61,6 @@ def _operand(session: Session, value: Any) -> Any:
 
         return session.operand(call(method, value))
     return str(value)
-
-
-def _size_text(session: Session, value: StagedSize) -> Any:
-    text: Any = "torch.Size(["
-    for index, size in enumerate(value):
-        part = session.scalar("str", size) if isinstance(size, Staged) else str(size)
-        text = text + (", " if index else "") + part
-    return text + "])"
 
 
 def _is_simple(value: Any) -> bool:
