@@ -15,7 +15,7 @@ from runtime.tracer import cond as tracer_cond
 from runtime.tracer import state, structure
 from runtime.tracer.choices import distribute, held_choice, spread, unbound_message
 from runtime.tracer.cond import NoNames
-from runtime.tracer.journal import MISSING
+from runtime.tracer.journal import MISSING, Place
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.structure import Choice, Undefined
@@ -34,7 +34,14 @@ class LocalNames:
     set: Callable[[tuple[Any, ...]], None]
 
     def __post_init__(self) -> None:
+        cells = getattr(self.get, "__closure__", None) or ()
+        code = getattr(self.get, "__code__", None)
+        self.cells = {id(cell) for name, cell in zip(code.co_freevars if code else (), cells) if name in self.names}
         self.names = tuple("" if is_generated(name) else name for name in self.names)
+
+    def holds(self, place: Place) -> bool:
+        """Whether the place is the cell of one of them, which a function that declares it ``nonlocal`` stores to."""
+        return id(place.owner) in self.cells
 
 
 def stages(value: object) -> bool:

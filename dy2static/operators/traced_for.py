@@ -69,6 +69,10 @@ class _WithCounter:
         self.inner.set(values[:-1])
         self.counter = values[-1]
 
+    def holds(self, place: Place) -> bool:
+        """As for the user's variables."""
+        return self.inner.holds(place)
+
 
 def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: Callable[[], Any] | None,
                  body: Callable[[Any], None], names: LocalNames, options: dict[str, Any] | None) -> None:

@@ -33,6 +33,9 @@ class Names(Protocol):
     def set(self, values: tuple[Any, ...]) -> None:
         """Assign them."""
 
+    def holds(self, place: Place) -> bool:
+        """Whether the place is one of them, as the functions see it that share it."""
+
 
 @dataclass(eq=False)
 class Path:

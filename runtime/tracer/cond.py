@@ -29,6 +29,10 @@ class NoNames:
     def set(self, values: tuple[Any, ...]) -> None:
         """Nothing."""
 
+    def holds(self, place: Place) -> bool:
+        """Never."""
+        return False
+
 
 def truth(session: Session, value: Any) -> Any:
     """``bool(value)`` as a staged bool: PyTorch's rules for tensors, Python's for numbers and strings."""
@@ -78,7 +82,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     alive = [path for path in paths if not path.ended]
     session.older = old
     join = Join(session, paths, entry, old)
-    places: dict[Place, None] = {place: None for path in alive for place in path.places}
+    places: dict[Place, None] = {place: None for path in alive for place in path.places if not names.holds(place)}
     for position in range(len(entry_names)):
         join.add([path.names[position] for path in paths], hint=names.names[position])
     for place in places:

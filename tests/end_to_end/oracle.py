@@ -12,6 +12,7 @@ import torch
 
 import dy2static
 from runtime.autodiff import gradient_path
+from runtime.errors import Dy2StaticError
 
 REFUSED = "eager refuses to differentiate this"
 
@@ -51,8 +52,10 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return []
 
 
-def _run(function: Callable[..., Any], args: Sequence[Any], seed: int) -> tuple[Any, list[Any], Any]:
-    """Result or exception, gradients of the tensor arguments, the arguments afterwards, the next random number."""
+def _run(
+    function: Callable[..., Any], args: Sequence[Any], seed: int, parameters: Sequence[Any] = ()
+) -> tuple[Any, list[Any], Any]:
+    """Result or exception, gradients of the tensor arguments and parameters, the next random number."""
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
@@ -61,7 +64,7 @@ def _run(function: Callable[..., Any], args: Sequence[Any], seed: int) -> tuple[
     except Exception as error:  # whatever eager raises is what is compared
         return error, [], None
     outputs = [t for t in _tensors(result) if t.requires_grad]
-    leaves = [t for t in _tensors(list(args)) if t.requires_grad and t.is_leaf]
+    leaves = [t for t in _tensors([*args, *parameters]) if t.requires_grad and t.is_leaf]
     grads: list[Any] = []
     if outputs and leaves:
         total = sum(
@@ -98,6 +101,8 @@ def check(
             with gradient_path(path):
                 got = _run(converted, mine, number)
             where = f"call {number} ({path})"
+            if isinstance(got[0], Dy2StaticError):
+                raise got[0]
             if isinstance(expected[0], Exception):
                 assert type(got[0]) is type(expected[0]), (
                     f"{where}: eager raises {expected[0]!r}, converted gives {got[0]!r}"

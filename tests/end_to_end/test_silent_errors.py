@@ -410,3 +410,31 @@ def test_raise_in_a_branch_only_if_taken():
         return x
 
     check(f, (torch.ones(3),), (-torch.ones(3),))
+
+
+def _bound_here_and_by_a_function(x):
+    m = 1
+
+    def bump(q):
+        nonlocal m
+        m = m + 1
+        return q
+
+    if x.sum() > 0:
+        m = 0
+    else:
+        bump(x)
+    for _ in range(2):
+        if x.mean() > 2:
+            m = m * 10
+            if x.sum() > 7:
+                bump(x)
+        else:
+            bump(x)
+    return m
+
+
+def test_a_name_bound_on_one_path_and_by_a_function_on_another():
+    calls = [(torch.full((3,), value),) for value in (1.0, -1.0, 2.2, 3.0)]
+    check(_bound_here_and_by_a_function, *calls)
+    check(_bound_here_and_by_a_function, *reversed(calls))
