@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
-from runtime.tracer import copies, structure
+from runtime.tracer import aliases, copies, structure
 from runtime.tracer.branches import Names, Path, PathEnds, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.older import older
@@ -119,6 +119,8 @@ class Join:
         self.paths = paths
         self.entry = entry
         self.items: list[tuple[list[Any], structure.Structure, str]] = []
+        self.links: dict[Any, tuple[Storage, Storage, Any, Any, dict[Path, list[Any]]]] = {}
+        """Which joined memory is which, by path."""
 
     def add(self, values: list[Any], hint: str = "", of: structure.Choice | None = None) -> None:
         """One value per path; those of paths that ended are not looked at."""
@@ -185,6 +187,7 @@ class Join:
             blocks=[path.scope.block for path in self.paths],
             location=location,
         )
+        self.op = session.scope.block.ops[-1]
         for storage, var in zip(storages, outputs[len(outputs) - len(storages) :]):
             storage.value = var
         return list(outputs[: len(outputs) - len(storages)])
@@ -225,30 +228,70 @@ class Join:
         return found
 
     def _note_aliases(self, results: list[Any]) -> None:
+        """Tensors that are, on some path, memory from outside or each other's."""
         session = self.session
-        location = session.location()
-        owners: list[dict[Storage, list[Storage]]] = [{} for _ in self.paths]
-        for (values, item, _), result in zip(self.items, results):
-            if isinstance(item, structure.Known):
+        joined: list[Storage] = []
+        for path in self.paths:
+            if path.ended:
                 continue
-            for index, path in enumerate(self.paths):
-                if path.ended:
+            views: list[tuple[int, aliases.Root]] = []
+            for (values, item, _), result in zip(self.items, results):
+                if isinstance(item, structure.Known):
                     continue
                 with path.inside(session):
-                    pairs = _tensor_pairs(values[index], result, item)
+                    pairs = _tensor_pairs(values[self.paths.index(path)], result, item)
                 for inside, outside in pairs:
-                    storage = session.info(inside).storage
-                    joined = session.info(outside).storage
-                    if storage is joined:
+                    mine = session.info(outside).storage
+                    if session.info(inside).storage is mine:
                         continue
-                    if storage in self.entry:
-                        mark_uncertain(
-                            joined, storage, "it is the same tensor, or a view of it, on one path only", location
-                        )
-                    for other in owners[index].get(storage, []):
-                        if other is not joined:
-                            mark_uncertain(joined, other, "two variables are views of one tensor on one path", location)
-                    owners[index].setdefault(storage, []).append(joined)
+                    if mine not in joined:
+                        joined.append(mine)
+                    found = aliases.roots(session.info(inside), self.entry)
+                    views += [(joined.index(mine), root) for root in found]
+            self._note_path(path, joined, views)
+        for dependent, base, steps, pending, by_path in self.links.values():
+            always = all(path.ended or () in by_path.get(path, []) for path in self.paths)
+            flags = () if always else (self._output(aliases.BOOL, {path: by_path.get(path, False) for path in self.paths}),)
+            aliases.add(dependent, base, steps, flags, pending)
+
+    def _note_path(self, path: Path, joined: list[Storage], views: list[tuple[int, aliases.Root]]) -> None:
+        by_root: dict[Storage, list[tuple[int, aliases.Root]]] = {}
+        for number, root in views:
+            by_root.setdefault(root.storage, []).append((number, root))
+        for storage, members in by_root.items():
+            if storage in self.entry:
+                for number, root in members:
+                    self._link(path, joined[number], storage, root.steps, root.flags, root.pending)
+                continue
+            links, unknown = aliases.links(members)
+            for link in links:
+                self._link(path, joined[link.one], joined[link.other], link.steps, link.flags, link.pending)
+            for a, b in unknown:
+                mark_uncertain(
+                    joined[a], joined[b], "two variables are views of one tensor on one path", self.session.location()
+                )
+
+    def _link(self, path: Path, dependent: Storage, base: Storage, steps: Any, flags: Any, pending: Any) -> None:
+        """``dependent`` is ``steps`` of ``base`` on this path, where ``flags`` hold."""
+        if dependent is base:
+            return
+        lates = {late.var: late for late in pending}
+        new: dict[Variable, Variable] = {}
+        passed: list[aliases.Late] = []
+        for var in aliases.step_variables(steps):
+            if not self.session.visible(var) and var not in new:
+                output = self._output(var.type, {path: lates.get(var, var)})
+                passed.append(output)
+                new[var] = output.var
+        steps = aliases.with_variables(steps, new)
+        entry = self.links.setdefault(
+            (id(dependent), id(base), aliases.key(steps)), (dependent, base, steps, (*passed,), {})
+        )
+        entry[4].setdefault(path, []).append(flags)
+
+    def _output(self, type: Type, by_path: dict[Path, Any]) -> aliases.JoinOutput:
+        paths = [(path, by_path.get(path, UNDEF)) for path in self.paths]
+        return aliases.JoinOutput(self.op, self.session.scope, type, paths)
 
 
 def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bool:

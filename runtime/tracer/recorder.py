@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ops import aten
-from runtime.tracer import scalars
+from runtime.tracer import aliases, scalars
 from runtime.tracer.calls import RestartWithSharedInputs, flatten_results, tensors_in, unflatten_results
 from runtime.tracer.session import Session, fill
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
@@ -303,7 +303,9 @@ class Recorder(torch_internals.TorchDispatchMode):
                         return session.read(value)
                     key = id(value)
                     if key not in replayed:
-                        replayed[key] = self._replay(inner[bases.index(info.storage)], info, session.fake(value))
+                        replayed[key] = session.replay(
+                            inner[bases.index(info.storage)], info.steps, session.type_of(session.fake(value))
+                        )
                     return replayed[key]
                 if type(value) in (list, tuple):
                     return type(value)(operand(item) for item in value)
@@ -332,6 +334,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         )
         for storage, var in zip(bases, results):
             storage.value = var
+        aliases.propagate(session, bases)
         requires_grad = self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())
         for out, var in zip(extra, results[len(bases) :]):
@@ -342,19 +345,6 @@ class Recorder(torch_internals.TorchDispatchMode):
         return unflatten_results(
             result, [by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat]
         )
-
-    def _replay(self, base: Variable, info: TensorInfo, fake: torch.Tensor) -> Variable:
-        """Emit a tensor's view chain from ``base``; the Variable of the tensor itself."""
-        session = self.session
-        var = base
-        for position, step in enumerate(info.steps):
-            types: list[Type] = [TensorType(None, None)] * step.results
-            if position == len(info.steps) - 1:
-                types[step.index] = session.type_of(fake)
-            var = session.emit(
-                step.name, fill(step.args, var), {k: fill(v, var) for k, v in step.kwargs}, types, modes=step.modes
-            )[step.index]
-        return var
 
     def require_certain(self, storage: Storage, tensor: torch.Tensor | None = None) -> None:
         """Refuse a write to memory that may or may not be shared with another live tensor."""

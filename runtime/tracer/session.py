@@ -157,6 +157,8 @@ class Session:
         """Those that the trace met."""
         self.raised_types: dict[str, type[BaseException]] = {}
         """Exception classes that ``raise`` Operators name, other than builtins."""
+        self.touched: list[set[Storage]] = []
+        """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
         self.older: frozenset[int] = frozenset()
         """Containers that existed before the construct that is being joined, by identity."""
         self.unconverted: list[tuple[str, str]] = []
@@ -367,19 +369,24 @@ class Session:
         base = self.require_visible(info.storage.value)
         if info.cached is not None and info.cached_for is base and self.visible(info.cached):
             return info.cached
-        var = base
-        fake = self.fake(tensor)
-        for position, step in enumerate(info.steps):
-            last = position == len(info.steps) - 1
-            types: list[Type] = [TensorType(None, None)] * step.results
-            if last:
-                types[step.index] = self.type_of(fake)
-            outputs = self.emit(
-                step.name, fill(step.args, var), {k: fill(v, var) for k, v in step.kwargs}, types, modes=step.modes
-            )
-            var = outputs[step.index]
+        var = self.replay(base, info.steps, self.type_of(self.fake(tensor)) if info.steps else None)
         info.cached, info.cached_for = var, base
         return var
+
+    def replay(self, base: Variable, steps: Sequence[ViewStep], type: Type | None = None) -> Variable:
+        """Apply a view chain to a base; ``type``: of the result, where it is known."""
+        var = base
+        for position, step in enumerate(steps):
+            types: list[Type] = [TensorType(None, None)] * step.results
+            if type is not None and position == len(steps) - 1:
+                types[step.index] = type
+            keywords = {key: fill(value, var) for key, value in step.kwargs}
+            var = self.emit(step.name, fill(step.args, var), keywords, types, modes=step.modes)[step.index]
+        return var
+
+    def known_tensors(self) -> list[TensorInfo]:
+        """What is known of every traced tensor that is alive."""
+        return list(self._infos.values())
 
     def require_gradient(self, written: TensorInfo, sometimes: bool) -> None:
         """A value with a history was written: the tensor's base and the other views of it have it from now on.
@@ -389,7 +396,7 @@ class Session:
         outer = written.storage.first not in self.scope.names
         infos = [written]
         if not written.detached:
-            infos += [one for one in self._infos.values() if one.storage is written.storage and not one.detached]
+            infos += [one for one in self.known_tensors() if one.storage is written.storage and not one.detached]
         for info in infos:
             if not info.requires_grad:
                 info.requires_grad, info.sometimes = True, sometimes or outer

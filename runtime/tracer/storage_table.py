@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime import torch_internals
 from runtime.ir import Location, Variable
+
+if TYPE_CHECKING:
+    from runtime.tracer.aliases import Alias
 
 
 @dataclass(eq=False)
@@ -27,6 +30,10 @@ class Storage:
     """How the user would call it (``x``, ``self.weight``), for error messages."""
     uncertain: list[Uncertainty] = field(default_factory=list)
     """Storages that may or may not be this very memory when the Program runs."""
+    aliases: list[Alias] = field(default_factory=list)
+    """Memory that this is, or is a view of, where their flags hold."""
+    dependents: list[weakref.ref[Alias]] = field(default_factory=list)
+    """Aliases whose base this is."""
     first: Variable = field(init=False)
     """What it held when it was made."""
 

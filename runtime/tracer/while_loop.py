@@ -5,7 +5,7 @@ The condition is computed before the loop and at the end of each iteration, in e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +16,11 @@ from runtime.tracer import copies, structure
 from runtime.tracer.branches import Names, Path, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.journal import Place
+from runtime.tracer.loop_aliases import LoopAliases, Pairs
 from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
-from runtime.tracer.storage_table import Storage, mark_uncertain
+from runtime.tracer.storage_table import Storage
 
 _TRIES = 12
 
@@ -90,14 +91,15 @@ def while_loop(
         )
     written: list[Storage] = []
     repeat: set[Place] | None = None
+    shares: LoopAliases | None = None
     for _ in range(_TRIES):
-        attempt = _Attempt(session, slots, written, test, body, names)
+        attempt = _Attempt(session, slots, written, test, body, names, shares)
         stable, unknown = attempt.stable(repeat or set())
         # An object made by the body is another one each time: what only one of two equal attempts stored to is such.
         if stable and (not unknown or repeat is not None):
             break
         repeat = unknown if stable else None
-        slots, written = attempt.slots, attempt.written
+        slots, written, shares = attempt.slots, attempt.written, attempt.aliases
     else:
         raise session.error(
             "the variables of this loop never reach a fixed structure: "
@@ -128,8 +130,10 @@ class _Attempt:
         test: Callable[[], Any],
         body: Callable[[], None],
         names: Names,
+        before: LoopAliases | None,
     ) -> None:
         self.session = session
+        self.aliases = LoopAliases(before)
         self.slots = slots
         self.written = list(written)
         self.names = names
@@ -144,7 +148,11 @@ class _Attempt:
             flag = test()
             return truth(session, flag) if isinstance(flag, (torch.Tensor, Staged)) else flag
 
-        self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
+        session.touched.append(self.aliases.touched)
+        try:
+            self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
+        finally:
+            session.touched.pop()
         include_new(self.entry, [self.path])
 
     def _enter(self, scope: Scope) -> None:
@@ -169,27 +177,19 @@ class _Attempt:
                     code="D2S251",
                 )
             session.journal.write(slot.place, value)
-        self._note_entry_aliases()
+        pairs = self._pairs([slot.init for slot in self.slots], self.inner)
+        self.aliases.enter(session, scope, list(pairs), session.location())
 
-    def _note_entry_aliases(self) -> None:
-        """A carried tensor may be, in the first iteration, the very tensor that stood there before the loop."""
-        session = self.session
-        owners: dict[Storage, list[Storage]] = {}
-        for slot, value in zip(self.slots, self.inner):
+    def _pairs(self, values: Sequence[Any], stand_ins: Sequence[Any]) -> Pairs:
+        """The tensors of the state, by number, beside those that stand for them."""
+        for index, (slot, value, stand_in) in enumerate(zip(self.slots, values, stand_ins)):
             if isinstance(slot.carried, structure.Known):
                 continue
-            for outside, inside in _tensor_pairs(slot.init, value, slot.carried):
-                storage, carried = session.info(outside).storage, session.info(inside).storage
-                if storage.origin is not None or len([s for s in self.slots if _holds(session, s.init, storage)]) > 1:
-                    mark_uncertain(
-                        carried,
-                        storage,
-                        "in the first iteration it is the tensor from before the loop",
-                        session.location(),
-                    )
-                for other in owners.get(storage, []):
-                    mark_uncertain(carried, other, "before the loop both variables are one tensor", session.location())
-                owners.setdefault(storage, []).append(carried)
+            order: dict[int, int] = {}
+            for _, tensor in _tensor_pairs(stand_in, stand_in, slot.carried):
+                order.setdefault(id(tensor), len(order))
+            for tensor, other in _tensor_pairs(value, stand_in, slot.carried):
+                yield (index, order[id(other)]), tensor, other
 
     def stable(self, repeated: set[Place]) -> tuple[bool, set[Place]]:
         """Whether the guess holds, and places stored to that are no slots; widens ``slots`` and ``written`` if not.
@@ -246,6 +246,11 @@ class _Attempt:
             if path.storages.get(storage, self.entry[storage]) is not self.entry[storage]:
                 self.written.append(storage)
                 stable = False
+        with path.inside(session):
+            leaving = list(self._pairs(outs, self.inner))
+        stable = self.aliases.leave(session, path, self.entry, leaving, session.visible) and stable
+        changed = {n for n, (old, new) in enumerate(zip(self.slots, next_slots)) if old.carried is not new.carried}
+        self.aliases.forget(changed)
         self.slots = next_slots
         self.outs = outs
         return stable, unknown
@@ -302,11 +307,8 @@ class _Attempt:
         values = [structure.lift(session, slot.carried, variables) for slot in self.slots]
         for storage, var in zip(self.written, variables):
             storage.value = var
-        for slot, value in zip(self.slots, values):
-            for outside, result in _tensor_pairs(slot.init, value, slot.carried):
-                a, b = session.info(outside).storage, session.info(result).storage
-                mark_uncertain(b, a, "after no iteration it is the tensor from before the loop", location)
-        self._note_exit_aliases(values, location)
+        op = session.scope.block.ops[-1]
+        self.aliases.finish(session, op, path, list(self._pairs(values, values)), location)
         self.names.set(tuple(values[: self.count]))
         for slot, value in zip(self.slots[self.count :], values[self.count :]):
             assert slot.place is not None
@@ -323,36 +325,6 @@ class _Attempt:
             found += pairs[1:] if slot.place is not None and slot.place.kind == "content" else pairs
             slot.init = None
         copies.share(self.session, found, location)
-
-    def _note_exit_aliases(self, values: list[Any], location: Any) -> None:
-        """Variables that are views of one tensor, or of a tensor from outside, at the end of an iteration."""
-        session = self.session
-        if self.path.ended:
-            return
-        owners: dict[Storage, list[Storage]] = {}
-        for slot, out, value in zip(self.slots, self.outs, values):
-            if isinstance(slot.carried, structure.Known):
-                continue
-            with self.path.inside(session):
-                pairs = _tensor_pairs(out, value, slot.carried)
-            for inside, result in pairs:
-                storage, joined = session.info(inside).storage, session.info(result).storage
-                if storage in self.entry:
-                    mark_uncertain(
-                        joined, storage, "an iteration makes it a view of a tensor from before the loop", location
-                    )
-                for other in owners.get(storage, []):
-                    mark_uncertain(joined, other, "an iteration makes two variables views of one tensor", location)
-                owners.setdefault(storage, []).append(joined)
-
-
-def _holds(session: Session, value: Any, storage: Storage) -> bool:
-    if isinstance(value, torch.Tensor):
-        return session.info(value).storage is storage
-    if isinstance(value, (list, tuple)):
-        return any(_holds(session, item, storage) for item in value)
-    fields = structure.field_items(value)
-    return fields is not None and any(_holds(session, item, storage) for item in fields[1])
 
 
 def _same_items(a: Any, b: Any) -> bool:

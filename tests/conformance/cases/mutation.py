@@ -147,7 +147,7 @@ def alias(x):
     return y + z
 
 
-@case("through an alias made in a branch", *BOTH, refused="D2S222")
+@case("through an alias made in a branch", *BOTH)
 def alias_in_branch(x):
     y = x.clone()
     z = x * 2

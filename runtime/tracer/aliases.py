@@ -1,0 +1,446 @@
+"""Memory that is other memory on some paths only, and what a write to either does to the other.
+
+After ``if c: b = a`` ``else: b = x * 2`` the tensor ``b`` is ``a`` when ``c`` held. The join gives ``b`` a storage of its
+own and an ``Alias`` to ``a``'s, with a flag that says at run time whether they are one. Nothing is recorded for it until
+one of them is written; then the other is brought up to date under that flag.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import torch
+
+from runtime.ir import UNDEF, Block, Operand, Operator, ScalarType, TensorType, Type, Variable, leaves
+
+if TYPE_CHECKING:
+    from runtime.tracer.branches import Path
+    from runtime.tracer.session import Scope, Session
+    from runtime.tracer.storage_table import Storage, TensorInfo, ViewStep
+
+BOOL = ScalarType("bool")
+N = TypeVar("N")
+
+
+class Late(Protocol):
+    """A Variable that its Operator gains only when something asks for it."""
+
+    var: Variable
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable, now recorded."""
+
+
+Flags = tuple[Late, ...]
+"""Staged bools that must all hold; none: always."""
+
+
+@dataclass(eq=False)
+class Alias:
+    """Where ``flags`` hold, ``dependent``'s content is what ``steps`` show of ``base``'s."""
+
+    dependent: weakref.ref[Storage]
+    base: Storage
+    steps: tuple[ViewStep, ...]
+    flags: Flags
+    pending: tuple[Late, ...] = ()
+    """Values that ``steps`` read."""
+
+
+def add(
+    dependent: Storage, base: Storage, steps: tuple[ViewStep, ...], flags: Flags, pending: tuple[Late, ...] = ()
+) -> None:
+    """Note that ``dependent`` is ``steps`` of ``base`` where ``flags`` hold."""
+    alias = Alias(weakref.ref(dependent), base, steps, flags, pending)
+    dependent.aliases.append(alias)
+    base.dependents.append(weakref.ref(alias))
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """Memory that a tensor is a view of where ``flags`` hold; ``through``: what lies between."""
+
+    storage: Storage
+    steps: tuple[ViewStep, ...]
+    flags: Flags = ()
+    pending: tuple[Late, ...] = ()
+    through: tuple[Storage, ...] = ()
+
+
+def roots(info: TensorInfo, outside: Container[Storage]) -> Iterator[Root]:
+    """The memory a tensor may be a view of; of what exists ``outside`` only the nearest."""
+    todo = [Root(info.storage, info.steps)]
+    while todo:
+        root = todo.pop()
+        yield root
+        if root.storage in outside:
+            continue
+        for alias in root.storage.aliases:
+            if alias.base is not root.storage and alias.base not in root.through:
+                todo.append(
+                    Root(
+                        alias.base,
+                        (*alias.steps, *root.steps),
+                        (*root.flags, *alias.flags),
+                        (*root.pending, *alias.pending),
+                        (*root.through, root.storage),
+                    )
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Link(Generic[N]):
+    """Two tensors, by number, are one memory where ``flags`` hold: ``one`` is ``steps`` of ``other``."""
+
+    one: N
+    other: N
+    steps: tuple[ViewStep, ...]
+    flags: Flags
+    pending: tuple[Late, ...]
+
+
+def links(members: Sequence[tuple[N, Root]]) -> tuple[list[Link[N]], list[tuple[N, N]]]:
+    """How tensors that are views of one memory are views of each other, and pairs where neither shows all of it."""
+    for number, root in members:
+        if not root.steps and not root.flags:  # this one always is that memory
+            hub = number
+            return [Link(n, hub, r.steps, r.flags, r.pending) for n, r in members if n != hub], []
+    found: list[Link[N]] = []
+    unknown: list[tuple[N, N]] = []
+    for position, (a, mine) in enumerate(members):
+        for b, theirs in members[position + 1 :]:
+            if a == b or any(storage in theirs.through for storage in mine.through):
+                continue
+            flags, pending = (*mine.flags, *theirs.flags), (*mine.pending, *theirs.pending)
+            if not mine.steps:
+                found.append(Link(b, a, theirs.steps, flags, pending))
+            elif not theirs.steps:
+                found.append(Link(a, b, mine.steps, flags, pending))
+            else:
+                unknown.append((a, b))
+    return found, unknown
+
+
+def key(steps: Any) -> Any:
+    """Something to compare and hash view chains, or parts of them, by."""
+    from runtime.tracer.storage_table import ViewStep
+
+    if isinstance(steps, ViewStep):
+        return (steps.name, key(steps.args), key(steps.kwargs), steps.index, key(steps.modes))
+    if isinstance(steps, (list, tuple)):
+        return tuple(map(key, steps))
+    return steps if isinstance(steps, Variable) else (type(steps), repr(steps))
+
+
+def step_variables(steps: Sequence[ViewStep]) -> list[Variable]:
+    """The Variables that a view chain reads beside its source."""
+    return [var for step in steps for var in (*leaves(step.args), *leaves(dict(step.kwargs)))]
+
+
+def with_variables(steps: tuple[ViewStep, ...], new: dict[Variable, Variable]) -> tuple[ViewStep, ...]:
+    """A view chain that reads other Variables."""
+
+    def put(value: Any) -> Any:
+        if isinstance(value, Variable):
+            return new.get(value, value)
+        return type(value)(map(put, value)) if type(value) in (list, tuple) else value
+
+    return tuple(
+        replace(step, args=put(step.args), kwargs=tuple((key, put(value)) for key, value in step.kwargs))
+        for step in steps
+    )
+
+
+def any_of(session: Session, cases: Iterable[Flags]) -> Operand:
+    """The operand for whether all flags of some case hold, computed in the current Block."""
+    return session.operand(staged_flag(session, cases))
+
+
+def staged_flag(session: Session, cases: Iterable[Flags]) -> Any:
+    """Whether all flags of some case hold: a staged bool, or True or False."""
+    from runtime.tracer.scalars import wrap
+
+    result: Any = False
+    for flags in cases:
+        case: Any = True
+        for var in dict.fromkeys(flag.demand(session) for flag in flags):
+            case = wrap(var) if case is True else session.scalar("and_", case, wrap(var))
+        if case is True:
+            return True
+        result = case if result is False else session.scalar("or_", result, case)
+    return result
+
+
+class JoinOutput:
+    """An output of a ``cond`` or ``switch``: for each path an operand, a late value of its own, or cases of flags."""
+
+    def __init__(
+        self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[Path, Operand | Late | list[Flags]]]
+    ) -> None:
+        self.var = Variable("", type)
+        self._op, self._paths = op, paths
+        scope.names.add(self.var)
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable, yielded by every path from now on."""
+        if not self.var.name:
+            self.var.name = session.new_name()
+            for path, value in self._paths:
+                path.scope.block.yields.append(_at_end(session, path, value))
+            self._op.outputs = (*self._op.outputs, self.var)
+        return self.var
+
+
+class LoopValue:
+    """Something a ``while_loop`` carries only if asked: ``inside`` is its Variable in the body, ``after`` that after it."""
+
+    def __init__(self, type: Type, first: Operand, body: Scope) -> None:
+        self.inside, self.after = _End(self, type), _End(self, type)
+        self.next: Operand | Late | list[Flags] = UNDEF
+        self._type, self._first, self._body = type, first, body
+        self._loop: tuple[Operator, Path] | None = None
+        self._attached = False
+        body.names.add(self.inside.var)
+
+    def finish(self, session: Session, op: Operator, path: Path) -> None:
+        """The loop is recorded."""
+        self._loop = op, path
+        session.scope.names.add(self.after.var)
+        if self.inside.var.name:
+            self._attach(session)
+
+    def demand(self, session: Session) -> None:
+        """Let the loop carry it."""
+        for end in (self.inside, self.after):
+            end.var.name = end.var.name or session.new_name()
+        if self._loop is not None:
+            self._attach(session)
+
+    def _attach(self, session: Session) -> None:
+        if self._attached or self._loop is None:
+            return
+        self._attached = True
+        op, path = self._loop
+        test, body = op.blocks
+        test.args.append(session.new_variable(self._type, "", self._body))
+        body.args.append(self.inside.var)
+        op.args = (*op.args, self._first)
+        op.outputs = (*op.outputs, self.after.var)
+        position = len(body.yields)
+        body.yields.append(UNDEF)  # what it becomes may ask for others, which come after it
+        body.yields[position] = _at_end(session, path, self.next)
+
+
+class _End:
+    def __init__(self, value: LoopValue, type: Type) -> None:
+        self.var = Variable("", type)
+        self._value = value
+
+    def demand(self, session: Session) -> Variable:
+        self._value.demand(session)
+        return self.var
+
+
+def _at_end(session: Session, path: Path, value: Operand | Late | list[Flags]) -> Operand:
+    """The operand that a path yields for a value."""
+    if path.ended:
+        return UNDEF
+    if isinstance(value, list):
+        with path.inside(session):
+            return any_of(session, value)
+    return value.demand(session) if hasattr(value, "demand") else value
+
+
+# -- writes --------------------------------------------------------------------------------------------------------
+
+
+def propagate(session: Session, written: Sequence[Storage]) -> None:
+    """Bring memory up to date that may be the same as what was just written."""
+    for touched in session.touched:
+        touched.update(written)
+    if not any(storage.aliases or storage.dependents for storage in written):
+        return
+    infos = session.known_tensors()
+    observed = {id(info.storage) for info in infos}
+    for source in written:
+        related = _related(session, source)
+        for touched in session.touched:
+            touched.update(related)
+        targets = [s for s in related if s is not source and (id(s) in observed or s.origin is not None)]
+        if targets:
+            _Update(session, source, set(related), infos).run(targets)
+
+
+def _related(session: Session, source: Storage) -> list[Storage]:
+    """The storages that aliases connect with one, itself included."""
+    found = {source: None}
+    todo = [source]
+    while todo:
+        storage = todo.pop()
+        below = [alias.dependent() for ref in storage.dependents if (alias := ref()) is not None]
+        for other in (*(alias.base for alias in storage.aliases), *below):
+            # One that is not visible belongs to a path, or to an attempt at a loop's body, that is over.
+            if other is not None and other not in found and session.visible(other.first):
+                found[other] = None
+                todo.append(other)
+    return list(found)
+
+
+class _Update:
+    """One write's way to other memory: up to what the written storage is a view of, then down to the views of that.
+
+    Memory that is two others at once is known to be so by aliases between those, so that one way up and one down finds
+    all of it.
+    """
+
+    def __init__(self, session: Session, source: Storage, related: set[Storage], infos: list[TensorInfo]) -> None:
+        self.session, self.source, self.related, self.infos = session, source, related, infos
+        self.up: dict[Storage, Any] = {source: True}
+        self.same: dict[Storage, Any] = {source: True}
+
+    def run(self, targets: list[Storage]) -> None:
+        """Update what is observed."""
+        whole = not any(alias.steps for storage in self.related for alias in storage.aliases)
+        if whole:
+            for target in targets:
+                flag = self._same(target)
+                if flag is not False:
+                    _copy(self.session, self.source, target, (), True, self.session.operand(flag), self.infos)
+            return
+        for target in targets:
+            self._refresh(target)
+
+    def _below(self, storage: Storage) -> Iterator[tuple[Storage, Alias]]:
+        for ref in storage.dependents:
+            alias = ref()
+            dependent = alias.dependent() if alias is not None else None
+            if alias is not None and dependent is not None and dependent in self.related:
+                yield dependent, alias
+
+    def _above(self, storage: Storage) -> Iterator[tuple[Storage, Alias]]:
+        for alias in storage.aliases:
+            if alias.base in self.related:
+                yield alias.base, alias
+
+    # Whole tensors: whether each is the written one, as a flag.
+
+    def _up(self, storage: Storage) -> Any:
+        if storage not in self.up:
+            self.up[storage] = False  # nothing is above itself
+            self.up[storage] = self._any(self._up, self._below(storage))
+        return self.up[storage]
+
+    def _same(self, storage: Storage) -> Any:
+        if storage not in self.same:
+            self.same[storage] = False
+            self.same[storage] = self._or(self._up(storage), self._any(self._same, self._above(storage)))
+        return self.same[storage]
+
+    def _any(self, of: Callable[[Storage], Any], edges: Iterable[tuple[Storage, Alias]]) -> Any:
+        result: Any = False
+        for other, alias in edges:
+            flag = of(other)
+            if flag is not False:
+                case = staged_flag(self.session, [alias.flags])
+                result = self._or(result, case if flag is True else self._and(flag, case))
+        return result
+
+    def _and(self, a: Any, b: Any) -> Any:
+        return b if a is True else a if b is True else self.session.scalar("and_", a, b)
+
+    def _or(self, a: Any, b: Any) -> Any:
+        if a is True or b is True:
+            return True
+        return b if a is False else a if b is False else self.session.scalar("or_", a, b)
+
+    # Views: the content goes from one to the next.
+
+    def _raise(self, storage: Storage) -> bool:
+        """Bring a storage up to date with those below it; whether any is."""
+        if storage not in self.up:
+            self.up[storage] = False
+            for other, alias in list(self._below(storage)):
+                if self._raise(other):
+                    self._along(alias, other, storage)
+                    self.up[storage] = True
+        return bool(self.up[storage])
+
+    def _refresh(self, storage: Storage) -> bool:
+        """Bring a storage up to date with all that may be the same."""
+        if storage not in self.same:
+            self.same[storage] = False
+            self.same[storage] = self._raise(storage)
+            for other, alias in list(self._above(storage)):
+                if self._refresh(other):
+                    self._along(alias, other, storage)
+                    self.same[storage] = True
+        return bool(self.same[storage])
+
+    def _along(self, alias: Alias, source: Storage, target: Storage) -> None:
+        for late in alias.pending:
+            late.demand(self.session)
+        flag = any_of(self.session, [alias.flags])
+        _copy(self.session, source, target, alias.steps, target is alias.base, flag, self.infos)
+
+
+def _copy(
+    session: Session, source: Storage, target: Storage, steps: tuple[ViewStep, ...], up: bool, flag: Operand,
+    infos: list[TensorInfo],
+) -> None:  # fmt: skip
+    """Where the flag holds, write the source's content into the target: ``up``: the source is ``steps`` of it."""
+    location, modes = session.location(), session.modes()
+    before, content = session.require_visible(target.value), session.require_visible(source.value)
+
+    history = not torch.is_grad_enabled() and any(info.storage is target and info.requires_grad for info in infos)
+
+    def new() -> Variable:
+        if not history and (not up or not steps):
+            return content if up else session.replay(content, steps)
+        what = content if up else session.replay(content, steps)
+        onto = session.replay(before, steps) if up else before
+        sizes = _sizes(session, onto, content.type)
+        for dim, size in enumerate(sizes):
+            (what,) = session.emit("aten.slice.Tensor", [what, dim, 0, size], types=[TensorType(None, None)])
+        sizes = _sizes(session, what, before.type)
+        with session.open("update") as scope:  # the rest of the target stays, or its history does
+            inner = session.new_variable(before.type, before.hint)
+            scope.block.args.append(inner)
+            onto = session.replay(inner, steps) if up else inner
+            for dim, size in enumerate(sizes):
+                (onto,) = session.emit("aten.slice.Tensor", [onto, dim, 0, size], types=[TensorType(None, None)])
+            session.emit("aten.copy_.default", [onto, what], None, [before.type], modes=modes, location=location)
+            scope.block.yields.append(inner)
+        (result,) = session.emit(
+            "update", [before], None, [before.type],
+            hints=[before.hint], blocks=[scope.block], modes=modes, location=location,
+        )  # fmt: skip
+        return result
+
+    if flag is True:
+        target.value = new()
+    else:
+        with session.open("cond") as taken:
+            taken.block.yields.append(new())
+        (target.value,) = session.emit(
+            "cond", [flag], None, [before.type],
+            hints=[before.hint], blocks=[taken.block, Block(yields=[before])], location=location,
+        )  # fmt: skip
+    detached = any(step.name == "aten.detach.default" for step in steps)
+    histories = [info for info in infos if info.storage is source and info.requires_grad]
+    if torch.is_grad_enabled() and histories and not detached:
+        sometimes = flag is not True or all(info.sometimes for info in histories)
+        for info in infos:
+            if info.storage is target and not info.detached:
+                session.require_gradient(info, sometimes)
+
+
+def _sizes(session: Session, like: Variable, type: Type) -> list[Variable]:
+    """The sizes that a tensor of a type with unknown ones has where it is ``like``."""
+    if not isinstance(type, TensorType) or type.shape is None or all(isinstance(dim, int) for dim in type.shape):
+        return []
+    return [
+        session.emit("scalar.size", [like, dim], types=[ScalarType("int")])[0] for dim in range(len(type.shape))
+    ]
