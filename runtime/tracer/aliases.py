@@ -1,8 +1,8 @@
 """Memory that is other memory on some paths only, and what a write to either does to the other.
 
-After ``if c: b = a`` ``else: b = x * 2`` the tensor ``b`` is ``a`` when ``c`` held. The join gives ``b`` a storage of its
-own and an ``Alias`` to ``a``'s, with a flag that says at run time whether they are one. Nothing is recorded for it until
-one of them is written; then the other is brought up to date under that flag.
+After ``if c: b = a`` ``else: b = x * 2`` the tensor ``b`` is ``a`` when ``c`` held. The join gives ``b`` a storage of
+its own and an ``Alias`` to ``a``'s, with a flag that says at run time whether they are one. Nothing is recorded for it
+until one of them is written; then the other is brought up to date under that flag.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 
 from runtime.ir import UNDEF, Block, Operand, Operator, ScalarType, TensorType, Type, Variable, leaves
 
 if TYPE_CHECKING:
-    from runtime.tracer.branches import Path
     from runtime.tracer.session import Scope, Session
     from runtime.tracer.storage_table import Storage, TensorInfo, ViewStep
 
@@ -174,11 +173,18 @@ def staged_flag(session: Session, cases: Iterable[Flags]) -> Any:
     return result
 
 
+class PathEnd(NamedTuple):
+    """Where a path's Block ends; a Path itself would keep the objects alive that it made."""
+
+    scope: Scope
+    ended: bool
+
+
 class JoinOutput:
     """An output of a ``cond`` or ``switch``: for each path an operand, a late value of its own, or cases of flags."""
 
     def __init__(
-        self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[Path, Operand | Late | list[Flags]]]
+        self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[PathEnd, Operand | Late | list[Flags]]]
     ) -> None:
         self.var = Variable("", type)
         self._op, self._paths = op, paths
@@ -195,17 +201,17 @@ class JoinOutput:
 
 
 class LoopValue:
-    """Something a ``while_loop`` carries only if asked: ``inside`` is its Variable in the body, ``after`` that after it."""
+    """Something a ``while_loop`` carries only if asked: ``inside`` its body, and ``after`` it, as Variables."""
 
     def __init__(self, type: Type, first: Operand, body: Scope) -> None:
         self.inside, self.after = _End(self, type), _End(self, type)
         self.next: Operand | Late | list[Flags] = UNDEF
         self._type, self._first, self._body = type, first, body
-        self._loop: tuple[Operator, Path] | None = None
+        self._loop: tuple[Operator, PathEnd] | None = None
         self._attached = False
         body.names.add(self.inside.var)
 
-    def finish(self, session: Session, op: Operator, path: Path) -> None:
+    def finish(self, session: Session, op: Operator, path: PathEnd) -> None:
         """The loop is recorded."""
         self._loop = op, path
         session.scope.names.add(self.after.var)
@@ -244,12 +250,12 @@ class _End:
         return self.var
 
 
-def _at_end(session: Session, path: Path, value: Operand | Late | list[Flags]) -> Operand:
+def _at_end(session: Session, path: PathEnd, value: Operand | Late | list[Flags]) -> Operand:
     """The operand that a path yields for a value."""
     if path.ended:
         return UNDEF
     if isinstance(value, list):
-        with path.inside(session):
+        with session.reopen(path.scope):
             return any_of(session, value)
     return value.demand(session) if hasattr(value, "demand") else value
 

@@ -251,7 +251,8 @@ class Join:
             self._note_path(path, joined, views)
         for dependent, base, steps, pending, by_path in self.links.values():
             always = all(path.ended or () in by_path.get(path, []) for path in self.paths)
-            flags = () if always else (self._output(aliases.BOOL, {path: by_path.get(path, False) for path in self.paths}),)
+            cases = {path: by_path.get(path, False) for path in self.paths}
+            flags = () if always else (self._output(aliases.BOOL, cases),)
             aliases.add(dependent, base, steps, flags, pending)
 
     def _note_path(self, path: Path, joined: list[Storage], views: list[tuple[int, aliases.Root]]) -> None:
@@ -290,7 +291,7 @@ class Join:
         entry[4].setdefault(path, []).append(flags)
 
     def _output(self, type: Type, by_path: dict[Path, Any]) -> aliases.JoinOutput:
-        paths = [(path, by_path.get(path, UNDEF)) for path in self.paths]
+        paths = [(aliases.PathEnd(path.scope, path.ended), by_path.get(path, UNDEF)) for path in self.paths]
         return aliases.JoinOutput(self.op, self.session.scope, type, paths)
 
 

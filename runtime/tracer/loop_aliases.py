@@ -44,7 +44,7 @@ class LoopAliases:
     """The shares found so far: each attempt to trace the body starts from those of the attempt before."""
 
     def __init__(self, before: LoopAliases | None = None) -> None:
-        self.shares = [] if before is None else [_Share(s.number, s.base, s.steps) for s in before.shares]
+        self.shares: list[_Share] = [] if before is None else [_Share(s.number, s.base, s.steps) for s in before.shares]
         self.unknown: list[tuple[Number, Storage | Number]] = [] if before is None else list(before.unknown)
         self._inside: dict[Number, Storage] = {}
         self.touched: set[Storage] = set()
@@ -106,7 +106,7 @@ class LoopAliases:
             if share.value is None:
                 continue
             share.value.next = list(share.cases)
-            share.value.finish(session, op, path)
+            share.value.finish(session, op, aliases.PathEnd(path.scope, path.ended))
             dependent, base = after.get(share.number), self._storage(share.base, after)
             if dependent is not None and base is not None and dependent is not base:
                 aliases.add(dependent, base, share.steps, (share.value.after,))

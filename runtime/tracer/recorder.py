@@ -17,7 +17,7 @@ from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variab
 from runtime.ops import aten
 from runtime.tracer import aliases, scalars
 from runtime.tracer.calls import RestartWithSharedInputs, flatten_results, tensors_in, unflatten_results
-from runtime.tracer.session import Session, fill
+from runtime.tracer.session import Session
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
 
 _METADATA = frozenset(

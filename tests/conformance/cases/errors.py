@@ -44,10 +44,12 @@ def backward_inside(x):
 
 @case("a write to memory that may be shared", *BOTH, refused="D2S222")
 def shared_write(x):
-    y = x.clone()
-    z = y if x.sum() > 0 else x * 2
-    z += 1
-    return y
+    row = x * 2
+    rows = []
+    while len(rows) < x.sum().abs() + 1:
+        rows.append(row)
+    row += 1
+    return rows
 
 
 @case("a loop that never reaches a fixed structure", (vec(1.0), num(3)), refused="D2S250")
