@@ -34,8 +34,9 @@ def set_attr(obj: Any, name: str, value: Any) -> None:
 def del_attr(obj: Any, name: str) -> None:
     """``del obj.name``."""
     session = active()
-    if session is not None:
-        from dy2static.operators.traced_attribute import note_write
+    if session is None:
+        delattr(obj, name)
+        return
+    from dy2static.operators.traced_attribute import delete
 
-        note_write(session, obj, name)
-    delattr(obj, name)
+    delete(session, obj, name)

@@ -19,7 +19,7 @@ from dy2static.operators.staging import active
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """``f(*args, **kwargs)``."""
     special = _ABOUT_THE_CALLER.get(id(f))
-    if special is not None:
+    if special is not None and not (args and f in (vars, dir)):
         return special(sys._getframe(1), *args, **kwargs)
     session = active()
     if session is None:
@@ -42,12 +42,12 @@ def _globals(frame: FrameType) -> dict[str, Any]:
     return frame.f_globals
 
 
-def _vars(frame: FrameType, *args: Any) -> Any:
-    return vars(*args) if args else _locals(frame)
+def _vars(frame: FrameType) -> Any:
+    return _locals(frame)
 
 
-def _dir(frame: FrameType, *args: Any) -> list[str]:
-    return dir(*args) if args else sorted(_locals(frame))
+def _dir(frame: FrameType) -> list[str]:
+    return sorted(_locals(frame))
 
 
 def _eval(frame: FrameType, source: Any, *spaces: Any, **keywords: Any) -> Any:

@@ -84,10 +84,24 @@ def adopt(session: Session, value: Any) -> None:
             continue
         if id(one) in memo(session).created:
             continue
+        if _made_by_others(session, one):
+            memo(session).created[id(one)] = one
+            continue
         if isinstance(one, (*CONTAINERS, tuple)):
             todo.extend(one.values() if isinstance(one, dict) else one)
         if not isinstance(one, tuple):
             session.externals[id(one)] = (one, None)
+
+
+def _made_by_others(session: Session, obj: object) -> bool:
+    """Whether code that is not converted made an object while tracing: it holds traced values that nothing stored."""
+    if isinstance(obj, (type, types.ModuleType, torch.nn.Module)):
+        return False
+    namespace = getattr(obj, "__dict__", None)
+    return type(namespace) is dict and any(
+        holds_traced(value) and not written(session, Place("attribute", obj, name))
+        for name, value in namespace.items()
+    )
 
 
 def holds_traced(value: Any, depth: int = 0) -> bool:
@@ -137,7 +151,7 @@ def note_attribute_write(session: Session, obj: Any, name: str) -> None:
     """Call before ``obj.name`` is stored or deleted: on a staged path the old value becomes part of the join."""
     if is_external(session, obj):
         adopt(session, obj)
-        if len(session.journal.frames) > 1:
+        if len(session.journal.frames) > 1 and id(obj) in session.externals:
             namespace = getattr(obj, "__dict__", {})
             old = namespace.get(name, MISSING)
             if old is not MISSING:

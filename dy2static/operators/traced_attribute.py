@@ -38,6 +38,8 @@ def read(session: Session, obj: Any, name: str) -> Any:
         return from_torch(session, getattr(obj, name))
     if isinstance(obj, Staged):
         return _of_number(session, obj, name)
+    if name == "__dict__":
+        require_settled(session, obj)
     if obj is os and name == "environ":
         return WatchedEnvironment(session)
     if obj is os.environ:
@@ -101,8 +103,7 @@ def default(session: Session, obj: Any, name: str) -> Any:
     if isinstance(obj, super):
         return value
     if isinstance(value, Choice):
-        message = f"'{cls.__name__}' object has no attribute '{name}'"
-        return settle(session, value, MISSING, "AttributeError", message)
+        return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
     if isinstance(value, types.MethodType):
         note_definition(session, obj, name)
     elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
@@ -183,10 +184,49 @@ def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:
     return False
 
 
+def delete(session: Session, obj: Any, name: str) -> None:
+    """``del obj.name``; AttributeError at run time where the path taken did not set it."""
+    if isinstance(obj, Choice):
+        distribute(session, obj, lambda option: delete(session, option, name))
+        return
+    held = missing_on_some_paths(obj, name)
+    if held is not None:
+        settle(session, held, MISSING, "AttributeError", _no_attribute(obj, name))
+    note_write(session, obj, name)
+    delattr(obj, name)
+
+
+def _no_attribute(obj: Any, name: str) -> str:
+    return f"'{type(obj).__name__}' object has no attribute '{name}'"
+
+
 def note_write(session: Session, obj: Any, name: str) -> None:
     """Call before an attribute is stored or deleted."""
     if not isinstance(obj, torch.Tensor):
         note_attribute_write(session, obj, name)
+
+
+def missing_on_some_paths(obj: Any, name: str) -> Choice | None:
+    """What an attribute holds, if only some of the paths that lead here set it."""
+    if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)):
+        return None
+    value = Place("attribute", obj, name).get()
+    absent = isinstance(value, Choice) and any(option is MISSING for option in value.options)
+    return value if absent else None
+
+
+def require_settled(session: Session, obj: Any) -> None:
+    """Refuse the namespace of an object some of whose attributes only some paths set.
+
+    Raises:
+        TraceError: D2S254.
+    """
+    namespace = getattr(obj, "__dict__", None)
+    for name in namespace if type(namespace) is dict else ():
+        if missing_on_some_paths(obj, name) is not None:
+            raise session.error(
+                f"the __dict__ of a {type(obj).__name__} is read, and its attribute '{name}' is only set on some paths",
+                hint="Ask with hasattr(), or set the attribute on every path.", code="D2S254")
 
 
 _PLAIN_LOOKUPS: tuple[Any, ...] = (object.__getattribute__,)

@@ -8,7 +8,7 @@
 def f(g, *a, **k):
     return _d2s.call(_d2s.call(g, 1, *a, x=2, **k)), globals()
 
-Builtins that look at the frame they are called from stay direct calls.
+Builtins that look at the frame they are called from stay direct calls (``vars()`` does, ``vars(x)`` does not).
 """
 
 from __future__ import annotations
@@ -45,4 +45,6 @@ class _Call(Transformer):
         name = node.func.id
         if name == "super" and not node.args:
             return True
+        if name in ("dir", "vars") and node.args:
+            return False
         return name in _DIRECT and not any(name in facts.get(f, Fact.LOCALS, ()) for f in self.functions)

@@ -262,7 +262,8 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     if tree.kind == "instance":
         result = object.__new__(classes[tree.type_name])
         for key, item in zip(keys, items):
-            object.__setattr__(result, key, item)
+            if item is not MISSING:
+                object.__setattr__(result, key, item)
         return result
     return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
 

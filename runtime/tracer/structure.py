@@ -185,7 +185,8 @@ def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> 
         return mapping
     result: Any = object.__new__(cls)
     for key, item in zip(keys, items):
-        object.__setattr__(result, key, item)
+        if item is not MISSING:
+            object.__setattr__(result, key, item)
     return result
 
 
@@ -544,7 +545,10 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
     if isinstance(s, Sequence):
         return s.kind(lift(session, item, variables) for item in s.items)
     if isinstance(s, Fields):
-        return rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables) for item in s.items))
+        made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables) for item in s.items))
+        if not isinstance(made, (dict, tuple)):
+            session.created[id(made)] = made
+        return made
     if isinstance(s, Array):
         return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item)]
     selector = StagedInt(next(variables))

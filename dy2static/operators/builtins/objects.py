@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -16,8 +17,9 @@ from dy2static.operators.sequences import (
     StagedSize,
     StagedZip,
 )
-from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.staging import MISSING, NO_NAMES, Choice, Session, Staged, any_staged, distribute
 from runtime import torch_internals
+from runtime.tracer import cond as tracer_cond
 from runtime.tracer.scalars import refuse
 
 _TYPES: dict[type, type] = {
@@ -61,13 +63,25 @@ def _callable(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def _getattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     obj, name, *default = args
+    if isinstance(name, Choice):
+        return distribute(session, name, lambda option: _getattr(session, (obj, option, *default), {}))
     if not isinstance(name, str) or not default:
         return traced_attribute.read(session, obj, _name(name))
+    if isinstance(obj, Choice):
+        return distribute(session, obj, lambda option: _getattr(session, (option, name, *default), {}))
+    held = traced_attribute.missing_on_some_paths(obj, name)
+    if held is not None:
+        paths = [functools.partial(_itself, default[0] if option is MISSING else option) for option in held.options]
+        return tracer_cond.switch(session, held.selector, paths, NO_NAMES)
     try:
         return traced_attribute.read(session, obj, name)
     except AttributeError:
         traced_attribute.note_absent(session, obj, name)
         return default[0]
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -76,6 +90,10 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return distribute(session, obj, lambda option: _hasattr(session, (option, name), {}))
     if isinstance(obj, Staged):
         return hasattr(obj.python_type, _name(name))
+    held = traced_attribute.missing_on_some_paths(obj, _name(name))
+    if held is not None:
+        paths = [functools.partial(_itself, option is not MISSING) for option in held.options]
+        return tracer_cond.switch(session, held.selector, paths, NO_NAMES)
     found = hasattr(obj, _name(name))
     if found:
         traced_attribute.note_present(session, obj, name)
@@ -91,8 +109,18 @@ def _setattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _delattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     obj, name = args
-    traced_attribute.note_write(session, obj, _name(name))
-    delattr(obj, name)
+    traced_attribute.delete(session, obj, _name(name))
+
+
+def _namespace(function: Any) -> Any:
+    def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for obj in args:
+            if isinstance(obj, Choice):
+                return distribute(session, obj, lambda option: apply(session, (option,), kwargs))
+            traced_attribute.require_settled(session, obj)
+        return function(*args, **kwargs)
+
+    return apply
 
 
 def _name(name: Any) -> str:
@@ -117,6 +145,7 @@ def _identity(function: Any, how: str) -> Any:
 
 HANDLERS: list[tuple[Any, Any]] = [
     (isinstance, _isinstance), (type, _type), (callable, _callable), (getattr, _getattr), (setattr, _setattr),
-    (hasattr, _hasattr), (delattr, _delattr), (id, _identity(id, "asked for its id")),
+    (hasattr, _hasattr), (delattr, _delattr), (vars, _namespace(vars)),
+    (dir, _namespace(dir)), (id, _identity(id, "asked for its id")),
     (hash, _identity(hash, "hashed")),
 ]  # fmt: skip
