@@ -260,16 +260,17 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
         blocks=[test_scope.block, block],
         attrs={"backward": True},
     )
-    results = iter(outputs[1:])
-    for position, out in zip(entry.active, results):
+    added_up = outputs[1 + len(entry.active) :]
+    for var, out in zip(body.outer, added_up):
+        if isinstance(body.outer[var], ListGrad):  # in the place of what was there before: first, as more may be added
+            grads[var] = ListGrad(out)
+    for position, out in zip(entry.active, outputs[1:]):
         arg = op.args[position]
         if isinstance(arg, Variable) and forward.is_active(arg):
             maybe = position not in given or position in body.maybe or getattr(given[position], "maybe", True)
             backward.add(grads, arg, backward.grad_of(arg, out, maybe))
-    for var, out in zip(body.outer, outputs[1 + len(entry.active) :]):
-        if isinstance(body.outer[var], ListGrad):
-            grads[var] = ListGrad(out)
-        else:
+    for var, out in zip(body.outer, added_up):
+        if not isinstance(body.outer[var], ListGrad):
             backward.add(grads, var, backward.grad_of(var, out, True))
 
 

@@ -10,6 +10,7 @@ import argparse
 import ast
 import copy
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,15 +22,16 @@ from tests.fuzz.oracle import Outcome, judge
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-def reduce(source: str, seed: int, *, wanted: Outcome | None = None) -> str:
-    """The smallest program found with the same outcome."""
+def reduce(source: str, seed: int, *, wanted: Outcome | None = None, seconds: float = 600) -> str:
+    """The smallest program found in that time with the same outcome."""
+    until = time.monotonic() + seconds
     tree = ast.parse(source)
     wanted = wanted or judge(source, seed)
     smaller = True
     while smaller:
         smaller = False
         position = 0
-        while (candidate := _edit(tree, position)) is not None:
+        while (candidate := _edit(tree, position)) is not None and time.monotonic() < until:
             position += 1
             if _still(candidate, seed, wanted):
                 tree, smaller = candidate, True
@@ -103,6 +105,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, required=True, help="of the program and its inputs")
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--file", type=Path, help="a program to reduce, instead of the seed's")
+    parser.add_argument("--seconds", type=float, default=600, help="stop making it smaller after so many seconds")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     source = options.file.read_text() if options.file else Generator(options.seed, depth=options.depth).source()
@@ -110,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
     if wanted.kind == "same":
         print("the program does what eager does")
         return 0
-    small = reduce(source, options.seed, wanted=wanted)
+    small = reduce(source, options.seed, wanted=wanted, seconds=options.seconds)
     print(small)
     print(f"# {wanted.kind} {wanted.code}")
     print("# " + judge(small, options.seed).detail.replace("\n", "\n# "))

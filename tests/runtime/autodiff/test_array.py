@@ -155,3 +155,55 @@ def test_a_returned_item_is_not_held_by_its_node():
         assert [one() for one in alive] == [None] * 3
     finally:
         gc.enable()
+
+
+def _copy_is_read(x, n, out):
+    for _ in range(n.sum()):
+        for t in list(out):
+            x = x + t * 0.1
+            out.append(x * 2)
+        out.append(x * 3)
+    return x, out
+
+
+def _two_lists_of_one(x, n, out):
+    other = list(out)
+    for _ in range(n.sum()):
+        x = x + out[-1] + other[0]
+        out.append(x * 2)
+        other.append(x * 0.5 + out[0])
+    return x, out, other, torch.stack(out + other)
+
+
+def _on_two_paths(x, n, out):
+    for i in range(n.sum()):
+        before = list(out)
+        if i > 0:
+            for t in before:
+                x = x + t * 0.1
+                out.append(x * 2)
+            x = x + before[0]
+        else:
+            out.append(x + before[-1])
+        x = x + before[-1]
+    return x, out
+
+
+def _inner_loop_over_both(x, n, out):
+    for _ in range(n.sum()):
+        start = out[:]
+        for t in start:
+            for u in start[:2]:
+                x = x + t * u * 0.1
+                out.append(x)
+            out[0] = x * 0.5
+    return x, out, start
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("f", [_copy_is_read, _two_lists_of_one, _on_two_paths, _inner_loop_over_both])
+def test_a_list_is_read_as_it_was_while_it_grows(same_gradients, f, n):
+    def call(x, n):
+        return f(x, n, [x * 0.3])
+
+    same_gradients(call, r(3), torch.tensor(n))
