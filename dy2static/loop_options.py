@@ -1,4 +1,5 @@
-"""What code cannot say about a loop: how often it runs at most, whether it is unrolled, which sizes it may change.
+"""What code cannot say about a loop: how often it runs at most, whether it is unrolled, which sizes it may change,
+whether backward computes it again.
 
     with dy2static.loop_options(max_iterations=100):
         while x.norm() > 1:
@@ -27,6 +28,8 @@ class loop_options:  # used like a function
             False: a ``range`` becomes a staged loop, however short it is.
         shape_invariants: For variables of the loop that hold tensors, their sizes in every iteration, None for those
             that may change: ``{"x": [None, 3]}``.
+        recompute: True: backward computes each iteration's intermediate results again, rather than keeping them
+            (random results are kept), as ``runtime.recompute()`` around the body does.
 
     It changes no value, and outside a converted function it does nothing.
 
@@ -53,6 +56,7 @@ class loop_options:  # used like a function
         max_iterations: int | None = None,
         unroll: bool | None = None,
         shape_invariants: Mapping[str, Sequence[int | None]] | None = None,
+        recompute: bool = False,
     ) -> None:
         if max_iterations is not None and type(max_iterations) is not int:
             raise TypeError(f"max_iterations must be an int that is known before the loop, not {max_iterations!r}")
@@ -60,11 +64,14 @@ class loop_options:  # used like a function
             raise ValueError(f"max_iterations must not be negative: {max_iterations}")
         if unroll is not None and type(unroll) is not bool:
             raise TypeError(f"unroll must be True, False or None, not {unroll!r}")
+        if type(recompute) is not bool:
+            raise TypeError(f"recompute must be True or False, not {recompute!r}")
         if unroll and shape_invariants:
             raise ValueError("an unrolled loop has no shape_invariants")
         self.max_iterations = max_iterations
         self.unroll = unroll
         self.shape_invariants = _invariants(shape_invariants or {})
+        self.recompute = recompute
         self._session: Session | None = None
         self._frame: FrameType | None = None
         self._place: Location | None = None
@@ -102,7 +109,7 @@ def options_of(session: Session, frame: FrameType) -> dict[str, Any] | None:
         if options.stands_in(frame):
             chosen = {
                 "max_iterations": options.max_iterations, "unroll": options.unroll,
-                "shape_invariants": options.shape_invariants or None,
+                "shape_invariants": options.shape_invariants or None, "recompute": options.recompute or None,
             }  # fmt: skip
             return {name: value for name, value in chosen.items() if value is not None}
     return None

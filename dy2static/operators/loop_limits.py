@@ -1,7 +1,9 @@
-"""Options of loops that are unrolled while tracing: the limit holds there too, and ``unroll=True`` is kept."""
+"""Options of loops that hold where they are unrolled while tracing too: the limit, ``unroll=True``, ``recompute``."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from dy2static.operators.staging import Session
@@ -21,6 +23,17 @@ def rest(options: LoopOptions | None, done: int) -> LoopOptions | None:
     if not options or not done or "max_iterations" not in options:
         return options
     return {**options, "max_iterations": options["max_iterations"] - done, "already": done}
+
+
+@contextlib.contextmanager
+def region(session: Session, options: LoopOptions | None) -> Iterator[None]:
+    """Around a loop, unrolled or staged: with ``recompute``, backward computes what it computes again."""
+    added = 1 if (options or {}).get("recompute") else 0
+    session.checkpoints += added
+    try:
+        yield
+    finally:
+        session.checkpoints -= added
 
 
 def require_rollable(session: Session, options: LoopOptions | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
-from dy2static.operators.loop_limits import LoopOptions, count, require_rollable, rest
+from dy2static.operators.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.policy import home_of
 from dy2static.operators.provenance import CONTAINERS, adopt
 from dy2static.operators.sequences import StagedSequence, staged_sequence
@@ -43,13 +43,14 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         return
     if isinstance(iterable, Staged):
         raise TypeError(f"'{iterable.kind}' object is not iterable")
-    sequence = staged_sequence(session, iterable)
-    if sequence is not None:
-        _staged_loop(session, sequence, 0, test, body, names, options)
-    elif isinstance(iterable, itertools.count):
-        _count_loop(session, iterable, test, body, names, options)
-    elif not _rolled(session, iterable, test, body, names, options):
-        _unrolled(session, iterable, test, body, names, alone, options)
+    with region(session, options):
+        sequence = staged_sequence(session, iterable)
+        if sequence is not None:
+            _staged_loop(session, sequence, 0, test, body, names, options)
+        elif isinstance(iterable, itertools.count):
+            _count_loop(session, iterable, test, body, names, options)
+        elif not _rolled(session, iterable, test, body, names, options):
+            _unrolled(session, iterable, test, body, names, alone, options)
 
 
 class _WithCounter:

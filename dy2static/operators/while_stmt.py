@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.loop_options import options_of
-from dy2static.operators.loop_limits import count, require_rollable, rest
+from dy2static.operators.loop_limits import count, region, require_rollable, rest
 from dy2static.operators.staging import LocalNames, Staged, active, truth_of
 from runtime.tracer.while_loop import while_loop
 
@@ -37,14 +37,15 @@ def while_stmt(
         return truth_of(trace, test())
 
     options = options or options_of(session, sys._getframe(1))
-    for done in itertools.count():
-        flag = condition()
-        if isinstance(flag, Staged):
-            require_rollable(session, options)
-            state = LocalNames(names, get_state, set_state)
-            while_loop(session, flag, condition, body, state, rest(options, done))
-            return
-        if not flag:
-            return
-        count(options, done)
-        body()
+    with region(session, options):
+        for done in itertools.count():
+            flag = condition()
+            if isinstance(flag, Staged):
+                require_rollable(session, options)
+                state = LocalNames(names, get_state, set_state)
+                while_loop(session, flag, condition, body, state, rest(options, done))
+                return
+            if not flag:
+                return
+            count(options, done)
+            body()

@@ -151,3 +151,47 @@ def test_inner_and_called_loops_are_not_meant() -> None:
 def test_options_that_make_no_sense(options, error) -> None:
     with pytest.raises(error):
         loop_options(**options)
+
+
+# -- recompute
+
+
+def stepping(x, w, n, recompute):
+    with loop_options(recompute=recompute):
+        while x.sum() < 30:
+            x = torch.tanh(x @ w) + x * 1.5
+    with loop_options(recompute=recompute):
+        for _ in range(n):
+            x = torch.sigmoid(torch.tanh(x) @ w) + x
+    with loop_options(recompute=recompute):
+        for row in x:
+            x = x + torch.exp(torch.sin(row)) * w
+    return x
+
+
+@pytest.mark.parametrize("n", [2, torch.tensor(3)], ids=["unrolled", "staged"])
+def test_recompute_keeps_less_and_changes_nothing(n) -> None:
+    found, kept = [], []
+    for recompute in (False, True, None):
+        x, w = torch.full((2, 2), 0.5, requires_grad=True), torch.rand(2, 2, requires_grad=True)
+        torch.manual_seed(0)
+        with torch.no_grad():
+            w.copy_(torch.rand(2, 2))
+        static = stepping if recompute is None else to_static(stepping)
+        y = static(x, w, n, bool(recompute))
+        y.square().sum().backward()
+        found.append((y, x.grad, w.grad))
+        if recompute is not None:
+            (halves,) = static.specialization().traced.executable._halves.values()
+            forward = halves.derivative.forward
+            kept.append(len(forward.block.yields))
+            assert all(op.attrs.get("recompute", False) is recompute for op in loops(static))
+    for values in zip(*found):
+        torch.testing.assert_close(values[0], values[2])
+        torch.testing.assert_close(values[1], values[2])
+    assert kept[1] < kept[0]
+
+
+def test_recompute_is_a_bool() -> None:
+    with pytest.raises(TypeError, match="recompute must be True or False, not 1"):
+        loop_options(recompute=1)
