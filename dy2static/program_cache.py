@@ -32,7 +32,8 @@ Dynamic = dict[str, frozenset[int]]
 Varying = frozenset[Place]
 Trace = Callable[[Arguments, Dynamic, Varying], Traced]
 
-_clock = itertools.count(1)
+CLOCK = itertools.count(1)
+"""Counts calls: when a Program was used last."""
 
 
 class RetraceWarning(UserWarning):
@@ -59,7 +60,7 @@ class ProgramCache:
         """The Program that fits the call, if there is one."""
         for candidate in self._found.get(key, ()):
             if candidate.fits(arguments):
-                candidate.last_used = next(_clock)
+                candidate.last_used = next(CLOCK)
                 return candidate
         return None
 
@@ -175,7 +176,7 @@ class ProgramCache:
 
     def _add(self, made: Specialization, arguments: Arguments) -> None:
         before = self.all()
-        made.last_used = next(_clock)
+        made.last_used = next(CLOCK)
         if len(before) >= WARN_BEYOND and not self._warned:
             self._warned = True
             warn(self._complaint(made, before, arguments), RetraceWarning)

@@ -26,6 +26,9 @@ class Signature:
         self.parameters = parameters
         self.python = full.replace(parameters=parameters)
         self.names = [parameter.name for parameter in parameters]
+        kinds = {parameter.kind for parameter in parameters}
+        self.is_plain = isinstance(function, FunctionType) and kinds <= {*_POSITIONAL, inspect.Parameter.KEYWORD_ONLY}
+        """Whether positional arguments are those parameters in their order."""
         self._stub = _stub_of(function, full) if isinstance(function, FunctionType) else None
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

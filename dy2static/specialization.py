@@ -16,11 +16,29 @@ from runtime.ir.input_spec import InputSpec
 from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, live_tensor
 from runtime.tracer.facts import can_be_fact
+from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import READ_ERRORS
 from runtime.tracer.journal import Place
 from runtime.tracer.session import LiveParameter
 
 Sizes = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Read:
+    """How to find a tensor that is no argument: in a slot of a module's ``__dict__``, or as the tracer does."""
+
+    live: LiveParameter
+    space: dict[str, Any] = field(default_factory=dict)
+    slot: str | None = None
+
+    def write(self, check: CheckWriter) -> str:
+        """The local name, in a check, of the tensor; it has to look as it does now."""
+        owner, name, tensor = self.live.owner, self.live.attribute, live_tensor(self.live)
+        if self.slot is not None:
+            slot = check.local(f"{check.local(f'{check.bind(owner)}.__dict__')}[{self.slot!r}]")
+            return check.tensor(f"{slot}[{name!r}]", tensor)
+        return check.tensor(check.bind(tensor) if owner is None else check.attribute(check.bind(owner), name), tensor)
 
 
 @dataclass(eq=False)
@@ -32,8 +50,8 @@ class Specialization:
     labels: list[str]
     sizes: list[Sizes]
     layouts: list[Key]
-    reads: list[tuple[dict[str, Any] | None, LiveParameter]]
-    """How to find each tensor that is no argument: in a slot of a module, or as the tracer does."""
+    reads: list[Read]
+    """How to find each tensor that is no argument."""
     parameters: list[tuple[int, Key]]
     """Positions and keys of those that no guard covers."""
     sharing: Key
@@ -41,10 +59,14 @@ class Specialization:
     """The arguments with an InputSpec in place of every tensor."""
     assumes: list[tuple[Assume, dict[str, tuple[int, int]]]] = field(default_factory=list)
     last_used: int = 0
+    found: int = 0
+    """How often a call came to it the long way."""
 
     def tensors(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters. AttributeError or KeyError if one is gone."""
-        return [live_tensor(live) if slot is None else slot[live.attribute] for slot, live in self.reads]
+        return [
+            live_tensor(one.live) if one.slot is None else one.space[one.slot][one.live.attribute] for one in self.reads
+        ]
 
     def call(self, arguments: Arguments) -> Any:
         """Run the Program on a call that it fits."""
@@ -101,7 +123,7 @@ class Specialization:
             return "a parameter is gone"
         for position, key in self.parameters:
             if parameter_key(tensors[position]) != key:
-                return f"'{self.reads[position][1].parameter.name}' has another shape, dtype, device or requires_grad"
+                return f"'{self.reads[position].live.parameter.name}' has another shape, dtype, device or requires_grad"
         if self.traced.program.writes and sharing([*arguments.tensors, *tensors]) != self.sharing:
             return "other tensors share memory"
         return None
@@ -115,8 +137,12 @@ class Specialization:
 
     def broken_assumption(self, arguments: Arguments) -> Assume | None:
         """The first assumption about sizes that does not hold for a call."""
+        return self.broken_assumption_of(arguments.tensors)
+
+    def broken_assumption_of(self, tensors: Sequence[torch.Tensor]) -> Assume | None:
+        """The same for a call's tensors."""
         for assume, places in self.assumes:
-            sizes = {symbol: arguments.tensors[index].shape[dim] for symbol, (index, dim) in places.items()}
+            sizes = {symbol: tensors[index].shape[dim] for symbol, (index, dim) in places.items()}
             if not check(assume, sizes):
                 return assume
         return None
@@ -144,7 +170,7 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
     return Specialization(
         key, traced, list(arguments.labels), sizes,
         [layout_key(tensor, fixed) for tensor, fixed in zip(arguments.tensors, sizes)],
-        [(_slot(live), live) for live in traced.live],
+        [_read(live) for live in traced.live],
         [(position, parameter_key(tensor)) for position, (live, tensor) in enumerate(zip(traced.live, tensors))
          if id(live.owner) not in covered],
         sharing([*arguments.tensors, *tensors]) if traced.program.writes else (),
@@ -154,12 +180,13 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
     )  # fmt: skip
 
 
-def _slot(live: LiveParameter) -> dict[str, Any] | None:
+def _read(live: LiveParameter) -> Read:
     if isinstance(live.owner, torch.nn.Module):
-        for slot in (live.owner.__dict__["_parameters"], live.owner.__dict__["_buffers"]):
-            if live.attribute in slot:
-                return slot
-    return None
+        space = live.owner.__dict__
+        for slot in ("_parameters", "_buffers"):
+            if live.attribute in space[slot]:
+                return Read(live, space, slot)
+    return Read(live)
 
 
 def layout_key(tensor: torch.Tensor, sizes: Sequence[int | None]) -> Key:

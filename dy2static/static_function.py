@@ -25,7 +25,9 @@ from dy2static.errors import ConversionError, Dy2StaticError, SignatureError, Tr
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance import adopt, note_module
 from dy2static.origin import place_of_error, user_location
-from dy2static.program_cache import Dynamic, ProgramCache, Varying
+from dy2static.program_cache import CLOCK, Dynamic, ProgramCache, Varying
+from dy2static.shortcut import MADE_AT, Shortcut, front
+from dy2static.shortcut import make as make_shortcut
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
 from dy2static.warn import warn
@@ -88,6 +90,8 @@ class StaticFunction:
         if bound or not self._looks_like_a_method():
             self._read_specs()
         self._cache = ProgramCache(self.__name__)
+        self._shortcuts: tuple[Shortcut, ...] = ()
+        self._may_shorten = bound or not self._looks_like_a_method()
 
     def _read_specs(self) -> Specs | None:
         if self._specs is None and self.input_spec is not None:
@@ -152,6 +156,7 @@ class StaticFunction:
         self._signature = Signature(now, bound=True)
         self._specs = None
         self._cache.clear()
+        self._shortcuts = ()
         self._eager.clear()
         return True
 
@@ -197,37 +202,63 @@ class StaticFunction:
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if state.active() is not None:
-            return operators.call(self.function, *args, **kwargs)
-        if not settings.is_enabled() or torch_internals.others_trace():
-            return self.function(*args, **kwargs)
-        owner = self._owner_among(args)
-        if owner is not _NOTHING:
-            return self.bind(owner)(*args[1:], **kwargs)
-        try:
-            try:
-                bound = self._signature.bind(args, kwargs)
-            except TypeError:
-                if not self._follow_class():
-                    raise
-                bound = self._signature.bind(args, kwargs)
-            arguments, dynamic = self._prepare(bound)
-            if any(torch_internals.is_fake(tensor) for tensor in arguments.tensors):  # another tool's trace
+        shortcut = tensors = None
+        if not kwargs:
+            for shortcut in self._shortcuts:
+                if shortcut.count == len(args):
+                    tensors = shortcut.check(*args)
+                    if tensors is not None:
+                        break
+        if tensors is None:
+            if state.active() is not None:
+                return operators.call(self.function, *args, **kwargs)
+            if not settings.is_enabled() or torch_internals.others_trace():
                 return self.function(*args, **kwargs)
-            if not self.full_graph:
-                return self._call_as_possible(arguments, dynamic, args, kwargs)
-            found = self._cache.find(self._key(arguments), arguments)
-            if found is None:
-                if self._follow_class():
-                    arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
-                found = self.specialize(arguments, dynamic)
-            return found.call(arguments)
+            owner = self._owner_among(args)
+            if owner is not _NOTHING:
+                return self.bind(owner)(*args[1:], **kwargs)
+        try:
+            if shortcut is not None and tensors is not None:
+                shortcut.found.last_used = next(CLOCK)
+                return shortcut.run(args, tensors)
+            return self._call_the_long_way(args, kwargs)
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
         try:
             raise traceback.rewrite(failure)
         finally:
             del failure
+
+    def _call_the_long_way(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            bound = self._signature.bind(args, kwargs)
+        except TypeError:
+            if not self._follow_class():
+                raise
+            bound = self._signature.bind(args, kwargs)
+        arguments, dynamic = self._prepare(bound)
+        if any(torch_internals.is_fake(tensor) for tensor in arguments.tensors):  # another tool's trace
+            return self.function(*args, **kwargs)
+        if not self.full_graph:
+            return self._call_as_possible(arguments, dynamic, args, kwargs)
+        found = self._cache.find(self._key(arguments), arguments)
+        if found is None:
+            if self._follow_class():
+                arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+            found = self.specialize(arguments, dynamic)
+        result = found.call(arguments)
+        found.found += 1
+        if found.found in MADE_AT and not kwargs:
+            self._shorten(found, args, arguments)
+        return result
+
+    def _shorten(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> None:
+        """Make the next call like this one quicker, if it can be told apart quickly."""
+        if not self._may_shorten or self.input_spec is not None:
+            return
+        made = make_shortcut(found, self._signature, args, arguments)
+        if made is not None:
+            self._shortcuts = front(self._shortcuts, made)
 
     def _call_as_possible(
         self, arguments: Arguments, dynamic: Dynamic, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -359,6 +390,7 @@ class StaticFunction:
     def rollback(self) -> Any:
         """Undo the conversion: a module gets its own forward back and is returned, else the original function is."""
         self._cache.clear()
+        self._shortcuts = ()
         self._eager.clear()
         if self._conversion is not None and self._conversion.leave(self._conversion.module):
             return self._module

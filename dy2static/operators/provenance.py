@@ -20,11 +20,14 @@ from dy2static.operators.module_facts import ModuleFacts
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer import facts
+from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import MISSING, Place
 
 CONTAINERS = (list, dict, set, deque)
 _WALK = 20_000
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that can be changed."""
 
 
 @dataclass(eq=False)
@@ -39,6 +42,7 @@ class Memo:
     labels: dict[str, int] = field(default_factory=dict)
     modules: dict[int, torch.nn.Module] = field(default_factory=dict)
     called: dict[int, torch.nn.Module] = field(default_factory=dict)
+    namespaces: dict[int, Namespace] = field(default_factory=dict)
 
 
 def memo(session: Session) -> Memo:
@@ -60,6 +64,10 @@ class Namespace:
             return self._names[name]
         except KeyError:
             raise AttributeError(name) from None
+
+
+def _namespace(session: Session, names: dict[str, Any]) -> Namespace:
+    return memo(session).namespaces.setdefault(id(names), Namespace(names))
 
 
 # -- objects from before the trace
@@ -165,16 +173,32 @@ def note_definition(session: Session, obj: Any, name: str) -> None:
     if key in session.guards or not is_external(session, obj) or written(session, Place("attribute", obj, name)):
         return
     adopt(session, obj)
-    space = getattr(obj, "__dict__", {})
     if isinstance(obj, type):  # a class method: on the class, its bases, or its metaclass
         found = _defined(obj, name)
         session.guards.add_test(key, f"'{name}' of {obj.__name__}", lambda: _defined(obj, name) is found)
         return
     cls = type(obj)
-    own, shared = space.get(name), _defined(cls, name)
-    session.guards.add_test(
-        key, f"'{name}' of {cls.__name__}", lambda: space.get(name) is own and _defined(cls, name) is shared
-    )
+    own, shared = getattr(obj, "__dict__", {}).get(name), _defined(cls, name)
+
+    def holds() -> bool:
+        space = getattr(obj, "__dict__", {})
+        return type(obj) is cls and space.get(name) is own and _defined(cls, name) is shared
+
+    def write(check: CheckWriter) -> None:
+        check.require(f"type({check.bind(obj)}) is {check.bind(cls)}")
+        if hasattr(obj, "__dict__"):
+            here = f"{check.bind(obj)}.__dict__"
+            check.require(f"{name!r} not in {here}" if own is None else f"{here}[{name!r}] is {check.bind(own)}")
+        check.require(f"{check.bind(cls)}.__mro__ is {check.bind(cls.__mro__)}")
+        for base in cls.__mro__:  # a class's ``__dict__`` is a live view
+            if name in base.__dict__:
+                if base not in _PATCHED:
+                    check.require(f"{check.bind(base.__dict__)}[{name!r}] is {check.bind(shared)}")
+                break
+            if base.__flags__ & _HEAP_TYPE:
+                check.require(f"{name!r} not in {check.bind(base.__dict__)}")
+
+    session.guards.add_test(key, f"'{name}' of {cls.__name__}", holds, write=write)
 
 
 _PATCHED = (torch.nn.Module, torch.autograd.Function)
@@ -219,7 +243,7 @@ def _note_global_read(session: Session, namespace: dict[str, Any], name: str) ->
         return
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
-            session.hint_source(value, Namespace(namespace), name, unique_label(session, name, value))
+            session.hint_source(value, _namespace(session, namespace), name, unique_label(session, name, value))
         return
     if holds_traced(value) or facts.stage(session, place, value):
         return
@@ -277,14 +301,15 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
         for name, value in slot.items():
             if value is not None and not torch_internals.is_fake(value):
                 note_tensor(session, module, name, value)
-    session.guards.add_test(key, f"module {type(module).__name__}", ModuleFacts(module).hold, module)
+    known = ModuleFacts(module)
+    session.guards.add_test(key, f"module {type(module).__name__}", known.hold, module, known.write)
 
 
 # -- functions
 
 
 def enter_function(session: Session, function: types.FunctionType) -> None:
-    """Guard the globals, closure values and defaults that a function's code names."""
+    """Guard the globals, closure values and defaults that a function's code names, and that it has this code."""
     entered = memo(session).entered
     if id(function) in entered:
         return
@@ -293,6 +318,8 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
     for name in global_names(function.__code__):
         if name in namespace:
             _note_global_read(session, namespace, name)
+        else:
+            _note_absence(session, namespace, name)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         if name not in (OPERATORS, "__class__"):
             _note_cell(session, name, cell)
@@ -302,8 +329,25 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
             for item in value.values() if isinstance(value, dict) else value:
                 if not isinstance(item, torch.Tensor):
                     adopt(session, item)
-            read = functools.partial(getattr, function, attribute)
-            session.guards.add((id(function), attribute), f"defaults of {function.__qualname__}", read, value)
+        _note_part(session, function, attribute, "defaults")
+    _note_part(session, function, "__code__", "code")
+
+
+def _note_absence(session: Session, namespace: dict[str, Any], name: str) -> None:
+    """Guard that a name is a builtin's: a global of that name would shadow it."""
+    if not written(session, Place("global", namespace, name)):
+        session.guards.add_test(
+            (id(namespace), name), f"global '{name}'", lambda: name not in namespace,
+            write=lambda check: check.require(f"{name!r} not in {check.bind(namespace)}"),
+        )
+
+
+def _note_part(session: Session, function: types.FunctionType, attribute: str, what: str) -> None:
+    value = getattr(function, attribute)
+    if value is not None and not holds_traced(value):
+        session.guards.add((id(function), attribute), f"{what} of {function.__qualname__}",
+                           functools.partial(getattr, function, attribute), value,
+                           Place("attribute", function, attribute))  # fmt: skip
 
 
 def _note_cell(session: Session, name: str, cell: types.CellType) -> None:

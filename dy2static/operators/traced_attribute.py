@@ -106,9 +106,14 @@ def default(session: Session, obj: Any, name: str) -> Any:
         return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
     if isinstance(value, types.MethodType):
         note_definition(session, obj, name)
-    elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+    elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)) or _stays(obj, name, value):
         return note_attribute_read(session, obj, name, value)
     return value
+
+
+def _stays(obj: Any, name: str, value: Any) -> bool:
+    """Whether a function written in C is kept under a name (``self.act = torch.relu``), not a method bound anew."""
+    return getattr(value, "__self__", None) is not obj and getattr(obj, name, None) is value
 
 
 def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:

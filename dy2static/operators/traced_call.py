@@ -130,7 +130,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             reason = error.summary
         else:
             if converted is not f:
-                return _enter(session, converted, args, kwargs)
+                return _enter(session, f, converted, args, kwargs)
             reason = "it looks at its own frame"
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
@@ -145,13 +145,16 @@ def convert(f: types.FunctionType) -> types.FunctionType:
     return conversion.convert(f)
 
 
-def _enter(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _enter(
+    session: Session, f: types.FunctionType, converted: types.FunctionType, args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
     """Run a function that was converted: what it names is guarded."""
     if not memo(session).entered:
         for arg in (*args, *kwargs.values()):
             adopt(session, arg)
     enter_function(session, f)
-    return _run(session, f, args, kwargs)
+    return _run(session, converted, args, kwargs)
 
 
 def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -91,6 +91,24 @@ class Runner:
             return self.plain.run(inputs, params)
         return halves.apply(arguments, len(inputs))
 
+    def settled(self, arguments: Sequence[Any], n_inputs: int) -> Callable[[Sequence[Any]], list[Any]]:
+        """``run`` for inputs and parameters that look like these, sizes and strides too, in the same modes: how the
+        gradient is computed is decided now."""
+        plain = self.plain.run
+        if self._asks_gradients:
+            return lambda arguments: self.run(arguments[:n_inputs], arguments[n_inputs:])
+        if not torch.is_grad_enabled() or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
+            return lambda arguments: plain(arguments, ())
+        halves = self.halves(arguments)
+        if halves is None:
+            return lambda arguments: plain(arguments, ())
+        apply = halves.apply
+
+        def run(arguments: Sequence[Any]) -> list[Any]:
+            return apply(arguments, n_inputs) if _path.name == "program" else plain(arguments, ())
+
+        return run
+
     def halves(self, arguments: Sequence[Any]) -> _Halves | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
         key = _key(arguments)

@@ -77,6 +77,12 @@ class Traced:
     executable: Executable | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def only_results(self) -> bool:
+        """Whether a run does nothing but give a result made of what the Program yields."""
+        beside = (self.program.writes, self.views, self.effects, self.bases, self.same, self.kept, self.facts)
+        return not any(beside)
+
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
         return [live_tensor(live) for live in self.live]

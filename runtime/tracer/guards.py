@@ -10,13 +10,16 @@ import types
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
 
 from runtime.tracer.facts import can_be_fact
 from runtime.tracer.journal import Place
+
+if TYPE_CHECKING:
+    from runtime.tracer.guard_code import CheckWriter
 
 _PLAIN = (
     bool,
@@ -31,6 +34,7 @@ _PLAIN = (
     torch.layout,
     torch.memory_format,
 )
+_BY_CONTENT = (list, tuple, deque, dict, set, frozenset, numpy.ndarray, numpy.generic, slice, range)
 _ITEMS = 4096
 """Beyond so many items, a container is compared by identity and length."""
 _DEPTH = 32
@@ -57,6 +61,11 @@ def same_plain(a: object, b: object) -> bool:
         assert isinstance(b, complex)
         return same_plain(a.real, b.real) and same_plain(a.imag, b.imag)
     return a == b
+
+
+def by_identity(value: object) -> bool:
+    """Whether ``is_like`` compares a value by identity."""
+    return not is_plain(value) and not isinstance(value, _BY_CONTENT)
 
 
 def is_like(value: Any, depth: int = 0) -> Test:
@@ -149,6 +158,11 @@ class Guard:
     """An object whose tensors' dtypes, shapes, strides, devices and ``requires_grad`` are part of the fact."""
     place: Place | None = None
     """Where the value is, if it is a plain number that could be an input of the Program."""
+    where: Place | None = None
+    """What ``read`` reads: an attribute or an item of a namespace that was like ``value``."""
+    value: Any = None
+    write: Callable[[CheckWriter], None] | None = None
+    """Writes the same test as straight-line code."""
 
     def holds(self) -> bool:
         """Whether the fact is still true; reading that fails counts as changed."""
@@ -167,14 +181,21 @@ class GuardSet:
     def add(
         self, key: Any, description: str, read: Callable[[], Any], value: Any, place: Place | None = None
     ) -> None:
-        """Record that ``read()`` gave ``value``. ``key`` identifies the fact; the first record of a fact counts."""
-        if key not in self._guards:
-            self._guards[key] = Guard(description, read, is_like(value), None, place if can_be_fact(value) else None)
+        """Record that ``read()`` gave ``value``. ``key`` identifies the fact; the first record of a fact counts.
 
-    def add_test(self, key: Any, description: str, test: Callable[[], bool], covers: Any = None) -> None:
-        """Record a fact that has a test of its own."""
+        ``place``: what ``read`` reads, if that is ``owner.name`` or ``namespace[name]``.
+        """
         if key not in self._guards:
-            self._guards[key] = Guard(description, test, bool, covers)
+            number = place if can_be_fact(value) else None
+            self._guards[key] = Guard(description, read, is_like(value), None, number, place, value)
+
+    def add_test(
+        self, key: Any, description: str, test: Callable[[], bool], covers: Any = None,
+        write: Callable[[CheckWriter], None] | None = None,
+    ) -> None:
+        """Record a fact that has a test of its own; ``write`` writes the same one as code."""
+        if key not in self._guards:
+            self._guards[key] = Guard(description, test, bool, covers, write=write)
 
     def __contains__(self, key: Any) -> bool:
         return key in self._guards

@@ -132,7 +132,7 @@ class Session:
         self._lifted: dict[int, LiveParameter] = {}
         self._real_storages: dict[int, list[tuple[torch.Tensor, Storage]]] = {}
         self._names: dict[str, int] = {}
-        self._hints: dict[int, tuple[Any, str]] = {}
+        self._hints: dict[int, tuple[torch.Tensor, Any, str, str]] = {}
         self.shared: tuple[str, ...] = ()
         self.bases: list[SharedBase] = []
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
@@ -520,8 +520,19 @@ class Session:
         return storage
 
     def hint_source(self, value: Any, owner: Any, attribute: str, label: str) -> None:
-        """Remember that ``value`` was read from ``owner.attribute``, so that a tensor is found there at each call."""
-        self._hints.setdefault(id(value), (value, owner, attribute, label))  # type: ignore[arg-type]
+        """Remember that ``value`` was read from ``owner.attribute``, so that a tensor is found there at each call.
+
+        A tensor that stands in two places is one to the Program: that it still is becomes a guard.
+        """
+        first = self._hints.setdefault(id(value), (value, owner, attribute, label))
+        before, name = first[1], first[2]
+        if before is owner and name == attribute:
+            return
+
+        def same() -> bool:
+            return getattr(owner, attribute) is getattr(before, name)
+
+        self.guards.add_test((id(owner), attribute, "tensor"), f"tensor '{label}'", same)
 
     def lift(self, real: torch.Tensor) -> torch.Tensor:
         """Make a real tensor that the trace met a parameter of the Program; the fake tensor that stands for it."""
@@ -532,7 +543,7 @@ class Session:
             assert found.fake is not None
             return found.fake
         hint = self._hints.get(id(real))
-        owner, attribute, label = hint[1:] if hint else (None, "", "")  # type: ignore[misc]
+        owner, attribute, label = hint[1:] if hint else (None, "", "")
         fake = torch_internals.fake_like(self.fake_mode, real, {})
         kind = "constant"
         if isinstance(owner, torch.nn.Module):

@@ -1,0 +1,139 @@
+"""The short way from a call to its Program: one generated check on the arguments as they come, then the run.
+
+Made for a Program that has been found several times the long way (key, sizes, guards), for calls with tensors and plain
+values in their places. It holds only where the long way would find the same Program; what it refuses goes the long way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from dy2static import settings
+from dy2static.cache_key import sharing
+from dy2static.signature import Signature
+from dy2static.specialization import Specialization, layout_key
+from runtime import torch_internals
+from runtime.autodiff import Runner
+from runtime.ir.tree import Leaf
+from runtime.tracer import state
+from runtime.tracer.arguments import Arguments, Slot, flatten
+from runtime.tracer.boundary import Traced
+from runtime.tracer.guard_code import Check, CheckWriter
+from runtime.tracer.guards import is_plain
+from runtime.tracer.results import build_tree
+
+MADE_AT = (3, 24, 192)
+"""How often a Program is found the long way until a shortcut is made, and made anew if it does not help."""
+KEPT = 4
+
+Run = Callable[[tuple[Any, ...], "tuple[torch.Tensor, ...]"], Any]
+
+
+class Shortcut:
+    """For calls with ``count`` arguments: ``check(*args)`` gives the Program's inputs and parameters, or None."""
+
+    __slots__ = ("check", "count", "found", "run")
+
+    def __init__(self, count: int, check: Check, run: Run, found: Specialization) -> None:
+        self.count = count
+        self.check = check
+        self.run = run
+        self.found = found
+
+
+def make(found: Specialization, signature: Signature, args: Sequence[Any], arguments: Arguments) -> Shortcut | None:
+    """The shortcut for calls like ``args``, which ``found`` has just answered; None if they are not simple enough."""
+    values = list(arguments.template.values())
+    if len(args) > len(values) or not signature.is_plain or not all(isinstance(v, Slot) or is_plain(v) for v in values):
+        return None
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    if list(map(id, tensors)) != list(map(id, arguments.tensors)):  # one in two places, or a default
+        return None
+    writer = CheckWriter([f"x{index}" for index in range(len(args))])
+    tests = torch_internals.state_tests()
+    if tests is None:
+        return None
+    writer.require(f"{writer.bind(settings.is_enabled)}() and {writer.bind(state.active)}() is None")
+    for function, given, value in tests:
+        writer.require(f"{writer.bind(function)}({', '.join(map(repr, given))}) is {writer.bind(value)}")
+    if len(args) < len(values):
+        for name in ("__defaults__", "__kwdefaults__"):
+            now = getattr(signature.function, name)
+            writer.require(f"{writer.bind(signature.function)}.{name} is {writer.bind(now)}")
+    inputs = []
+    for index, value in enumerate(values[: len(args)]):
+        if isinstance(value, Slot):
+            inputs.append(writer.tensor(f"x{index}", arguments.tensors[value.index], found.sizes[value.index]))
+        else:
+            writer.like(f"x{index}", value)
+    for local in inputs:
+        writer.give(local)
+    for guard in found.traced.guards:
+        writer.guard(guard)
+    for read in found.reads:
+        writer.give(read.write(writer))
+    check = writer.finish(_conditions(found, writer, inputs, arguments))
+    if check is None:
+        return None
+    exact = all(None not in sizes for sizes in found.sizes)
+    return Shortcut(len(args), check, _run(found.traced, signature, arguments, exact), found)
+
+
+def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], arguments: Arguments) -> list[str]:
+    """What is left to check of the tensors: layouts where sizes are free, shared memory, assumptions about sizes."""
+    conditions = []
+    for local, sizes, layout in zip(inputs, found.sizes, found.layouts):
+        if None in sizes:
+            conditions.append(f"{writer.bind(layout_key)}({local}, {writer.bind(sizes)}) == {writer.bind(layout)}")
+    every = f"[{', '.join(inputs)}]"
+    if len(inputs) > 1:
+        shared = sharing(arguments.tensors)
+        if shared:
+            conditions.append(f"{writer.bind(sharing)}({every}) == {writer.bind(shared)}")
+        else:
+            memory = writer.bind(torch_internals.storage_identity)
+            conditions.append(f"len({{{', '.join(f'{memory}({local})' for local in inputs)}}}) == {len(inputs)}")
+    if found.traced.program.writes:
+        everything = f"[{', '.join(writer.given)}]"
+        conditions.append(f"{writer.bind(sharing)}({everything}) == {writer.bind(found.sharing)}")
+    if found.assumes:
+        conditions.append(f"{writer.bind(found.broken_assumption_of)}({every}) is None")
+    return conditions
+
+
+def _run(traced: Traced, signature: Signature, arguments: Arguments, exact: bool) -> Run:
+    """What runs the Program, decided once: how gradients are computed, and how the result is built."""
+    count = len(arguments.tensors)
+    assert isinstance(traced.executable, Runner)
+    runner = traced.executable
+    if not exact or not traced.only_results:
+        def whole(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
+            return traced.call(flatten(signature.bind(args, {})), list(tensors[count:]))
+
+        return whole
+    execute = runner.settled([*arguments.tensors, *traced.parameters()], count)
+    build = _builder(traced)
+    return lambda args, tensors: build(execute(tensors))
+
+
+def _builder(traced: Traced) -> Callable[[list[Any]], Any]:
+    tree, classes = traced.program.output, traced.classes
+    if isinstance(tree, Leaf):
+        return operator.itemgetter(tree.index)
+    if type(tree) is tuple and len(tree) > 1 and all(isinstance(item, Leaf) for item in tree):
+        return operator.itemgetter(*(item.index for item in tree))
+    return lambda values: build_tree(tree, values, classes)
+
+
+def front(shortcuts: tuple[Shortcut, ...], made: Shortcut) -> tuple[Shortcut, ...]:
+    """The shortcuts with a new one first, and without an older one to the same Program."""
+    others = (one for one in shortcuts if one.found is not made.found)
+    return (made, *itertools.islice(others, KEPT - 1))
+
+
+__all__ = ["MADE_AT", "Shortcut", "front", "make"]

@@ -1,0 +1,209 @@
+"""The short way to a Program: made for simple calls that come again, right in all others."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+from torch import nn
+from torch.func import vmap
+
+from dy2static import InputSpec, enable_to_static, to_static
+from dy2static.shortcut import KEPT, MADE_AT
+from runtime.autodiff import gradient_path
+
+X = torch.tensor([1.0, -2.0, 4.0])
+TIMES = MADE_AT[0] + 2
+
+
+def scaled(x, by=2.0, *, plus=None):
+    if x.sum() > 0:
+        x = x * by
+    return x if plus is None else x + plus
+
+
+def call(static, *args, **kwargs):
+    for _ in range(TIMES):
+        torch.testing.assert_close(
+            static(*args, **kwargs), static.function(*args, **kwargs), rtol=0, atol=0, equal_nan=True
+        )
+
+
+def short(static):
+    return len(static._shortcuts)
+
+
+def test_made_after_some_calls_and_used() -> None:
+    static = to_static(scaled)
+    for number in range(1, TIMES):
+        static(X)
+        assert short(static) == (number >= MADE_AT[0])
+    found = static._shortcuts[0].found
+    before = found.found
+    static(X)
+    assert found.found == before  # it did not go the long way
+    assert static._shortcuts[0].check(X) is not None and static._shortcuts[0].check(X.double()) is None
+
+
+def test_arguments_of_many_kinds() -> None:
+    static = to_static(scaled)
+    for args in ((X,), (X, 3.0), (X, 3), (X, True), (X, 1.0), (X, 1), (X, -0.0), (X, float("nan")), (X,), (-X, 3)):
+        call(static, *args)
+    assert short(static) == KEPT
+    call(static, X, plus=1.0)
+    call(static, x=X)
+    call(static, X[None])
+    call(static, X.double())
+    call(static, X.clone().requires_grad_())
+    call(static, X[::2])
+    call(static, nn.Parameter(X.clone()))
+    with pytest.raises(TypeError, match="takes from 1 to 2 positional arguments but 3 were given"):
+        static(X, 1, 2)
+
+
+def test_defaults_that_change() -> None:
+    def f(x, by=2.0):
+        return x * by
+
+    static = to_static(f)
+    call(static, X)
+    f.__defaults__ = (5.0,)
+    call(static, X)
+
+
+def test_sizes_left_open() -> None:
+    static = to_static(scaled)
+    for size in (3, 4, 5, 6, 5, 1, 0, 4, 7):
+        call(static, torch.rand(size))
+        call(static, torch.rand(size, 2).t())
+    limited = to_static(lambda x: x[:2] if x.shape[0] > 4 else x)
+    for size in (3, 5, 6, 4, 2, 7, 1):
+        call(limited, torch.rand(size))
+    specified = to_static(scaled, input_spec=[InputSpec([None])])
+    for size in (3, 4):
+        call(specified, torch.rand(size))
+
+
+def test_shared_memory() -> None:
+    def f(x, y):
+        x += 1
+        return y * 2
+
+    static = to_static(f)
+    for _ in range(2):
+        for share in (False, True, False):
+            for _ in range(TIMES):
+                found = []
+                for function in (static, f):
+                    x = torch.zeros(3)
+                    y = x if share else torch.zeros(3)
+                    found += [torch.stack([function(x, y), x])]
+                    x = torch.zeros(4)
+                    found += [torch.stack([function(x[:3], x[1:] if share else torch.zeros(3)), x[1:]])]
+                assert torch.equal(found[0], found[2]) and torch.equal(found[1], found[3])
+
+
+def test_results_effects_and_buffers() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.BatchNorm1d(3)
+            self.calls = 0
+            self.last = None
+
+        def forward(self, x):
+            self.calls += 1
+            self.last = x
+            return {"y": self.norm(x), "same": x, "n": (self.calls, None)}
+
+    net, eager = to_static(Net()), Net()
+    for number in range(12):
+        x = torch.rand(4, 3)
+        mine, theirs = net(x), eager(x)
+        assert torch.equal(mine["y"], theirs["y"]) and mine["same"] is x
+        assert mine["n"] == theirs["n"] == (number + 1, None)
+        assert net.last is x and torch.equal(net.norm.running_mean, eager.norm.running_mean)
+
+
+def test_gradients_on_both_paths() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    static = to_static(lambda x: net(x) * x if x.sum() > 0 else net(x))
+    for number in range(TIMES + 4):
+        for path in ("program", "autograd"):
+            x = X.clone().requires_grad_()
+            y = X.clone().requires_grad_()
+            with gradient_path(path):
+                static(x).sum().backward()
+            static.function(y).sum().backward()
+            torch.testing.assert_close(x.grad, y.grad)
+        if number % 2:
+            net[0].bias.requires_grad_(number % 4 == 1)
+
+
+def test_what_goes_another_way() -> None:
+    static = to_static(scaled)
+    call(static, X)
+    torch.testing.assert_close(vmap(to_static(lambda x: x * 2))(X), X * 2)
+    enable_to_static(False)
+    try:
+        before = static._shortcuts[0].found.last_used
+        call(static, X)
+        assert static._shortcuts[0].found.last_used == before
+    finally:
+        enable_to_static(True)
+    outer = to_static(lambda x: static(x) + 1)
+    call(outer, X)
+    simple = to_static(lambda x: x * 3)
+    call(simple, X)
+    torch.testing.assert_close(vmap(simple)(X), X * 3)
+    torch.testing.assert_close(vmap(lambda y: simple(X) * y)(X), X * 3 * X[:, None])
+    static.rollback()
+    assert short(static) == 0
+
+
+def test_errors_show_the_users_line() -> None:
+    def f(x):
+        if x.sum() > 0:
+            raise ValueError("positive")
+        return x
+
+    static = to_static(f)
+    call(static, -X)
+    for _ in range(TIMES):
+        with pytest.raises(ValueError, match="^positive$") as caught:
+            static(X)
+        assert caught.traceback[-1].lineno + 1 == f.__code__.co_firstlineno + 2
+
+
+def test_threads_in_different_modes() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    static = to_static(lambda x: net(x) * 2 if x.sum() > 0 else net(x) - x)
+    wrong: list[object] = []
+    start = threading.Barrier(8)
+
+    def work(seed: int) -> None:
+        start.wait()
+        generator = torch.Generator().manual_seed(seed)
+        for number in range(12):
+            x = torch.randn(2 + number % 2, 3, generator=generator)
+            try:
+                with torch.set_grad_enabled(seed % 2 == 0), torch.autocast("cpu", enabled=seed % 4 == 3):
+                    x.requires_grad_(seed % 2 == 0)
+                    y, eager = static(x), static.function(x)
+                    if not torch.equal(y, eager) or y.requires_grad != eager.requires_grad:
+                        wrong.append((seed, number))
+                    if y.requires_grad:
+                        (mine,) = torch.autograd.grad(y.sum(), [x])
+                        (theirs,) = torch.autograd.grad(eager.sum(), [x])
+                        if not torch.allclose(mine, theirs):
+                            wrong.append((seed, number, "gradient"))
+            except Exception as error:  # a thread's error would be lost
+                wrong.append((seed, repr(error)))
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
