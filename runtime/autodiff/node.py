@@ -72,7 +72,7 @@ class Runner:
         self.plain = compile(program)
         """The Program itself: for runs without gradients, and the oracle."""
         self._asks_gradients = bool(targets(program))
-        self._halves: dict[Any, _Halves | None] = {}
+        self._halves: dict[Any, _Halves | _NoBackward | None] = {}
         self._lowered: dict[Any, Runner | None] = {}
         self._lock = threading.RLock()
 
@@ -109,7 +109,7 @@ class Runner:
 
         return run
 
-    def halves(self, arguments: Sequence[Any]) -> _Halves | None:
+    def halves(self, arguments: Sequence[Any]) -> _Halves | _NoBackward | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
         key = _key(arguments)
         found = self._halves.get(key, self)
@@ -120,7 +120,7 @@ class Runner:
                 self._halves[key] = self._derive(arguments)
             return self._halves[key]
 
-    def _derive(self, arguments: Sequence[Any]) -> _Halves | None:
+    def _derive(self, arguments: Sequence[Any]) -> _Halves | _NoBackward | None:
         if not _plain_tensors(arguments):
             return None
         try:
@@ -128,8 +128,10 @@ class Runner:
                 derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip)
         except _NO_PROGRAM:
             return None
-        except RuntimeError as error:  # a kernel that cannot be replayed while sizes are not known
-            if not torch_internals.is_shape_error(error):
+        except RuntimeError as error:
+            if "modified by an inplace operation" in str(error):  # eager says so in backward
+                return _NoBackward(self, str(error))
+            if not torch_internals.is_shape_error(error):  # a kernel that cannot be replayed while sizes are not known
                 raise
             return None
         return _Halves(self, derivative)
@@ -207,6 +209,43 @@ class _Halves:
             if id(value) not in own:  # a path that gives an argument back gives that very tensor
                 values[position] = result
         return values
+
+
+class _NoBackward:
+    """A Program that writes what its own backward needs: it runs, and backward raises what eager's raises."""
+
+    def __init__(self, runner: Runner, message: str) -> None:
+        self.runner, self.message = runner, message
+
+    def apply(self, arguments: Sequence[Any], n_inputs: int) -> list[Any]:
+        """Run the Program; its results get a node that refuses."""
+        with torch.no_grad():
+            values = self.runner.plain.run(arguments[:n_inputs], arguments[n_inputs:])
+        own = {id(argument) for argument in arguments}
+
+        def refusing(value: Any) -> Any:
+            if isinstance(value, list):
+                return [refusing(item) for item in value]
+            if not isinstance(value, torch.Tensor) or id(value) in own or not value.is_floating_point():
+                return value
+            return RefusingNode.apply(self.message, value, *arguments)
+
+        return [refusing(value) for value in values]
+
+
+class RefusingNode(torch.autograd.Function):
+    """The identity; backward raises."""
+
+    @staticmethod
+    def forward(ctx: Any, message: str, value: torch.Tensor, *arguments: torch.Tensor) -> torch.Tensor:
+        """The value as it is."""
+        ctx.message = message
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        """Raise RuntimeError with the message."""
+        raise RuntimeError(ctx.message)
 
 
 class _Call:

@@ -315,3 +315,22 @@ def test_an_optimizer_clipping_and_a_scaler_train_the_same(converted):
             optimizer.step()
         finals.append(w.detach().clone())
     torch.testing.assert_close(finals[1], finals[0])
+
+
+def test_a_write_that_spoils_backward_is_refused_there():
+    from dy2static import to_static
+
+    def square(x, n):
+        y = torch.tanh(x)
+        y *= y
+        while y.sum() < n:
+            y = y + 1
+        return y
+
+    x = torch.randn(3).requires_grad_()
+    expected = square(x, torch.tensor(2.0))
+    result = to_static(square)(x, torch.tensor(2.0))
+    torch.testing.assert_close(result.detach(), expected.detach())
+    for value in (expected, result):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            value.sum().backward()
