@@ -39,7 +39,7 @@ class Fact(Enum):
     CONVERTIBLE = "bodies of this construct can become functions [If, While, For]"
     BREAK_FLAG = "the name of the flag that is set whenever this is reached [Break]"
     LOOP_TEST = "this last statement of a loop body leaves the loop; it stands for a test before each item [If]"
-    IMMEDIATE = "stands for a comprehension: runs only where its name is read [FunctionDef]"
+    IMMEDIATE = "stands for a comprehension, runs only where its name is read: inlined or consumed [FunctionDef]"
     READS = "names that are read when this function, which stands for a comprehension, is called [Name]"
     PLAIN = "made by a transform: later transforms leave it as it is [any]"
 

@@ -10,6 +10,7 @@ from dy2static.analysis.scope import FUNCTIONS, function_nodes, own_nodes, scope
 
 LOOPS = (gast.While, gast.For, gast.AsyncFor)
 CONSTRUCTS = (gast.If, gast.While, gast.For)
+YIELDS = (gast.Yield, gast.YieldFrom)
 _FRAME_READERS = {"locals": 0, "vars": 0, "dir": 0, "eval": 99, "exec": 99}
 """Builtins that look at the caller's frame, when called with at most so many arguments."""
 
@@ -66,7 +67,7 @@ def loop_level(block: Iterable[gast.AST]) -> Iterator[gast.AST]:
 
 def convertible(construct: gast.AST) -> bool:
     """Whether the blocks of an If, While or For can become functions: nothing in them leaves the construct."""
-    if any(isinstance(node, gast.Return) for node in own_nodes(construct)):
+    if any(isinstance(node, (gast.Return, *YIELDS)) for node in own_nodes(construct)):
         return False
     if isinstance(construct, gast.If):
         inside = loop_level([*construct.body, *construct.orelse])
@@ -87,17 +88,18 @@ def without_loop_test(loop: gast.AST) -> list[gast.AST]:
 def left_alone(function: gast.AST) -> str:
     """Why the control flow of ``function`` is not converted; the empty string if it is.
 
-    >>> left_alone(gast.parse("def f(): yield 1").body[0])
-    'it is a generator'
+    >>> left_alone(gast.parse("def f(): return g((yield 1))").body[0])
+    'it is a generator that yields inside an expression'
     >>> left_alone(gast.parse("def f(): return locals()").body[0])
     'it calls locals(), which looks at its variables'
     """
     if isinstance(function, gast.AsyncFunctionDef):
         return "it is a coroutine"
     own = scope_of(function).locals
+    whole = {id(node.value) for node in function_nodes(function) if isinstance(node, (gast.Expr, gast.Assign))}
     for node in function_nodes(function):
-        if isinstance(node, (gast.Yield, gast.YieldFrom)):
-            return "it is a generator"
+        if isinstance(node, YIELDS) and id(node) not in whole:
+            return "it is a generator that yields inside an expression"
         if isinstance(node, (gast.Await, gast.AsyncFor, gast.AsyncWith)):
             return "it is a coroutine"
         if isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id not in own:
@@ -107,6 +109,11 @@ def left_alone(function: gast.AST) -> str:
         if isinstance(node, (gast.Try, gast.TryStar)) and _leaves_finally(node.finalbody):
             return "a finally block leaves by break, continue or return"
     return ""
+
+
+def is_generator(function: gast.AST) -> bool:
+    """Whether calling ``function`` gives a generator."""
+    return any(isinstance(node, YIELDS) for node in function_nodes(function))
 
 
 def _leaves_finally(block: list[gast.AST]) -> bool:

@@ -141,6 +141,16 @@ def has_walrus(code: gast.AST | Iterable[gast.AST]) -> bool:
     return any(isinstance(node, gast.NamedExpr) for node in own_nodes(code))
 
 
+def is_consumed(call: gast.AST) -> bool:
+    """Whether ``call`` takes a generator expression and is done with it when it returns.
+
+    >>> [is_consumed(gast.parse(text, mode="eval").body) for text in ("sum(x for x in y)", "zip(x for x in y)")]
+    [True, False]
+    """
+    known = isinstance(call.func, gast.Name) and call.func.id in _CONSUMERS and len(call.args) >= 1
+    return known and isinstance(call.args[0], gast.GeneratorExp)
+
+
 class _Visitor(gast.NodeVisitor):
     def __init__(self, nested: bool = True) -> None:
         self.uses = Uses()
@@ -278,8 +288,7 @@ class _Visitor(gast.NodeVisitor):
         self._comprehension(node, lazy=True)
 
     def visit_Call(self, node: gast.AST) -> None:
-        consumed = isinstance(node.func, gast.Name) and node.func.id in _CONSUMERS and len(node.args) >= 1
-        if consumed and isinstance(node.args[0], gast.GeneratorExp):
+        if is_consumed(node):
             self.visit(node.func)
             self._comprehension(node.args[0], lazy=False)
             self._all([*node.args[1:], *node.keywords])

@@ -16,6 +16,7 @@ from dy2static.operators.catching import catching
 from dy2static.operators.compare import compare
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.for_stmt import for_stmt
+from dy2static.operators.generator import Held, decided, generator, take
 from dy2static.operators.global_stmt import set_global
 from dy2static.operators.handler import handler
 from dy2static.operators.if_expr import if_expr
@@ -31,7 +32,7 @@ from runtime.tracer.structure import Undefined
 install()
 
 __all__ = [
-    "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "catching", "compare", "del_attr", "del_item",
-    "for_stmt", "format_value", "fstring", "handler", "if_expr", "if_stmt", "item", "load", "not_", "note_nonlocal",
-    "or_", "raise_stmt", "set_attr", "set_global", "set_item", "slice", "while_stmt",
+    "Held", "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "catching", "compare", "decided", "del_attr",
+    "del_item", "for_stmt", "format_value", "fstring", "generator", "handler", "if_expr", "if_stmt", "item", "load",
+    "not_", "note_nonlocal", "or_", "raise_stmt", "set_attr", "set_global", "set_item", "slice", "take", "while_stmt",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import types
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,6 +44,10 @@ class Memo:
     modules: dict[int, torch.nn.Module] = field(default_factory=dict)
     called: dict[int, torch.nn.Module] = field(default_factory=dict)
     namespaces: dict[int, Namespace] = field(default_factory=dict)
+    generators: Any = field(default_factory=weakref.WeakKeyDictionary)
+    """Generators of converted code, with the form of each that takes its consumer."""
+    running: Any = field(default_factory=weakref.WeakSet)
+    """Those whose consumer is being run."""
 
 
 def memo(session: Session) -> Memo:

@@ -18,9 +18,9 @@ import torch
 
 from dy2static.errors import SourceUnavailable
 from dy2static.exclusions import exclusion_of
-from dy2static.operators import growing, impure, policy, str_format
+from dy2static.operators import generator_uses, growing, impure, policy, str_format
 from dy2static.operators.policy import home_of, reason_not_converted
-from dy2static.operators.provenance import adopt, enter_function, memo, note_content_write
+from dy2static.operators.provenance import CONTAINERS, adopt, enter_function, memo, note_content_write
 from dy2static.operators.staging import (
     Choice,
     Session,
@@ -37,6 +37,7 @@ from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.tracer import reads
 
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
@@ -123,7 +124,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if home == "torch" and reason:
         with unconverted(session, f, reason):
             return call_torch(session, f, args, kwargs)
-    if not reason and not f.__code__.co_flags & _LAZY:
+    if not reason and not f.__code__.co_flags & _COROUTINE:
         try:
             converted = convert(f)
         except SourceUnavailable as error:
@@ -232,6 +233,8 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             return traced_attribute.default(session, owner, *args)
     if isinstance(f, types.MethodDescriptorType) and args:  # list.append(items, x)
         owner = args[0]
+    if isinstance(owner, (*CONTAINERS, str)):
+        args = tuple(generator_uses.listed(session, arg) for arg in args)
     if growing.is_growing(owner):
         rest = args[1:] if isinstance(f, types.MethodDescriptorType) else args
         return growing.method(session, owner, name, rest, kwargs)
@@ -265,6 +268,7 @@ def _join(session: Session, between: str, pieces: Any) -> Any:
     """``between.join(pieces)``, where a piece may be text that is only known while the Program runs."""
     if isinstance(pieces, Choice):
         return distribute(session, pieces, lambda option: _join(session, between, option))
+    pieces = generator_uses.listed(session, pieces)
     if growing.is_growing(pieces):
         raise growing.refusal(session, "str.join()")
     items = list(pieces)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
+from dy2static.operators.generator import drive, generator_of, is_fresh
 from dy2static.operators.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.policy import home_of
 from dy2static.operators.provenance import CONTAINERS, adopt
@@ -20,6 +21,7 @@ from dy2static.operators.sequences import StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method, truth_of
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer.branches import Names
 from runtime.tracer.journal import Place
 from runtime.tracer.while_loop import while_loop
 
@@ -31,7 +33,7 @@ UNROLL_LIMIT = 20_000
 
 
 def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
-               names: LocalNames, options: dict[str, Any] | None, alone: bool = False) -> None:
+               names: Names, options: dict[str, Any] | None, alone: bool = False) -> None:
     """Stage or unroll ``for item in iterable``; ``alone``: nothing else holds the iterable."""
     if isinstance(iterable, Choice):
         choice = iterable
@@ -47,16 +49,20 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         sequence = staged_sequence(session, iterable)
         if sequence is not None:
             _staged_loop(session, sequence, 0, test, body, names, options)
+        elif is_fresh(session, iterable) and (alone or test is None):
+            drive(session, iterable, body, test, names)
+        elif (inner := generator_of(session, iterable)) is not None:
+            traced_for(session, inner, test, body, names, options, True)
         elif isinstance(iterable, itertools.count):
             _count_loop(session, iterable, test, body, names, options)
         elif not _rolled(session, iterable, test, body, names, options):
-            _unrolled(session, iterable, test, body, names, alone, options)
+            unrolled(session, iterable, test, body, names, alone, options)
 
 
 class _WithCounter:
     """The loop's names and a counter that the user does not see."""
 
-    def __init__(self, inner: LocalNames, counter: Any) -> None:
+    def __init__(self, inner: Names, counter: Any) -> None:
         self.inner = inner
         self.counter = counter
         self.names = (*inner.names, "")
@@ -76,7 +82,7 @@ class _WithCounter:
 
 
 def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: Callable[[], Any] | None,
-                 body: Callable[[Any], None], names: LocalNames, options: dict[str, Any] | None) -> None:
+                 body: Callable[[Any], None], names: Names, options: dict[str, Any] | None) -> None:
     """A staged loop over the positions of a sequence."""
     require_rollable(session, options)
     length = sequence.length(session)
@@ -162,7 +168,7 @@ class _Endless:
 
 
 def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
-                names: LocalNames, options: dict[str, Any] | None) -> None:
+                names: Names, options: dict[str, Any] | None) -> None:
     """``itertools.count``: unrolled until the condition to go on is staged, a staged loop from there."""
     for done in itertools.count():
         going = truth_of(session, test()) if test is not None else True
@@ -177,7 +183,7 @@ def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, 
 
 
 def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
-            names: LocalNames, options: dict[str, Any] | None) -> bool:
+            names: Names, options: dict[str, Any] | None) -> bool:
     """Try a long plain range as a staged loop; False, with nothing recorded, if the body needs the numbers."""
     unroll = (options or {}).get("unroll")
     if type(iterable) is not range or unroll or (len(iterable) <= ROLL_THRESHOLD and unroll is None):
@@ -205,8 +211,9 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
     return True
 
 
-def _unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
-              names: LocalNames, alone: bool, options: LoopOptions | None = None) -> None:
+def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+             names: Names, alone: bool, options: LoopOptions | None = None) -> None:
+    """``for`` over a Python iterator, item by item."""
     external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
     single_pass = False
     taken = done = 0

@@ -14,7 +14,8 @@ def f(xs, w):
         return _d2s_result_1
     return _d2s_listcomp_1(xs)
 
-Generators stay generators: they are lazy. A comprehension in a lambda, or with ``:=``, stays as it is.
+A generator expression becomes the call of a generator function. A comprehension in a lambda, or with ``:=``, stays as
+it is.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ import gast
 
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
-from dy2static.analysis.scope import has_walrus, scope_of
+from dy2static.analysis.scope import has_walrus, is_consumed, scope_of
 from dy2static.template import replace, replace_expr
-from dy2static.transforms.base import Context, Transformer, converts
+from dy2static.transforms.base import Context, Transformer, converts, name_node, operator
 
 _EMPTY = {"listcomp": "[]", "setcomp": "{*()}", "dictcomp": "{}"}
 
 
 def transform(tree: Any, context: Context) -> Any:
-    """Replace list, set and dict comprehensions."""
+    """Replace comprehensions and generator expressions."""
     return _Comprehension(context).visit(tree)
 
 
@@ -50,30 +51,53 @@ class _Comprehension(Transformer):
             node, "dictcomp", "fresh = key\nresult[fresh] = value", value=node.value, key=node.key, fresh=fresh
         )
 
+    def visit_GeneratorExp(self, node: gast.AST) -> Any:
+        return self._function(node, "genexpr", "yield value", value=node.elt)
+
+    def visit_Call(self, node: gast.AST) -> Any:
+        if is_consumed(node):
+            facts.put(node.args[0], Fact.IMMEDIATE, "consumed")
+        return self.generic_visit(node)
+
     def _function(self, node: gast.AST, kind: str, store: str, **parts: Any) -> Any:
         if not self.hoisting or has_walrus(node):
             return self._comprehension(node)
         fresh = self.context.namer.fresh
         name, iterable, result = fresh(kind), fresh("iterable"), fresh("result")
         first, node.generators[0].iter = node.generators[0].iter, None
-        body = replace(store, result=result, **parts, origin=node)
+        lazy = kind == "genexpr"
+        body = replace(store, **({} if lazy else {"result": result}), **parts, origin=node)
         for index, generator in reversed(list(enumerate(node.generators))):
             for test in reversed(generator.ifs):
                 body = replace("if test:\n    body", test=test, body=body, origin=test)
-            source = generator.iter if index else iterable
+            source = generator.iter if index else self._first(iterable, lazy, node)
             body = replace(
                 "for target in source:\n    body", target=generator.target, source=source, body=body, origin=node
             )
+        if not lazy:
+            body = [
+                *replace(f"result = {_EMPTY[kind]}", result=result, origin=node), *body,
+                *replace("return result", result=result, origin=node),
+            ]  # fmt: skip
         (function,) = replace(
-            f"def name(iterable):\n    result = {_EMPTY[kind]}\n    body\n    return result",
-            name=name, iterable=iterable, result=result, body=body, origin=node,
-        )  # fmt: skip
+            "def name(iterable):\n    body", name=name, iterable=iterable, body=body, origin=node
+        )
         scope = scope_of(function)
         facts.put(function, Fact.LOCALS, scope.locals)
-        facts.put(function, Fact.IMMEDIATE)
+        immediate = facts.get(node, Fact.IMMEDIATE) if lazy else "inlined"
+        if immediate:
+            facts.put(function, Fact.IMMEDIATE, immediate)
         converts(function)
         self.enter(function)  # what is nested in it
         self.before.append(function)
-        call = replace_expr("name(iterable)", name=name, iterable=self.visit(first), origin=node)
-        facts.put(call.func, Fact.READS, scope.free)
+        value = self.visit(first)
+        if lazy:
+            value = operator("Held", value, origin=node)
+        call = replace_expr("name(iterable)", name=name, iterable=value, origin=node)
+        if immediate:
+            facts.put(call.func, Fact.READS, scope.free)
         return call
+
+    def _first(self, iterable: str, lazy: bool, node: gast.AST) -> gast.AST:
+        name = name_node(iterable, node)
+        return operator("take", name, origin=node) if lazy else name

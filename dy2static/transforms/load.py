@@ -115,7 +115,7 @@ class _Load(Transformer):
         for function in reversed(self.functions):
             if name in facts.get(function, Fact.SCOPE).locals:
                 return False
-            if _COMPREHENSIONS_ARE_FUNCTIONS or not facts.get(function, Fact.IMMEDIATE):
+            if _COMPREHENSIONS_ARE_FUNCTIONS or facts.get(function, Fact.IMMEDIATE) != "inlined":
                 return True
         return True
 

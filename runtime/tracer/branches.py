@@ -37,6 +37,30 @@ class Names(Protocol):
         """Whether the place is one of them, as the functions see it that share it."""
 
 
+class _Together:
+    """The local variables of a construct, and those of what runs inside it."""
+
+    def __init__(self, parts: Sequence[Names]) -> None:
+        self._parts = parts
+        self.names = tuple(name for part in parts for name in part.names)
+
+    def get(self) -> tuple[Any, ...]:
+        return tuple(value for part in self._parts for value in part.get())
+
+    def set(self, values: tuple[Any, ...]) -> None:
+        for part in self._parts:
+            part.set(tuple(values[: len(part.names)]))
+            values = values[len(part.names) :]
+
+    def holds(self, place: Place) -> bool:
+        return any(part.holds(place) for part in self._parts)
+
+
+def all_names(session: Session, names: Names) -> Names:
+    """``names``, and those of the consumers that the generator around this construct hands its items to."""
+    return _Together((names, *session.surrounding)) if session.surrounding else names
+
+
 @dataclass(eq=False)
 class Path:
     """What one path did, seen from outside: its scope, and what changed."""

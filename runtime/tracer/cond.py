@@ -9,7 +9,7 @@ import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
 from runtime.tracer import aliases, copies, structure
-from runtime.tracer.branches import Names, Path, PathEnds, include_new, trace_path
+from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
@@ -74,6 +74,7 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
 def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
             location: Any, of: structure.Choice | None) -> tuple[Any, list[copies.Pair]]:  # fmt: skip
     """The joined result, and the containers that were built anew; nothing here holds the originals afterwards."""
+    names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
     old = older(session, runs, entry_names)

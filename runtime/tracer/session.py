@@ -143,6 +143,8 @@ class Session:
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
+        self.surrounding: tuple[Any, ...] = ()
+        """Local variables of consumers that run inside the generator being traced: its constructs join them too."""
         self.memo: Any = None
         """What the converter remembers for this trace."""
         self.catching: list[Callable[[], Any]] = []

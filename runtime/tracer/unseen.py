@@ -42,7 +42,7 @@ def picture(session: Session) -> Picture:
     todo: deque[tuple[Any, int]] = deque((value, 0) for value in _roots(session))
     while todo and len(found) < _OBJECTS:
         value, depth = todo.popleft()
-        if isinstance(value, _OPAQUE) or id(value) in seen:
+        if isinstance(value, _OPAQUE) or id(value) in seen or _is_ours(value):
             continue
         seen.add(id(value))
         inner = _items(value)
@@ -85,6 +85,12 @@ def _roots(session: Session) -> Iterator[Any]:
     for external, _ in list(session.externals.values()):
         if isinstance(external, _CONTAINERS):
             yield external
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether this is a function or object of the tracer's own, which the user's frames hold while it runs them."""
+    module = value.__module__ if isinstance(value, types.FunctionType) else type(value).__module__
+    return str(module).partition(".")[0] in _OURS[:2]
 
 
 def _locals(frame: types.FrameType) -> list[Any]:

@@ -13,7 +13,7 @@ import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
 from runtime.tracer import copies, structure
-from runtime.tracer.branches import Names, Path, include_new, trace_path
+from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.journal import Place
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
@@ -77,6 +77,7 @@ def while_loop(
     options: dict[str, Any] | None = None,
 ) -> None:
     """Stage a loop whose condition was ``first`` before the first iteration; leaves names and state as after it."""
+    names = all_names(session, names)
     location = session.location()
     invariants = (options or {}).get("shape_invariants") or {}
     slots = [

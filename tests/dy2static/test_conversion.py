@@ -277,8 +277,7 @@ def factorial(n):
 
 
 def generator(x):
-    if x:
-        yield x
+    return g((yield x))  # noqa: F821
 
 
 async def coroutine(x):

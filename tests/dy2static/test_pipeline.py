@@ -116,9 +116,10 @@ def nested_generator(xs):
         return list(gen())
 
 
-def test_generators_inside_stay_as_they_are() -> None:
+def test_a_generator_has_two_forms() -> None:
     text = convert(nested_generator).__dy2static_source__
-    assert "                if x:\n                    yield x" in text
+    assert "if _d2s.decided(x):\n" in text
+    assert "yield x" in text and "_d2s.call(_d2s_give_1, x)" in text
     assert "_d2s.if_stmt(xs" in text
 
 

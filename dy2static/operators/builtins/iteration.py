@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import growing
-from dy2static.operators.provenance import note_content_write
+from dy2static.operators import generator_uses, growing
 from dy2static.operators.sequences import (
     Listed,
     StagedEnumerate,
@@ -22,7 +21,6 @@ from dy2static.operators.sequences import (
 )
 from dy2static.operators.staged_sort import in_order
 from dy2static.operators.staging import (
-    NO_NAMES,
     Choice,
     Session,
     Staged,
@@ -33,7 +31,6 @@ from dy2static.operators.staging import (
     truth_of,
 )
 from dy2static.operators.traced_for import as_list, fold, iterate
-from runtime.tracer import cond as tracer_cond
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -68,6 +65,8 @@ def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
     if sequence is not None:
         return StagedEnumerate(sequence, start)
+    if args and generator_uses.is_alone(session, args):
+        return generator_uses.enumerated(session, args[0], start)
     if isinstance(start, Staged):
         first: Any = start
         return ((first + index, value) for index, value in enumerate(iterate(session, args[0])))
@@ -100,7 +99,13 @@ def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if any(sequence is not None for sequence in staged):
         inner = StagedZip([_as_sequence(session, one, found) for one, found in zip(iterables, staged)], False)
         return StagedMap(_callback(function), inner)
-    return map(_callback(function), *_iterables(session, tuple(iterables)))
+    del iterables, staged
+    if not callable(function) or any(generator_uses.is_shared(session, args, index) for index in range(1, len(args))):
+        return map(_callback(function), *_iterables(session, args[1:]))
+    if len(args) == 2:
+        return generator_uses.mapped(session, _callback(function), args[1])
+    together = zip(*_iterables(session, args[1:]))
+    return generator_uses.mapped(session, lambda items: _callback(function)(*items), together)
 
 
 def _callback(function: Any) -> Any:
@@ -110,26 +115,9 @@ def _callback(function: Any) -> Any:
 
 
 def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    function, iterable = args
-    if not isinstance(iterable, (list, tuple, range, torch.Tensor)) or growing.is_growing(iterable):
-        return filter(_callback(function), iterate(session, iterable))
-    kept: list[Any] = []
-    for item in iterate(session, iterable):
-        flag = truth_of(session, item if function is None else _callback(function)(item))
-        if isinstance(flag, Staged):
-            tracer_cond.cond(session, flag, lambda item=item: _append(session, kept, item),  # type: ignore[misc]
-                             lambda: None, NO_NAMES)
-        elif flag:
-            _append(session, kept, item)
-    return kept if growing.is_growing(kept) else iter(kept)
-
-
-def _append(session: Session, items: list[Any], item: Any) -> None:
-    if growing.is_growing(items):
-        growing.method(session, items, "append", (item,), {})
-    else:
-        note_content_write(session, items)
-        items.append(item)
+    if generator_uses.is_shared(session, args, 1):
+        return filter(_callback(args[0]), iterate(session, args[1]))
+    return generator_uses.filtered(session, (lambda item: item) if args[0] is None else _callback(args[0]), args[1])
 
 
 def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -149,9 +137,10 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) != 1 or set(kwargs) - {"key", "reverse"} or isinstance(kwargs.get("reverse"), (Staged, torch.Tensor)):
         return sorted(*args, **kwargs)
-    if growing.is_growing(args[0]):
+    given = generator_uses.listed(session, args[0])
+    if growing.is_growing(given):
         raise growing.refusal(session, "sorted()")
-    items = list(iterate(session, args[0]))
+    items = list(iterate(session, given))
     keys = [_callback(kwargs["key"])(item) for item in items] if kwargs.get("key") is not None else items
     pairs = list(zip(keys, items))
     if any(stages(key) or any_staged([key]) for key in keys):
@@ -161,7 +150,8 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, iterable, *initial = args
-    return functools.reduce(_callback(function), iterate(session, iterable), *initial)
+    given = generator_uses.listed(session, iterable)
+    return functools.reduce(_callback(function), iterate(session, given), *initial)
 
 
 def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -171,6 +161,8 @@ def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 
 def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if args and not kwargs and generator_uses.is_alone(session, args):
+        return generator_uses.first(session, *args)
     if len(session.journal.frames) > 1:
         raise session.error("an iterator is advanced on a path that is only taken for some inputs", code="D2S266",
                             hint="Take the item before the branch or loop, or index a list.")
@@ -189,6 +181,10 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _container(kind: type) -> Any:
     def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        source = generator_uses.source_of(session, args) if len(args) == 1 else None
+        if source is not None:
+            items = generator_uses.collected(session, source)
+            return items if kind is list else make(session, (items,), kwargs)
         if kind is list and args and growing.is_growing(args[0]):
             return growing.method(session, args[0], "copy", (), {})
         sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind is list else None
@@ -211,17 +207,26 @@ def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if sequence is not None:
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
         return fold(session, sequence, start, lambda total, item: total + item)
+    source = generator_uses.source_of(session, args) if args else None
+    if source is not None:
+        start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+        return generator_uses.folded(session, source, start, lambda total, item: total + item)
     return sum(iterate(session, args[0]), *args[1:], **kwargs) if args else sum(*args, **kwargs)
 
 
 def _any_all(stop: bool) -> Any:
     def decide(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        source = generator_uses.source_of(session, args, whole=False) if len(args) == 1 else None
+        if source is not None:
+            return generator_uses.any_all(session, source, stop)
         (iterable,) = args
         sequence = staged_sequence(session, iterable)
         if sequence is not None:
             name = "or_" if stop else "and_"
             return fold(session, sequence, not stop,
                         lambda flag, item: session.scalar(name, flag, truth_of(session, item)))
+        if hasattr(iterable, "__next__"):  # its items may have effects of their own
+            return generator_uses.any_all(session, iterable, stop)
         result: Any = not stop
         join = "or_" if stop else "and_"
         for value in iterate(session, iterable):
@@ -242,9 +247,9 @@ def _per_option(handler: Any) -> Any:
     """The handler, once for every value an argument may be."""
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for index, arg in enumerate(args):
-            if isinstance(arg, Choice):
-                return distribute(session, arg, lambda option, index=index: apply(  # type: ignore[misc]
+        for index in range(len(args)):  # no name may hold an argument: see is_alone
+            if isinstance(args[index], Choice):
+                return distribute(session, args[index], lambda option, index=index: apply(  # type: ignore[misc]
                     session, (*args[:index], option, *args[index + 1:]), kwargs))
         return handler(session, args, kwargs)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.generator_uses import listed
 from dy2static.operators.sequences import StagedSequence, staged_sequence
 from dy2static.operators.staging import (
     NO_NAMES,
@@ -37,6 +38,9 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             sequence = staged_sequence(session, args[0])
             if sequence is not None:
                 return _of_sequence(session, name, sequence, kwargs)
+            given = listed(session, args[0])
+            if given is not args[0]:
+                return pick(session, (given,), kwargs)
             values = tuple(iterate(session, args[0]))
         if not values or len(values) == 1 and len(args) > 1 or set(kwargs) - {"key", "default"}:
             return function(*([values] if len(args) == 1 else args), **kwargs)

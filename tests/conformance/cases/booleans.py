@@ -143,7 +143,7 @@ def identity(x):
     return x, y is None, x is x
 
 
-@case("any and all of tensors in a list", (vec(1, 2),), (vec(-1, 2),), (vec(-1, -2),))
+@case("any and all of tensors in a list", (vec(1, 2),), (vec(-1, 2),), (vec(1, -2),), (vec(-1, -2),))
 def any_all(x):
     if all(v > 0 for v in x):
         return x * 2

@@ -485,7 +485,7 @@ def imports(x):
     return x * half_turn
 
 
-@case("async and generator functions stay as they are", *BOTH)
+@case("a generator function defined inside", *BOTH)
 def uses_generator(x):
     def numbers():
         yield from (1, 2, 3)

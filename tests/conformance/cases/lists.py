@@ -276,11 +276,6 @@ def generator_expression(x):
     return sum(v * 2 if v > 0 else v for v in x), max(v for v in x)
 
 
-@case("generator expression with a filter on tensors", (MIX,), refused="D2S212")
-def generator_filter(x):
-    return sum(v for v in x if v > 0)
-
-
 def pairs(x):
     for i in range(3):
         yield x[i], i
@@ -294,20 +289,6 @@ def generator_function(x):
             total = total + v * i
         else:
             total = total - v
-    return total
-
-
-def positive(x):
-    for v in x:
-        if v > 0:
-            yield v
-
-
-@case("generator function that decides on tensors", (MIX,), refused="D2S212")
-def generator_decides(x):
-    total = 0
-    for v in positive(x):
-        total = total + v
     return total
 
 

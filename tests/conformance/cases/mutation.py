@@ -563,7 +563,7 @@ def special_method_effect(x):
     return x, log
 
 
-@case("a generator with effects in a branch", *BOTH, refused="D2S227")
+@case("a generator with effects in a branch", *BOTH)
 def generator_effect(x):
     log = []
 

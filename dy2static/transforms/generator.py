@@ -1,0 +1,153 @@
+"""Generators get a second form, turned inside out: what consumes them comes in as a function that takes each item.
+
+>>> from dy2static.transforms.base import rewritten
+>>> print(rewritten('''
+... def f(xs):
+...     for x in xs:
+...         if x > 0:
+...             yield x
+... ''', transform))
+def f(xs):
+    def _d2s_pull_1(xs):
+        for x in xs:
+            if _d2s.decided(x > 0):
+                yield x
+    def _d2s_push_1(_d2s_give_1, xs):
+        for x in xs:
+            if x > 0:
+                if _d2s_give_1(x):
+                    return
+    return _d2s.generator(_d2s_pull_1, _d2s_push_1, (xs,), 'f')
+
+``give(x)`` runs the consumer on an item, and says whether it is done with the generator: everything happens in eager's
+order, and both sides may decide on tensors. A generator that would see its consumer's exceptions (``yield`` inside
+``with``, or ``try`` with handlers), or that takes values (``x = yield from g``), has the first form only.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import gast
+
+from dy2static.analysis import facts
+from dy2static.analysis.facts import Fact
+from dy2static.analysis.flow import YIELDS, is_generator
+from dy2static.analysis.scope import FUNCTIONS, own_nodes, parameter_names, scope_of
+from dy2static.template import replace
+from dy2static.transforms.base import Context, Transformer, constant, converts, name_node, operator
+
+
+def transform(tree: Any, context: Context) -> Any:
+    """Give every generator function its second form, where it can have one."""
+    return _Generator(context).visit(tree)
+
+
+class _Generator(Transformer):
+    expressions = False
+
+    def visit_FunctionDef(self, node: gast.AST) -> Any:
+        super().visit_FunctionDef(node)
+        if isinstance(node, gast.FunctionDef) and converts(node) and is_generator(node) and _can_push(node.body):
+            self._split(node)
+        return node
+
+    def _split(self, node: gast.AST) -> None:
+        parameters = parameter_names(node)
+        fresh = self.context.namer.fresh
+        pull, push, give = fresh("pull"), fresh("push"), fresh("give")
+        pushed = _Push(give, fresh).block(copy.deepcopy(node.body))
+        _decide(node.body)
+        (puller,) = replace(
+            "def pull(parameters):\n    body", pull=pull, parameters=parameters, body=node.body, origin=node
+        )
+        (pusher,) = replace(
+            "def push(give, parameters):\n    body",
+            push=push, give=give, parameters=parameters, body=pushed, origin=node,
+        )  # fmt: skip
+        for function in (puller, pusher):
+            facts.put(function, Fact.LOCALS, scope_of(function).locals)
+            converts(function)
+        values = gast.Tuple([name_node(name, node) for name in parameters], gast.Load())
+        call = replace(
+            "return _d2s.generator(pull, push, values, text)",
+            pull=pull, push=push, values=values, text=constant(node.name), origin=node,
+        )  # fmt: skip
+        node.body = [puller, pusher, *call]
+        facts.put(node, Fact.LOCALS, frozenset({*parameters, pull, push}))
+
+
+def _decide(block: list[gast.AST]) -> None:
+    """Conditions around a ``yield`` must be known when the generator is taken item by item."""
+    for node in own_nodes(block):
+        if isinstance(node, (gast.If, gast.While)) and any(isinstance(part, YIELDS) for part in own_nodes(node)):
+            node.test = operator("decided", node.test, origin=node.test)
+
+
+class _Push(gast.NodeTransformer):
+    """``yield x`` -> ``if give(x): return``."""
+
+    def __init__(self, give: str, fresh: Any) -> None:
+        self.give = give
+        self.fresh = fresh
+
+    def block(self, body: list[gast.AST]) -> list[gast.AST]:
+        new = [self.visit(statement) for statement in body]
+        return [part for item in new for part in (item if isinstance(item, list) else [item])]
+
+    def visit(self, node: gast.AST) -> Any:
+        if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            return node
+        if isinstance(node, gast.expr):
+            return node
+        return super().visit(node)
+
+    def visit_Expr(self, node: gast.AST) -> Any:
+        if isinstance(node.value, gast.Yield):
+            return self._hand_over(node.value.value or constant(None), node)
+        if isinstance(node.value, gast.YieldFrom):
+            item = self.fresh("item")
+            return replace(
+                "for item in source:\n    body",
+                item=item, source=node.value.value, body=self._hand_over(name_node(item, node), node), origin=node,
+            )  # fmt: skip
+        return node
+
+    def visit_Assign(self, node: gast.AST) -> Any:
+        if not isinstance(node.value, gast.Yield):
+            return node
+        given = self._hand_over(node.value.value or constant(None), node)
+        node.value = gast.copy_location(constant(None), node)  # a consumer that is run sends nothing
+        return [*given, node]
+
+    def visit_Return(self, node: gast.AST) -> Any:
+        if node.value is None or isinstance(node.value, gast.Constant):
+            return gast.copy_location(gast.Return(None), node)
+        return [gast.copy_location(gast.Expr(node.value), node), gast.copy_location(gast.Return(None), node)]
+
+    def _hand_over(self, value: gast.AST, origin: gast.AST) -> list[gast.AST]:
+        return replace("if give(value):\n    return", give=self.give, value=value, origin=origin)
+
+
+def _can_push(block: Iterable[gast.AST]) -> bool:
+    return all(_fits(statement) for statement in block)
+
+
+def _fits(node: gast.AST) -> bool:
+    """Whether the consumer may run inside this statement: nothing in it sees what the consumer raises."""
+    if not any(isinstance(part, YIELDS) for part in own_nodes(node)):
+        return True
+    if isinstance(node, gast.Assign):
+        return isinstance(node.value, gast.Yield)
+    if isinstance(node, (gast.With, gast.AsyncWith)):
+        return False
+    if isinstance(node, (gast.Try, gast.TryStar)):
+        return not node.handlers and _can_push([*node.body, *node.orelse]) and not any(
+            isinstance(part, YIELDS) for part in own_nodes(node.finalbody)
+        )  # fmt: skip
+    inner = [getattr(node, name, []) for name in ("body", "orelse")]
+    if isinstance(node, gast.Match):
+        inner = [case.body for case in node.cases]
+    return all(_can_push(block) for block in inner)
