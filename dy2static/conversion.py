@@ -19,6 +19,7 @@ from typing import Any
 import gast
 
 from dy2static import operators
+from dy2static.analysis.flow import left_alone
 from dy2static.errors import converting, fail
 from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, PREFIX, Namer
@@ -33,10 +34,11 @@ _OWN_ATTRIBUTES = {"__wrapped__"}
 
 @dataclass(frozen=True)
 class Converted:
-    """The outcome for one code object: ``code`` is None where the function is left alone."""
+    """The outcome for one code object: ``code`` is None where the function is left alone, for the ``reason``."""
 
     code: types.CodeType | None
     file: GeneratedFile | None
+    reason: str = ""
 
 
 _lock = threading.RLock()
@@ -59,6 +61,11 @@ def convert(function: types.FunctionType) -> types.FunctionType:
     if result.code is None or result.file is None:
         return function
     return _bind(function, result.code, result.file)
+
+
+def reason_left_alone(function: types.FunctionType) -> str:
+    """Why `convert` gives ``function`` itself."""
+    return _converted(function).reason
 
 
 def is_converted(function: object) -> bool:
@@ -98,7 +105,7 @@ def _compile(function: types.FunctionType, steps: Sequence[Step] = STEPS, level:
     source = get_source(function)
     with converting(source):
         if not converts(source.tree):
-            return Converted(None, None)
+            return Converted(None, None, left_alone(source.tree))
         try:
             tree = convert_tree(source.tree, source, level, steps)
         except RecursionError:

@@ -132,11 +132,18 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         else:
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
-            reason = "it looks at its own frame"
+            reason = why_left_alone(f)
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
     with unconverted(session, f, reason):
         return f(*args, **kwargs)
+
+
+def why_left_alone(f: types.FunctionType) -> str:
+    """Why `convert` gives the function itself."""
+    from dy2static import conversion
+
+    return conversion.reason_left_alone(f)
 
 
 def convert(f: types.FunctionType) -> types.FunctionType:

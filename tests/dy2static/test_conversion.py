@@ -12,7 +12,7 @@ import weakref
 import pytest
 
 from dy2static import conversion
-from dy2static.conversion import convert, is_converted, is_generated_code
+from dy2static.conversion import convert, is_converted, is_generated_code, reason_left_alone
 from dy2static.errors import SourceUnavailable
 
 
@@ -294,6 +294,14 @@ def looks_at_itself(x):
 @pytest.mark.parametrize("function", [generator, coroutine, looks_at_itself])
 def test_left_alone(function: types.FunctionType) -> None:
     assert convert(function) is function
+
+
+def test_why_it_is_left_alone() -> None:
+    reasons = [reason_left_alone(f) for f in (generator, coroutine, looks_at_itself, factorial)]
+    assert reasons == [
+        "it is a generator that yields inside an expression", "it is a coroutine",
+        "it calls locals(), which looks at its variables", "",
+    ]  # fmt: skip
 
 
 def test_finally_that_leaves_is_left_alone() -> None:
