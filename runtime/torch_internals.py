@@ -264,6 +264,9 @@ def plain_user_location() -> Location | None:
     return None
 
 
+_ONLY_KNOWN_SIZES = ("symbolic sizes", "expected to contain only concrete integers")
+"""In the messages of operators whose shape rules are not written for sizes that are not known."""
+
 SHAPE_ERRORS: tuple[type[BaseException], ...] = (
     GuardOnDataDependentSymNode,
     DynamicOutputShapeException,
@@ -295,7 +298,7 @@ def _unchanged(value: Any) -> Any:
 
 def is_shape_error(error: BaseException) -> bool:
     """Whether torch could not work out a shape because sizes are not known."""
-    return isinstance(error, SHAPE_ERRORS) or "symbolic sizes" in str(error)
+    return isinstance(error, SHAPE_ERRORS) or any(text in str(error) for text in _ONLY_KNOWN_SIZES)
 
 
 @contextlib.contextmanager

@@ -48,6 +48,8 @@ class Memo:
     """Generators of converted code, with the form of each that takes its consumer."""
     running: Any = field(default_factory=weakref.WeakSet)
     """Those whose consumer is being run."""
+    iterators: dict[int, tuple[Any, object]] = field(default_factory=dict)
+    """What ``iter`` gave, and the path (a frame of the journal) it was made on."""
 
 
 def memo(session: Session) -> Memo:

@@ -183,7 +183,7 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
 
 def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:
     """A buffer may hold, while tracing, what Module refuses to store there."""
-    if name in module._buffers and isinstance(value, (Staged, Choice)):
+    if isinstance(value, (Staged, Choice)) and name in module._buffers:
         module._buffers[name] = value  # type: ignore[assignment]
         return True
     return False

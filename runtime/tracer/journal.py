@@ -78,8 +78,9 @@ class Place:
 
 def _module_slot(owner: Any, name: str) -> dict[str, Any] | None:
     if isinstance(owner, torch.nn.Module):
-        for slot in (owner._parameters, owner._buffers, owner._modules):
-            if name in slot:
+        space = owner.__dict__  # empty before Module.__init__ ran
+        for slot in (space.get("_parameters"), space.get("_buffers"), space.get("_modules")):
+            if slot is not None and name in slot:
                 return slot
     return None
 

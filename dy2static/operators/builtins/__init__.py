@@ -13,6 +13,7 @@ from dy2static.operators.builtins import (
     iteration,
     mathematics,
     objects,
+    one_hot,
     print_,
     suppress,
 )
@@ -22,7 +23,7 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 
 _TABLE: dict[int, Handler] = {
     id(function): handler
-    for module in (casts, conversions, copying, environment, iteration, mathematics, objects, print_, suppress)
+    for module in (casts, conversions, copying, environment, iteration, mathematics, objects, one_hot, print_, suppress)
     for function, handler in module.HANDLERS
 }
 

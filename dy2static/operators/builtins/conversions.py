@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.sequences import StagedSize
+from dy2static.operators.sequences import StagedRange, StagedSize
 from dy2static.operators.staging import Session, Staged, any_staged, held_choice, spread
 from dy2static.operators.torch_values import to_torch
 from runtime.ops.scalar import kind_of_dtype
@@ -19,6 +19,9 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
         rest = {key: value for key, value in kwargs.items() if key != "data"}
         if held_choice(data) is not None:
             return spread(session, data, lambda given: make(session, (given, *args[1:]), rest))
+        if isinstance(data, StagedRange):
+            bounds = (to_torch(session, bound) for bound in (data.start, data.stop, data.step))
+            return torch.arange(*bounds, **{"dtype": torch.int64, **dict(zip(("dtype", "device"), args[1:])), **rest})
         if not _holds_values(data) or isinstance(data, torch.Tensor):
             return function(*args, **kwargs)
         options = dict(zip(("dtype", "device"), args[1:])) | rest

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import generator_uses, growing
+from dy2static.operators.provenance import memo
 from dy2static.operators.sequences import (
     Listed,
     StagedEnumerate,
@@ -155,15 +156,17 @@ def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) == 1:
-        return iterate(session, args[0])
-    return iter(_callback(args[0]), *args[1:])
+    made = iterate(session, args[0]) if len(args) == 1 else iter(_callback(args[0]), *args[1:])
+    if len(args) == 1 and made is not args[0]:
+        memo(session).iterators[id(made)] = (made, session.journal.frames[-1])
+    return made
 
 
 def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if args and not kwargs and generator_uses.is_alone(session, args):
         return generator_uses.first(session, *args)
-    if len(session.journal.frames) > 1:
+    made = memo(session).iterators.get(id(args[0])) if args else None
+    if len(session.journal.frames) > 1 and (made is None or made[1] is not session.journal.frames[-1]):
         raise session.error("an iterator is advanced on a path that is only taken for some inputs", code="D2S266",
                             hint="Take the item before the branch or loop, or index a list.")
     method = python_method(args[0], "__next__") if args else None
