@@ -411,6 +411,11 @@ def autocast_off(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
         yield
 
 
+def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """Device, dtype, whether not to block, and memory format that the arguments of ``to`` ask for."""
+    return tuple(torch._C._nn._parse_to(*args, **kwargs))
+
+
 def rng_state() -> list[torch.Tensor]:
     """The states of the default random generators: the CPU's, then every CUDA device's."""
     return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [])]

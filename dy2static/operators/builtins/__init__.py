@@ -12,6 +12,7 @@ from dy2static.operators.builtins import (
     copying,
     iteration,
     mathematics,
+    module_methods,
     objects,
     one_hot,
     print_,
@@ -23,7 +24,10 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 
 _TABLE: dict[int, Handler] = {
     id(function): handler
-    for module in (casts, conversions, copying, environment, iteration, mathematics, objects, one_hot, print_, suppress)
+    for module in (
+        casts, conversions, copying, environment, iteration, mathematics, module_methods, objects, one_hot, print_,
+        suppress,
+    )
     for function, handler in module.HANDLERS
 }
 

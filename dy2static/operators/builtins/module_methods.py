@@ -1,0 +1,80 @@
+"""Methods of modules that replace their tensors: ``to``, ``double``, ``register_buffer``...
+
+A conversion that changes nothing is a fact about the module; one that would replace tensors is refused, as it would
+leave tensors of the trace in the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.provenance import memo, note_module
+from dy2static.operators.staging import Session
+from runtime import torch_internals
+
+_DTYPES = {"float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def _conversion(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def convert(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        module = args[0]
+        if id(module) in memo(session).created:
+            return function(*args, **kwargs)
+        device, dtype = _target(name, args[1:], kwargs)
+        for part in module.modules():
+            for tensor in (*part._parameters.values(), *part._buffers.values()):
+                if tensor is not None and not _fits(tensor, device, dtype, name):
+                    raise _refusal(session, f"{name}() replaces the tensors of a {type(part).__name__}")
+            note_module(session, part)
+        return module
+
+    return convert
+
+
+def _target(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, torch.dtype | None]:
+    """The device and dtype that a conversion asks for; an Ellipsis for one that cannot be told."""
+    if name == "to":
+        device, dtype, _, memory_format = torch_internals.parse_to(*args, **kwargs)
+        return (... if memory_format is not None else device), dtype
+    if name in _DTYPES:
+        return None, _DTYPES[name]
+    if name == "type":
+        wanted = args[0] if args else kwargs["dst_type"]
+        return (None, wanted) if isinstance(wanted, torch.dtype) else (..., None)
+    return (torch.device("cpu"), None) if name == "cpu" else (..., None)
+
+
+def _fits(tensor: torch.Tensor, device: Any, dtype: torch.dtype | None, name: str) -> bool:
+    if device is ... or (device is not None and torch.device(device) != tensor.device):
+        return False
+    if dtype is None or (name != "type" and not (tensor.is_floating_point() or tensor.is_complex())):
+        return True
+    return tensor.dtype == dtype
+
+
+def _registration(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if id(args[0]) not in memo(session).created:
+            raise _refusal(session, f"{function.__name__}() adds a tensor to a {type(args[0]).__name__}")
+        return function(*args, **kwargs)
+
+    return register
+
+
+def _refusal(session: Session, what: str) -> Exception:
+    return session.error(
+        f"{what} inside a converted function: it would happen while tracing, with tensors that hold no data",
+        hint="Do it before the module is called.", code="D2S274",
+    )
+
+
+HANDLERS: list[tuple[Any, Any]] = [
+    *((method, _conversion(name, method))
+      for name in ("to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "to_empty")
+      if (method := getattr(torch.nn.Module, name)) is not None),
+    (torch.nn.Module.register_buffer, _registration(torch.nn.Module.register_buffer)),
+    (torch.nn.Module.register_parameter, _registration(torch.nn.Module.register_parameter)),
+]  # fmt: skip
