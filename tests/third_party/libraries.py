@@ -23,6 +23,10 @@ class Library:
     """The code of the located error, for code that cannot be converted yet."""
     make: Callable[[], Any] | None = None
     """A module or another object that the function takes first, made once."""
+    programs: int = 1
+    """How many Programs the calls need."""
+    module: bool = False
+    """Convert what is made, and compare the gradients of its parameters too."""
 
     def bound(self) -> Callable[..., Any]:
         """The function, with its object given."""
@@ -161,3 +165,111 @@ def sparsemax(x: Any) -> Any:
     import entmax
 
     return entmax.sparsemax(x, dim=-1), entmax.entmax15(x, dim=-1)
+
+
+# -- images and detection
+
+
+def _image(seed: int) -> torch.Tensor:
+    return torch.rand(1, 1, 12, 12, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
+@library("kornia canny", "kornia", lambda: [(_image(seed),) for seed in range(3)], tolerance=1e-5,
+         stages={"while_loop"})
+def canny(image: Any) -> Any:
+    import kornia
+
+    return kornia.filters.canny(image, 0.1, 0.3)
+
+
+def _boxes(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    corner = torch.rand(8, 2, generator=generator) * 20
+    size = torch.rand(8, 2, generator=generator) * 12 + 1
+    return torch.cat([corner, corner + size], 1), torch.rand(8, generator=generator)
+
+
+@library("kornia nms", "kornia", lambda: [_boxes(seed) for seed in range(4)], stages={"while_loop"})
+def nms(boxes: Any, scores: Any) -> Any:
+    from kornia.geometry.bbox import nms as suppress
+
+    return suppress(boxes, scores, 0.3)
+
+
+@library("kornia mean average precision", "kornia",
+         lambda: [(*_boxes(seed), _boxes(seed + 9)[0], torch.arange(8) % 2 + 1) for seed in range(2)],
+         tolerance=1e-6, stages={"while_loop"})
+def mean_average_precision(boxes: Any, scores: Any, truth: Any, labels: Any) -> Any:
+    from kornia.metrics import mean_average_precision as precision
+
+    return precision([boxes], [labels], [scores], [truth], [labels], 3)
+
+
+# -- mixtures of experts
+
+
+def _tokens() -> list[tuple[Any, ...]]:
+    return [(_rand(seed, 2, 6, 8).detach().float(),) for seed in range(3)]
+
+
+def _experts(package: str) -> Callable[[], Any]:
+    def make() -> Any:
+        import importlib
+
+        return importlib.import_module(package).MoE(dim=8, num_experts=4)
+
+    return make
+
+
+def _unused(*args: Any) -> None:
+    """Modules are converted themselves."""
+
+
+for _name, _package in (("st-moe-pytorch", "st_moe_pytorch"), ("mixture-of-experts", "mixture_of_experts")):
+    library(_name, _package, _tokens, tolerance=1e-5, make=_experts(_package), module=True,
+            programs=2 if _package == "st_moe_pytorch" else 1)(_unused)
+
+
+# -- graphs
+
+
+def _graph(seed: int) -> torch.Tensor:
+    return torch.randint(0, 6, (2, 12), generator=torch.Generator().manual_seed(seed))
+
+
+@library("torch-geometric coalesce", "torch_geometric", lambda: [(_graph(s), _rand(s, 12)) for s in range(3)],
+         tolerance=1e-12)
+def coalesce(edges: Any, weights: Any) -> Any:
+    from torch_geometric import utils
+
+    return utils.coalesce(edges, weights, num_nodes=6)
+
+
+@library("torch-geometric k-hop subgraph", "torch_geometric", lambda: [(_graph(seed),) for seed in range(3)])
+def subgraph(edges: Any) -> Any:
+    from torch_geometric import utils
+
+    return utils.k_hop_subgraph(0, 2, edges, relabel_nodes=True, num_nodes=6)
+
+
+def _pooling() -> Any:
+    from torch_geometric.nn import TopKPooling
+
+    return TopKPooling(4)
+
+
+library("torch-geometric TopKPooling", "torch_geometric",
+        lambda: [(_rand(seed, 6, 4).detach().float(), _graph(seed)) for seed in range(3)],
+        tolerance=1e-5, make=_pooling, module=True)(_unused)
+
+
+# -- flows
+
+
+@library("nflows splines", "nflows", lambda: [
+    (_rand(seed, 5, scale=scale), _rand(seed + 1, 5, 4), _rand(seed + 2, 5, 4), _rand(seed + 3, 5, 3))
+    for seed, scale in ((0, 1.0), (1, 3.0), (2, 0.1))], tolerance=1e-9, stages={"cond"})
+def splines(x: Any, widths: Any, heights: Any, derivatives: Any) -> Any:
+    from nflows.transforms.splines.rational_quadratic import unconstrained_rational_quadratic_spline as spline
+
+    return spline(x, widths, heights, derivatives, tails="linear")
