@@ -17,7 +17,7 @@ from runtime.autodiff.dead import remove_dead
 from runtime.autodiff.forward import any_of
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.tape import Grads
-from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, Variable
+from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
 from runtime.tracer.session import Session
 
@@ -36,6 +36,8 @@ class Derivative:
     """Positions of the results that have a gradient, in the order of the backward Program's gradient arguments."""
     needs: list[int]
     """Positions of the arguments (inputs, then parameters) whose gradients ``backward`` yields, in order."""
+    sized: bool = False
+    """Whether it holds only for arguments of these very sizes: PyTorch's own derivative asked for one as a number."""
 
 
 def derive(
@@ -98,7 +100,11 @@ def derive(
     _take_lists(session, scope.block, residuals)
     first = _half(f"{program.name}.forward", block, program)
     second = _half(f"{program.name}.backward", scope.block, None)
-    return Derivative(first, second, results, flags, differentiable, wanted)
+    sized = any(
+        isinstance(var.type, TensorType) and session.dims(forward.env[old]) != var.type.shape
+        for old, var in zip(program.block.args, args)
+    )
+    return Derivative(first, second, results, flags, differentiable, wanted, sized)
 
 
 def _take_lists(session: Session, block: Block, residuals: list[Variable]) -> None:

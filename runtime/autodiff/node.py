@@ -73,6 +73,8 @@ class Runner:
         """The Program itself: for runs without gradients, and the oracle."""
         self._asks_gradients = bool(targets(program))
         self._halves: dict[Any, _Halves | _NoBackward | None] = {}
+        self._sized: set[Any] = set()
+        """Kinds of arguments whose derivatives are made for each size by itself."""
         self._lowered: dict[Any, Runner | None] = {}
         self._lock = threading.RLock()
 
@@ -111,14 +113,23 @@ class Runner:
 
     def halves(self, arguments: Sequence[Any]) -> _Halves | _NoBackward | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
-        key = _key(arguments)
+        key = self._halves_key(arguments)
         found = self._halves.get(key, self)
         if found is not self:
             return found  # type: ignore[return-value]  # mypy takes the sentinel for a value
         with self._lock:
+            key = self._halves_key(arguments)
             if key not in self._halves:
-                self._halves[key] = self._derive(arguments)
+                made = self._derive(arguments)
+                if isinstance(made, _Halves) and made.derivative.sized:
+                    self._sized.add(_key(arguments))
+                    key = self._halves_key(arguments)
+                self._halves[key] = made
             return self._halves[key]
+
+    def _halves_key(self, arguments: Sequence[Any]) -> Any:
+        key = _key(arguments)
+        return (key, tuple(argument.shape for argument in arguments)) if key in self._sized else key
 
     def _derive(self, arguments: Sequence[Any]) -> _Halves | _NoBackward | None:
         if not _plain_tensors(arguments):

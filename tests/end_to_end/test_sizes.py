@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from dy2static import InputSpec, RetraceWarning, to_static
+from tests.end_to_end.oracle import check
 
 
 def count_up(x):
@@ -112,3 +113,11 @@ def test_a_size_that_an_operator_fixes_is_said():
     x, y = torch.randn(6), torch.randn(6)
     assert torch.equal(converted(x, y), x + y)
     assert len(converted.programs) == 2
+
+
+@pytest.mark.parametrize("options", [{"scale_factor": 2.0}, {"size": 7}], ids=["scale_factor", "size"])
+def test_derivatives_that_hold_for_one_size(options):
+    def f(x):
+        return torch.nn.functional.interpolate(x[None], **options)
+
+    check(f, *[[torch.randn(size, 3, requires_grad=True)] for size in (3, 4, 6, 5, 4, 3)])
