@@ -279,6 +279,7 @@ _BACKWARD: dict[str, Any] = {
     "array.pop": _pop,
     "array.extend": _join_lists,
     "array.concat": _join_lists,
+    "array.fill": lambda context: None,
     "array.slice": _slice,
     "aten.stack.default": _stack,
     "aten.cat.default": _cat,

@@ -62,6 +62,16 @@ def concat(array: list[Any], other: list[Any]) -> list[Any]:
     return array + other
 
 
+def fill(array: list[Any], item: Any) -> list[Any]:
+    """A list as long as another, of one item."""
+    return [item] * len(array)
+
+
+def lookup(array: list[int], table: list[int]) -> list[int]:
+    """What stands in a table at each of the list's numbers."""
+    return [table[index] for index in array]
+
+
 # name -> (function, fewest arguments, most arguments, outputs)
 _TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
     "array.new": (new, 1, 1, 1),
@@ -73,6 +83,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
     "array.extend": (extend, 2, 2, 1),
     "array.slice": (slice_, 2, 2, 1),
     "array.concat": (concat, 2, 2, 1),
+    "array.fill": (fill, 2, 2, 1),
+    "array.lookup": (lookup, 2, 2, 1),
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE.items()}

@@ -217,7 +217,7 @@ def check_tree(tree: Any, results: int, objects: Mapping[str, Any]) -> str:
 def _without_columns(tree: Any) -> Any:
     if isinstance(tree, Record):
         if tree.kind == "column":
-            return None
+            return Leaf(0)
         return Record(tree.kind, tree.type_name, tuple((name, _without_columns(item)) for name, item in tree.fields))
     if type(tree) in (list, tuple):
         return type(tree)(_without_columns(item) for item in tree)

@@ -28,7 +28,7 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
     """Any list as arrays of the items that ``like`` holds, or of a structure that fits both."""
     grown = structure.growing(value)
     if grown is not None:
-        return Growing(grown.variables, _wider(session, like.item, grown.item))
+        return with_items(session, grown, _wider(session, like.item, grown.item))
     item = like.item
     for one in value:
         item = _wider(session, item, structure.structure_of(session, one))
@@ -44,14 +44,58 @@ def _wider(session: Session, item: structure.Structure, other: structure.Structu
     """The structure of items that fits both; it must be carried by the same number of Variables."""
     if structure.fits(session, other, item):
         return item
-    joined = structure.as_items(structure.unify(session, item, other))
-    if isinstance(joined, structure.Options) or structure.width(joined) != structure.width(item):
-        raise session.error(
-            "the items of a list that grows in a loop or branch differ in structure",
-            hint="Append items of one kind: all tensors, all numbers, or tuples of the same shape.",
-            code="D2S251",
+    return structure.as_items(structure.unify(session, item, other))
+
+
+def with_items(session: Session, grown: Growing, item: structure.Structure) -> Growing:
+    """The same list, its items carried in a structure that holds theirs.
+
+    Raises:
+        TraceError: D2S251, where an array would have to be taken apart.
+    """
+    if not isinstance(item, structure.Options):
+        if structure.width(item) != structure.width(grown.item):
+            raise _differ(session)
+        return Growing(grown.variables, item)
+    if isinstance(grown.item, structure.Options):
+        selector, rest = grown.variables[0], list(grown.variables[1:])
+        targets = [_place_of(session, option, item) for option in grown.item.options]
+        columns = [[rest.pop(0) for _ in range(structure.width(option))] for option in grown.item.options]
+        if targets != list(range(len(targets))):
+            (selector,) = session.emit("array.lookup", [selector, targets], types=[selector.type])
+    else:
+        targets, columns = [_place_of(session, grown.item, item)], [list(grown.variables)]
+        (selector,) = session.emit(
+            "array.fill", [grown.variables[0], targets[0]], types=[ArrayType(ScalarType("int"))]
         )
-    return joined
+    if len(set(targets)) < len(targets):
+        raise _differ(session)
+    variables = [selector]
+    for index, option in enumerate(item.options):
+        if index in targets:
+            mine = columns[targets.index(index)]
+            if len(mine) != structure.width(option):
+                raise _differ(session)
+            variables += mine
+        else:
+            for type_ in structure.types(session, option):
+                variables += session.emit("array.fill", [grown.variables[0], None], types=[ArrayType(type_)])
+    return Growing(tuple(variables), item)
+
+
+def _place_of(session: Session, item: structure.Structure, among: structure.Options) -> int:
+    for index, option in enumerate(among.options):
+        if structure.fits(session, item, option):
+            return index
+    raise _differ(session)
+
+
+def _differ(session: Session) -> Exception:
+    return session.error(
+        "the items of a list that grows in a loop or branch differ in structure",
+        hint="Append items of one kind: all tensors, all numbers, or tuples of the same shape.",
+        code="D2S251",
+    )
 
 
 def _each(session: Session, grown: Growing, name: str, *args: list[Operand]) -> tuple[Variable, ...]:
@@ -78,14 +122,16 @@ def append(session: Session, target: list[Any], value: Any) -> None:
     """``target.append(value)``."""
     grown = content(target)
     item = _wider(session, grown.item, structure.structure_of(session, value))
+    grown = with_items(session, grown, item)
     session.keep_in_list(value)
-    _store(session, target, _each(session, grown, "array.append", structure.lower(session, value, item)), item)
+    _store(session, target, _each(session, grown, "array.append", structure.lower_item(session, value, item)), item)
 
 
 def extend(session: Session, target: list[Any], values: list[Any]) -> None:
     """``target.extend(values)`` for another list or tuple."""
     grown = content(target)
     other = as_growing(session, list(values), grown)
+    grown = with_items(session, grown, other.item)
     _store(session, target, _each(session, grown, "array.extend", list(other.variables)), other.item)
 
 
@@ -94,6 +140,7 @@ def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     grown = structure.growing(a) or content(b)
     first = as_growing(session, a, grown)
     second = as_growing(session, b, first)
+    first = with_items(session, first, second.item)
     return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item)]
 
 
@@ -127,6 +174,8 @@ def get(session: Session, target: list[Any], index: Any) -> Any:
 
 def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
     value = structure.lift(session, grown.item, iter(variables))
+    if isinstance(value, structure.Choice) and len(value.options) == 1:
+        value = value.options[0]
     session.keep_in_list(value)
     return value
 
@@ -135,9 +184,11 @@ def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
     """``target[index] = value``."""
     grown = content(target)
     item = _wider(session, grown.item, structure.structure_of(session, value))
+    grown = with_items(session, grown, item)
     session.keep_in_list(value)
     places: list[Operand] = [session.operand(index)] * len(grown.variables)
-    _store(session, target, _each(session, grown, "array.set", places, structure.lower(session, value, item)), item)
+    values = structure.lower_item(session, value, item)
+    _store(session, target, _each(session, grown, "array.set", places, values), item)
 
 
 def pop(session: Session, target: list[Any], index: Any = -1) -> Any:
@@ -179,7 +230,7 @@ def tensors(session: Session, target: list[Any]) -> tuple[Variable, structure.Te
     grown = content(target)
     if not isinstance(grown.item, structure.Tensor):
         raise session.error(
-            "a list that grows is passed to torch, but its items are not tensors",
+            "a list that grows is passed to torch, but its items are not tensors of one dtype and number of dimensions",
             code="D2S252",
             hint="Keep the tensors in a list of their own.",
         )

@@ -58,6 +58,18 @@ def held_choice(value: Any, depth: int = 0) -> Any:
     return None
 
 
+def options_of(value: Any) -> Iterator[Any]:
+    """The value without choices: all their options, with what lists, tuples and dicts hold."""
+    if isinstance(value, ChoiceOperators):
+        for option in value.options:
+            yield from options_of(option)
+    elif isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from options_of(item)
+    else:
+        yield value
+
+
 def with_option(value: Any, choice: Any, option: Any) -> Any:
     """``value`` with one of its options in place of a choice, wherever that is inside."""
     if value is choice:

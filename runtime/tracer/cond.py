@@ -88,7 +88,9 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
         join.add([path.names[position] for path in paths], hint=names.names[position])
     for place in places:
         before = place.get()
+        session.mixed_lists = place.kind == "content"
         join.add([path.places.get(place, before) for path in paths], hint=place.name)
+    session.mixed_lists = False
     join.add([path.result for path in paths], of=of)
     session.older = frozenset()
     storages = join.changed_storages()

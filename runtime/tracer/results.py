@@ -200,6 +200,10 @@ class Outputs:
                 return Record("column", "", (("index", next(count)),))
             if isinstance(item, structure.Sequence):
                 return item.kind(columns(inner) for inner in item.items)
+            if isinstance(item, structure.Options):
+                selector = ("selector", Record("column", "", (("index", next(count)),)))
+                options = [(f"option{index}", columns(inner)) for index, inner in enumerate(item.options)]
+                return Record("choice", "", (selector, *options))
             if isinstance(item, structure.Fields):
                 if item.cls is dict:
                     return {key: columns(inner) for key, inner in zip(item.keys, item.items)}
@@ -207,7 +211,7 @@ class Outputs:
                 fields = [(f"field{index}", columns(inner)) for index, inner in enumerate(item.items)]
                 return Record(kind, self._name(item.cls, _name_of(item.cls)), (("keys", tuple(item.keys)), *fields))
             raise self.session.error(
-                "a list that grows holds lists that grow, or items whose structure differs, and is returned",
+                "a list that grows holds lists that grow, and is returned",
                 hint="Return tensors, or lists of plain items.",
                 code="D2S251",
             )

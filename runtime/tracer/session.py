@@ -30,6 +30,7 @@ from runtime.ir import (
 from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import calls, catching, scalars
+from runtime.tracer.choices import options_of
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
 from runtime.tracer.journal import Journal, Place
@@ -163,6 +164,8 @@ class Session:
         """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
         self.older: frozenset[int] = frozenset()
         """Containers that existed before the construct that is being joined, by identity."""
+        self.mixed_lists = False
+        """Whether lists of other lengths whose items differ in structure are joined to one whose length is carried."""
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
 
@@ -567,7 +570,7 @@ class Session:
 
     def keep_in_list(self, value: Any) -> None:
         """A tensor becomes an item of a list whose length is not known: from now on it may not be written in place."""
-        for tensor in calls.tensors_in((value,), {}):
+        for tensor in calls.tensors_in(tuple(options_of(value)), {}):
             storage = self.info(tensor).storage
             if all(uncertainty.other() is not self._lists for uncertainty in storage.uncertain):
                 mark_uncertain(storage, self._lists, "it is an item of a list that grows", self.location())

@@ -320,22 +320,29 @@ def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | N
     item = items[0]
     for other in items[1:]:
         item = unify(session, item, other)
-    if isinstance(item, Known):
-        item = structure_of(session, item.value)
-        kind = _number_kind(item)
-        item = Number(kind) if kind is not None else item
-    return None if isinstance(item, (Known, Options)) else Array(as_items(item))
+    items_of_one = as_items(structure_of(session, item.value) if isinstance(item, Known) else item)
+    if isinstance(items_of_one, Options) and not (session.mixed_lists or isinstance(a, Array) or isinstance(b, Array)):
+        return None
+    return Array(items_of_one)
 
 
 def as_items(item: Structure) -> Structure:
-    """An item's structure as an array holds it: constants inside become carried numbers."""
+    """An item's structure as an array holds it: carried by a Variable at least, so that there is an array at all."""
+    carried = _as_item(item)
+    return carried if width(carried) else Options((carried,))
+
+
+def _as_item(item: Structure) -> Structure:
+    """Constants inside become carried numbers."""
+    if isinstance(item, Options):
+        return Options(tuple(map(_as_item, item.options)))
     if isinstance(item, Known):
         kind = _number_kind(item)
         return Number(kind) if kind is not None else item
     if isinstance(item, Sequence):
-        return Sequence(item.kind, tuple(map(as_items, item.items)))
+        return Sequence(item.kind, tuple(map(_as_item, item.items)))
     if isinstance(item, Fields):
-        return Fields(item.cls, item.keys, tuple(map(as_items, item.items)))
+        return Fields(item.cls, item.keys, tuple(map(_as_item, item.items)))
     return item
 
 
@@ -400,7 +407,7 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
         inner = structure_of(session, inner.value)
     if isinstance(outer, Array):
         if isinstance(inner, Array):
-            return fits(session, inner.item, outer.item)
+            return fits(session, inner.item, outer.item)  # ``lower`` converts the arrays
         return (
             isinstance(inner, Sequence)
             and inner.kind is list
@@ -452,14 +459,22 @@ def _lower_array(session: Session, value: Any, s: Array) -> list[Operand]:
     """Arrays for a list: its own where it has grown already, new ones from the items of a plain list."""
     grown = growing(value)
     if grown is not None:
+        from runtime.tracer.array import with_items
+
+        grown = with_items(session, grown, s.item)
         return [session.require_visible(var, "a list") for var in grown.variables]
-    rows = [lower(session, item, s.item) for item in value]
+    rows = [lower_item(session, item, s.item) for item in value]
     for item in value:
         session.keep_in_list(item)
     arrays: list[Operand] = []
     for position, type_ in enumerate(types(session, s.item)):
         arrays += session.emit("array.new", [[row[position] for row in rows]], types=[ArrayType(type_)])
     return arrays
+
+
+def lower_item(session: Session, value: Any, s: Structure) -> list[Operand]:
+    """The operands that carry an item of an array: None where they stand for an option that the item is not."""
+    return [None if operand is UNDEF else operand for operand in lower(session, value, s)]
 
 
 def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:

@@ -93,9 +93,9 @@ def while_loop(
     written: list[Storage] = []
     repeat: set[Place] | None = None
     shares: LoopAliases | None = None
-    for _ in range(_TRIES):
+    for number in range(_TRIES):
         attempt = _Attempt(session, slots, written, test, body, names, shares)
-        stable, unknown = attempt.stable(repeat or set())
+        stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
         # An object made by the body is another one each time: what only one of two equal attempts stored to is such.
         if stable and (not unknown or repeat is not None):
             break
@@ -192,8 +192,10 @@ class _Attempt:
             for tensor, other in _tensor_pairs(value, stand_in, slot.carried):
                 yield (index, order[id(other)]), tensor, other
 
-    def stable(self, repeated: set[Place]) -> tuple[bool, set[Place]]:
+    def stable(self, repeated: set[Place], late: bool) -> tuple[bool, set[Place]]:
         """Whether the guess holds, and places stored to that are no slots; widens ``slots`` and ``written`` if not.
+
+        ``late``: what differs in length every time is taken for a list that grows.
 
         Those ``repeated`` from an equal attempt belong to objects older than the loop: they become slots.
         """
@@ -217,6 +219,7 @@ class _Attempt:
         with path.inside(session):
             for slot, start, out in zip(self.slots, starts, outs):
                 carried = slot.carried
+                session.mixed_lists = late or (slot.place is not None and slot.place.kind == "content")
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
                         carried = structure.unify(session, start, structure.known(session, out, self.old))
@@ -237,10 +240,11 @@ class _Attempt:
                 if place not in repeated:
                     unknown.add(place)
                     continue
+                session.mixed_lists = late or place.kind == "content"
                 carried = structure.unify(session, structure.Known(before), structure.Known(out))
                 next_slots.append(_Slot(place.name, before, carried, place))
                 stable = False
-        session.older = frozenset()
+        session.older, session.mixed_lists = frozenset(), False
         for storage in self.entry:
             if storage in self.written:
                 continue

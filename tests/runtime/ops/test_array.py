@@ -14,6 +14,7 @@ from runtime.ops.array import FUNCTIONS
         ("set", (["a", "b"], -1, "c"), ["a", "c"]), ("len", (["a", "b"],), 2), ("pop", (["a", "b"],), (["a"], "b")),
         ("pop", (["a", "b"], 0), (["b"], "a")), ("extend", (["a"], ["b", "c"]), ["a", "b", "c"]),
         ("slice", (["a", "b", "c"], slice(None, None, -2)), ["c", "a"]), ("concat", (["a"], ["b"]), ["a", "b"]),
+        ("fill", (["a", "b"], None), [None, None]), ("lookup", ([1, 0, 1], [5, 6]), [6, 5, 6]),
     ],
 )  # fmt: skip
 def test_values(name, args, expected):
