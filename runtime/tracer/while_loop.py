@@ -15,6 +15,7 @@ from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variab
 from runtime.tracer import copies, structure
 from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
+from runtime.tracer.describing import describe
 from runtime.tracer.journal import Place
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
 from runtime.tracer.older import older
@@ -102,22 +103,25 @@ def while_loop(
         repeat = unknown if stable else None
         slots, written, shares = attempt.slots, attempt.written, attempt.aliases
     else:
-        raise session.error(
-            "the variables of this loop never reach a fixed structure: "
-            + ", ".join(
-                sorted(
-                    slot.label or (slot.place.describe() if slot.place else "")
-                    for slot in slots
-                    if not isinstance(slot.carried, structure.Known)
-                )
-            ),
-            hint="Give every variable of the loop its final type before the loop.",
-            code="D2S250",
-            location=location,
-        )
+        raise _never_fixed(session, attempt, location)
     for slot in attempt.slots:
         _check_sizes(session, slot, invariants, location)
     attempt.finish(first, location, options or {})
+
+
+def _never_fixed(session: Session, attempt: _Attempt, location: Location | None) -> Exception:
+    """The located error that says which variable never gets a structure that stays, and what it was last."""
+    found = [slot for slot in attempt.changed if slot.label or slot.place is not None]
+    names = [slot.place.describe() if slot.place is not None else f"'{slot.label}'" for slot in found]
+    lasts = [f"{name} was {describe(slot.carried)}" for name, slot in zip(names, found)]
+    return session.error(
+        f"{' and '.join(names) or 'what this loop changes'} never reach{'es' if len(names) == 1 else ''} a fixed "
+        f"structure: after {_TRIES} iterations {', '.join(lasts) or 'it still changes'}",
+        hint="Give it its final kind before the loop: the same number of items and dimensions in every iteration, or a "
+        "list that grows by append.",
+        code="D2S250",
+        location=location,
+    )
 
 
 class _Attempt:
@@ -139,6 +143,8 @@ class _Attempt:
         self.written = list(written)
         self.names = names
         self.entry = session.storages.snapshot()
+        self.changed: list[_Slot] = []
+        """Those of the widened slots that the guess did not hold for."""
         self.args: list[Variable] = []
         self.inner: list[Any] = []
         self.count = len(names.names)
@@ -230,9 +236,10 @@ class _Attempt:
                     or structure.fits(session, structure.Known(out), carried)
                 ):
                     carried = structure.unify(session, carried, structure.known(session, out, self.old))
+                next_slots.append(_Slot(slot.label, slot.init, carried, slot.place))
                 if carried is not slot.carried:
                     stable = False
-                next_slots.append(_Slot(slot.label, slot.init, carried, slot.place))
+                    self.changed.append(next_slots[-1])
             for place, out in path.places.items():
                 before = entry_places[place]
                 if place in known_places or structure.same_known(out, before) or _same_items(out, before):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import dy2static
+from runtime.errors import TraceError
 from tests.end_to_end.oracle import check, same
 
 
@@ -163,6 +164,30 @@ def nested(x):
 ])  # fmt: skip
 def test_over_a_loop(function):
     check(function, *LOOP)
+
+
+def ever_more_dimensions(x):
+    y, i = x, torch.tensor(0)
+    while i < x.sum():
+        y = y.unsqueeze(0)
+        i = i + 1
+    return y
+
+
+def ever_more_items(x):
+    y, i = (), torch.tensor(0)
+    while i < x.sum():
+        y = y + (x,)
+        i = i + 1
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "what"), [(ever_more_dimensions, "a float32 tensor of"), (ever_more_items, "a tuple of")]
+)
+def test_what_never_ends_is_named(function, what):
+    with pytest.raises(TraceError, match=rf"D2S250.*'y' never reaches a fixed structure: .* 'y' was {what} 1\d "):
+        check(function, *LOOP)
 
 
 class Changing(torch.nn.Module):
