@@ -28,16 +28,17 @@ from runtime.ir.variable import UNDEF, Variable
 _NEIGHBOURS = 2
 
 
-def verify(program: Program, results_used: Collection[int] = ()) -> None:
+def verify(program: Program, results_used: Collection[int] | None = None) -> None:
     """Check a Program. Errors raised: ProgramError naming the rule that is broken, and where.
 
-    ``results_used`` are results that the caller needs though they are neither in the output nor written.
+    ``results_used`` are results that the caller needs though they are neither in the output nor written: with it, every result
+    must be needed. A Program alone does not know what else its caller does with them (effects on objects).
     """
     _Verifier(program, results_used).run()
 
 
 class _Verifier:
-    def __init__(self, program: Program, results_used: Collection[int]) -> None:
+    def __init__(self, program: Program, results_used: Collection[int] | None) -> None:
         self.program = program
         self.results_used = results_used
         self.names: dict[str, Variable] = {}
@@ -96,7 +97,7 @@ class _Verifier:
 
     def check_results(self) -> None:
         program, count = self.program, len(self.program.block.yields)
-        used = set(self.results_used)
+        used = set(self.results_used or ())
         for leaf in tree_leaves(program.output):
             if not 0 <= leaf.index < count:
                 self.fail("output", f"the output refers to result ${leaf.index}, but there are {count} results")
@@ -114,7 +115,7 @@ class _Verifier:
                 self.fail("writes", f"%{write.target.name} is written with a constant")
             written.add(id(write.target))
             used.add(write.index)
-        for index in range(count):
+        for index in range(count if self.results_used is not None else 0):
             if index not in used:
                 self.fail("output", f"result {index} is neither in the output nor written")
 

@@ -32,7 +32,7 @@ def cases() -> list:
 def test_an_invalid_program_is_refused_with_its_message(text, message):
     program = parse_program(text)
     with pytest.raises(ProgramError) as caught:
-        verify(program)
+        verify(program, results_used=())
     assert message and message in str(caught.value)
 
 
@@ -72,6 +72,6 @@ def test_one_broken_rule_leaves_the_verifier_reusable():
     good = parse_program('program "f" { input %x : f32[2] = "x" return %x as $0 }')
     bad = parse_program('program "f" { input %x : f32[2] = "x" return %x, %x as $0 }')
     with pytest.raises(ProgramError):
-        verify(bad)
+        verify(bad, results_used=())
     verify(good)
     verify(good)
