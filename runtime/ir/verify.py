@@ -31,8 +31,8 @@ _NEIGHBOURS = 2
 def verify(program: Program, results_used: Collection[int] | None = None) -> None:
     """Check a Program. Errors raised: ProgramError naming the rule that is broken, and where.
 
-    ``results_used`` are results that the caller needs though they are neither in the output nor written: with it, every result
-    must be needed. A Program alone does not know what else its caller does with them (effects on objects).
+    ``results_used`` are results that the caller needs though they are neither in the output nor written: with it, every
+    result must be needed. A Program alone does not know what else its caller does with them.
     """
     _Verifier(program, results_used).run()
 
