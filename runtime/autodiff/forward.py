@@ -249,7 +249,8 @@ class Forward:
         saved = {}
         for arg, base in zip(block.args, op.args):
             fake = self.value(base)
-            saved[arg] = torch.ops.aten.clone.default(fake)
+            with torch.enable_grad() if op.grad_mode == "off" else contextlib.nullcontext():  # its history goes on
+                saved[arg] = torch.ops.aten.clone.default(fake)
         self._live.update(saved)
         for inner in block.ops:
             self.session.replaying.location = inner.location  # type: ignore[union-attr]
@@ -261,7 +262,11 @@ class Forward:
             self._live[var] = (
                 self._live[operand] if isinstance(operand, Variable) and operand in self._live else self.value(operand)
             )
-        self.note_activity(op)
+        if op.grad_mode == "off":
+            for base, out in zip(op.args, op.outputs):
+                self.activity[out] = self.activity_of(base)
+        else:
+            self.note_activity(op)
         for inner in block.ops:
             for var in inner.outputs:
                 self._live.pop(var, None)

@@ -351,15 +351,16 @@ def _results(call: _Call, values: list[Any], own: set[int]) -> tuple[list[Any], 
         call.lengths.append(len(items) if isinstance(value, list) else None)
     for position, value in enumerate(call.values):
         if position not in derivative.differentiable:
-            call.values[position] = _apart(value, seen)
+            call.values[position] = _apart(value, seen, own)
     return results, not_needed
 
 
-def _apart(value: Any, seen: set[int]) -> Any:
+def _apart(value: Any, seen: set[int], own: set[int]) -> Any:
     """A result without gradient as an object that autograd will not give a history to."""
     if isinstance(value, torch.Tensor):
-        return value.detach() if id(value) in seen else value
-    return [_apart(item, seen) for item in value] if type(value) is list else value
+        historic = value.requires_grad and id(value) not in own  # a copy of an argument, to be written
+        return value.detach() if historic or id(value) in seen else value
+    return [_apart(item, seen, own) for item in value] if type(value) is list else value
 
 
 def _per_result(call: _Call, grads: list[torch.Tensor | None]) -> list[Any]:

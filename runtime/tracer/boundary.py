@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -132,13 +133,13 @@ def live_tensor(live: LiveParameter) -> torch.Tensor:
 
 
 def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
-    """Put a new value into the caller's tensor, as the function's in-place operation would have."""
+    """Put a new value into the caller's tensor, as the function's in-place operation would have.
+
+    A value without history comes from a write outside the graph: the caller's tensor keeps the history it has.
+    """
     if value is target:
         return
-    if torch.is_grad_enabled() and not target.requires_grad and not value.requires_grad:
-        with torch.no_grad():
-            target.copy_(value)
-    else:
+    with contextlib.nullcontext() if value.requires_grad else torch.no_grad():
         target.copy_(value)
 
 
@@ -292,7 +293,10 @@ def _writes(session: Session, outputs: Outputs) -> list[Write]:
     writes = []
     for storage in session.storages.snapshot():
         if storage.origin is not None and storage.value is not storage.origin:
-            writes.append(Write(storage.origin, outputs.leaf(storage.value).index))
+            value = storage.value
+            if not storage.in_graph and session.needs_gradient(storage.origin):
+                (value,) = session.emit("aten.detach.default", [value], types=[value.type])
+            writes.append(Write(storage.origin, outputs.leaf(value).index))
     return writes
 
 

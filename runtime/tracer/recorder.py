@@ -284,6 +284,10 @@ class Recorder(torch_internals.TorchDispatchMode):
             self.require_certain(storage, tensor)
             if storage not in bases:
                 bases.append(storage)
+        if torch.is_grad_enabled():
+            for tensor in written:
+                info = infos[id(tensor)]
+                info.storage.in_graph = info.storage.in_graph or not info.detached
         if torch.is_grad_enabled() and any(info.requires_grad for info in infos.values()):
             for tensor in written:
                 session.require_gradient(infos[id(tensor)], _sometimes(infos.values()))

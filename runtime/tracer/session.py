@@ -583,6 +583,12 @@ class Session:
         live = self._lifted.get(id(tensor))
         return live.parameter.var if live is not None else None
 
+    def needs_gradient(self, origin: Variable) -> bool:
+        """Whether the input or parameter needs a gradient in this trace."""
+        if origin in self._input_fakes:
+            return self.info(self._input_fakes[origin]).requires_grad
+        return any(live.parameter.var is origin and live.real.requires_grad for live in self.live)
+
     def is_input(self, storage: Storage) -> bool:
         """Whether a storage is the memory of an argument."""
         return storage.origin in self._input_fakes

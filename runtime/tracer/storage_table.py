@@ -34,6 +34,8 @@ class Storage:
     """Memory that this is, or is a view of, where their flags hold."""
     dependents: list[weakref.ref[Alias]] = field(default_factory=list)
     """Aliases whose base this is."""
+    in_graph: bool = False
+    """Whether some write was part of the graph: not under ``no_grad``, and not through ``x.detach()``."""
     first: Variable = field(init=False)
     """What it held when it was made."""
 
