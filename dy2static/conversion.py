@@ -23,6 +23,7 @@ from dy2static.analysis.flow import left_alone
 from dy2static.errors import converting, fail
 from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, PREFIX, Namer
+from dy2static.nodes import walk
 from dy2static.origin import is_generated_file
 from dy2static.pipeline import STEPS, Level, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
@@ -112,7 +113,7 @@ def _compile(function: types.FunctionType, steps: Sequence[Step] = STEPS, level:
             fail(source.tree, "the function is nested too deeply", hint="Split it, or exclude it with not_to_static.")
         namer = Namer(tree, source.freevars)
         factory = namer.fresh("factory")
-        if any(isinstance(node, gast.Name) and node.id == tree.name for node in gast.walk(tree)):
+        if any(isinstance(node, gast.Name) and node.id == tree.name for node in walk(tree)):
             tree.name = namer.fresh(tree.name)  # inside, the name means something else: the factory must not bind it
         file = write_generated(_module(tree, factory, source), source, function.__code__.co_flags & FUTURE_FLAGS)
     code = _find(file.code, factory, tree.name)

@@ -16,6 +16,8 @@ from collections.abc import Iterable
 
 import gast
 
+from dy2static.nodes import walk
+
 OPERATORS = "_d2s"
 PREFIX = "_d2s_"
 
@@ -32,7 +34,7 @@ def identifiers(tree: gast.AST) -> set[str]:
     ['a', 'b', 'e', 'f', 'h']
     """
     found: set[str] = set()
-    for node in gast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, gast.Name):
             found.add(node.id)
         elif isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef)):

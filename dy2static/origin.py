@@ -23,6 +23,7 @@ import gast
 
 import runtime
 from dy2static.names import is_generated
+from dy2static.nodes import walk
 from runtime.ir.location import Location
 
 _PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
@@ -39,7 +40,7 @@ def copy_origin(new: Any, old: gast.AST) -> Any:
     if getattr(old, "lineno", None) is None:
         return new
     for node in new if isinstance(new, list) else [new]:
-        for part in gast.walk(node):
+        for part in walk(node):
             if "lineno" in part._attributes and getattr(part, "lineno", None) is None:
                 for name in _PLACE:
                     setattr(part, name, getattr(old, name, None))
@@ -48,7 +49,7 @@ def copy_origin(new: Any, old: gast.AST) -> Any:
 
 def strip_origin(tree: Any) -> Any:
     """Take the places off all nodes of ``tree`` (a quoted template has none in the user's file); returns it."""
-    for node in gast.walk(tree):
+    for node in walk(tree):
         for name in _PLACE:
             node.__dict__.pop(name, None)
     return tree

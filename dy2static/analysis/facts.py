@@ -51,7 +51,8 @@ def put(node: gast.AST, fact: Fact, value: Any = True) -> None:
 
 def get(node: gast.AST, fact: Fact, default: Any = None) -> Any:
     """The value of a fact, or ``default``."""
-    return node.__dict__.get(_ATTRIBUTE, {}).get(fact, default)
+    found = node.__dict__.get(_ATTRIBUTE)
+    return default if found is None else found.get(fact, default)
 
 
 def drop(node: gast.AST, fact: Fact) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import gast
 
 from dy2static.analysis.scope import FUNCTIONS, function_nodes, own_nodes, scope_of
+from dy2static.nodes import children
 
 LOOPS = (gast.While, gast.For, gast.AsyncFor)
 CONSTRUCTS = (gast.If, gast.While, gast.For)
@@ -62,7 +63,7 @@ def loop_level(block: Iterable[gast.AST]) -> Iterator[gast.AST]:
         if isinstance(node, LOOPS):
             todo.extend(node.orelse)
         elif not isinstance(node, (*FUNCTIONS, gast.ClassDef, gast.expr)):
-            todo.extend(gast.iter_child_nodes(node))
+            todo.extend(children(node))
 
 
 def convertible(construct: gast.AST) -> bool:

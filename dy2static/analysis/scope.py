@@ -16,8 +16,10 @@ import gast
 
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
+from dy2static.nodes import children
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
+_SCOPES = (*FUNCTIONS, gast.ClassDef)
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 _CONSUMERS = {"all", "any", "dict", "frozenset", "list", "max", "min", "set", "sorted", "sum", "tuple"}
 """Builtins that are done with a generator when they return."""
@@ -109,8 +111,8 @@ def own_nodes(code: gast.AST | Iterable[gast.AST]) -> Iterator[gast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        if not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
-            todo.extend(gast.iter_child_nodes(node))
+        if not isinstance(node, _SCOPES):
+            todo += children(node)
 
 
 def function_nodes(function: gast.AST) -> Iterator[gast.AST]:

@@ -31,6 +31,7 @@ from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import CONSTRUCTS, convertible, without_loop_test
 from dy2static.analysis.scope import FUNCTIONS, Scope, bound_in, function_nodes, scope_of
 from dy2static.names import is_generated
+from dy2static.nodes import children
 
 _COMPOUND = (
     gast.If, gast.While, gast.For, gast.With, gast.Try, gast.TryStar, gast.Match, gast.ExceptHandler, gast.match_case,
@@ -110,7 +111,7 @@ def _bound_directly(block: Iterable[gast.AST]) -> set[str]:
         if isinstance(node, CONSTRUCTS) and facts.get(node, Fact.CONVERTIBLE):
             todo.append(node.iter if isinstance(node, gast.For) else node.test)
         elif isinstance(node, _COMPOUND):
-            todo.extend(gast.iter_child_nodes(node))
+            todo.extend(children(node))
         else:
             bound |= bound_in([node])
     return bound
@@ -124,4 +125,4 @@ def _constructs(block: Iterable[gast.AST]) -> Iterator[gast.AST]:
         if isinstance(node, CONSTRUCTS) and facts.get(node, Fact.CONVERTIBLE):
             yield node
         elif not isinstance(node, (*FUNCTIONS, gast.ClassDef, gast.expr)):
-            todo.extend(gast.iter_child_nodes(node))
+            todo.extend(children(node))

@@ -13,6 +13,7 @@ from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import left_alone
 from dy2static.analysis.scope import scope_of
 from dy2static.names import OPERATORS, Namer
+from dy2static.nodes import walk
 from dy2static.template import replace_expr
 
 
@@ -70,15 +71,22 @@ class Transformer(gast.NodeTransformer):
     def visit(self, node: gast.AST) -> Any:
         if isinstance(node, _LEAVES) or (not self.expressions and isinstance(node, gast.expr)):
             return node
-        return node if facts.get(node, Fact.PLAIN) else super().visit(node)
+        if facts.get(node, Fact.PLAIN):
+            return node
+        visitor = getattr(self, f"visit_{type(node).__name__}", None)
+        return self.generic_visit(node) if visitor is None else visitor(node)
 
     def generic_visit(self, node: gast.AST) -> Any:
-        for name, value in list(gast.iter_fields(node)):
-            if isinstance(value, list) and value and isinstance(value[0], gast.stmt):
-                setattr(node, name, self.block(value))
-            elif isinstance(value, list):
-                setattr(node, name, [self.visit(item) if isinstance(item, gast.AST) else item for item in value])
-            elif isinstance(value, gast.AST):
+        values = node.__dict__
+        expressions = self.expressions
+        for name in node._fields:
+            value = values.get(name)
+            if isinstance(value, list):
+                if value and isinstance(value[0], gast.stmt):
+                    setattr(node, name, self.block(value))
+                elif value:
+                    setattr(node, name, self.each(value))
+            elif isinstance(value, gast.AST) and name != "ctx" and (expressions or not isinstance(value, gast.expr)):
                 setattr(node, name, self.visit(value))
         return node
 
@@ -200,7 +208,7 @@ def functions_in(tree: gast.AST) -> list[gast.AST]:
 
 def prepare(tree: Any, context: Context) -> Any:
     """First of all: note which names are local to each function, and which functions convert."""
-    for node in gast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
             facts.put(node, Fact.LOCALS, scope_of(node).locals)
             converts(node)
@@ -209,7 +217,7 @@ def prepare(tree: Any, context: Context) -> Any:
 
 def annotate(tree: Any, context: Context) -> Any:
     """Run the analyses on every function, so that the transforms behind it can read their facts."""
-    for node in gast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
             if converts(node):
                 state.analyse(node)

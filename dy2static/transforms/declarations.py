@@ -19,6 +19,7 @@ from typing import Any
 
 import gast
 
+from dy2static.nodes import children
 from dy2static.transforms.base import Context, functions_in, insert_at_top
 from dy2static.transforms.leaving import without
 
@@ -46,5 +47,5 @@ def _statements(node: gast.AST) -> list[gast.AST]:
         part = todo.pop()
         found.append(part)
         if not isinstance(part, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef, gast.expr)):
-            todo.extend(gast.iter_child_nodes(part))
+            todo.extend(children(part))
     return found

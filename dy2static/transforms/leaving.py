@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import gast
 
 from dy2static.analysis.flow import LOOPS, leaves, loop_level
+from dy2static.nodes import children
 from dy2static.template import replace
 
 _DEEPEST = 20
@@ -55,7 +56,7 @@ class Leaving:
             if isinstance(node, LOOPS) and self.loop is None:
                 todo.extend(node.orelse)
             elif not isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef, gast.expr)):
-                todo.extend(gast.iter_child_nodes(node))
+                todo.extend(children(node))
         return False
 
     def _block(self, body: list[gast.AST], depth: int) -> list[gast.AST]:
