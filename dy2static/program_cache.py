@@ -6,6 +6,7 @@ Looking up takes no lock; tracing holds the tracer's, so that threads that call 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -124,7 +125,7 @@ class ProgramCache:
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
         traced.executable = Runner(
-            traced.program, lambda program: compile_program(program, exceptions=traced.raised), list(traced.views)
+            traced.program, functools.partial(compile_program, exceptions=traced.raised), list(traced.views)
         )
         return made
 

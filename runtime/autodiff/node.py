@@ -69,14 +69,22 @@ class Runner:
         self.program = program
         self.compile = compile
         self.skip = tuple(skip)
-        self.plain = compile(program)
-        """The Program itself: for runs without gradients, and the oracle."""
+        self._plain: Executable | None = None
         self._asks_gradients = bool(targets(program))
         self._halves: dict[Any, _Halves | _NoBackward | None] = {}
         self._sized: set[Any] = set()
         """Kinds of arguments whose derivatives are made for each size by itself."""
         self._lowered: dict[Any, Runner | None] = {}
         self._lock = threading.RLock()
+
+    @property
+    def plain(self) -> Executable:
+        """The Program itself, compiled when it is first run: for runs without gradients, and the oracle."""
+        found = self._plain
+        if found is None:
+            with self._lock:
+                found = self._plain = self._plain or self.compile(self.program)
+        return found
 
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
         """The flat yields of the main Block; tensors among them carry their gradient history."""
@@ -190,8 +198,9 @@ class _Halves:
     def __init__(self, runner: Runner, derivative: Derivative) -> None:
         self.runner = runner
         self.derivative = derivative
-        self.forward = runner.compile(derivative.forward)
-        self.backward = runner.compile(derivative.backward)
+        with torch.no_grad():  # as they are run
+            self.forward = runner.compile(derivative.forward)
+            self.backward = runner.compile(derivative.backward)
         program = runner.program
         self.random = any(definition(op.name).random for op in program.block.walk())
         targets = {write.target for write in program.writes}
