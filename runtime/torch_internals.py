@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
     FakeTensorMode,
     UnsupportedOperatorException,
+    in_kernel_invocation_manager,
 )
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
@@ -310,8 +311,155 @@ def no_modes() -> Iterator[None]:
 
 def alias_of(fake_mode: FakeTensorMode, fake: torch.Tensor) -> torch.Tensor:
     """Another tensor object on the same fake storage."""
+    if fake.layout is torch.strided and _is_static(fake):
+        with torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd():
+            with in_kernel_invocation_manager(fake_mode):
+                meta = torch.ops.aten.alias.default(fake)
+            return _fake_of(fake_mode, meta, fake.device)
     with fake_only(fake_mode):
         return torch.ops.aten.alias.default(fake)
+
+
+def _is_static(tensor: torch.Tensor) -> bool:
+    """Whether no size of a strided tensor is symbolic."""
+    with torch._C.DisableTorchFunction():
+        parts = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
+    return all(type(part) is int for part in parts)
+
+
+def _fake_of(fake_mode: FakeTensorMode, meta: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """The fake tensor over a meta tensor."""
+    with torch._C._DisableTorchDispatch():
+        return FakeTensor(fake_mode, meta, device)
+
+
+def empty_fake(
+    fake_mode: FakeTensorMode, shape: Sequence[Any], strides: Sequence[Any] | None, dtype: torch.dtype,
+    device: torch.device,
+) -> torch.Tensor:
+    """A fake tensor of its own; ``strides`` None: contiguous."""
+    if all(type(part) is int for part in (*shape, *(strides or ()))):
+        return _empty_static(fake_mode, shape, strides, dtype, device)
+    with fake_only(fake_mode):
+        if strides is None:
+            return torch.empty(tuple(shape), dtype=dtype, device=device)
+        return torch.empty_strided(tuple(shape), tuple(strides), dtype=dtype, device=device)
+
+
+def _empty_static(
+    fake_mode: FakeTensorMode, shape: Sequence[int], strides: Sequence[int] | None, dtype: torch.dtype,
+    device: torch.device,
+) -> torch.Tensor:
+    with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd():
+        if strides is None:
+            meta = torch.empty(tuple(shape), dtype=dtype, device="meta")
+        else:
+            meta = torch.empty_strided(tuple(shape), tuple(strides), dtype=dtype, device="meta")
+        return FakeTensor(fake_mode, meta, device)
+
+
+_UNCACHED = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape, torch.Tag.inplace_view})
+_PLAIN = (int, float, bool, str, complex, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """How to make a result again; ``view``: which tensor among the arguments it shares memory with."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dtype: torch.dtype
+    device: torch.device
+    view: int | None
+
+
+_results: dict[Any, tuple[type | None, tuple[_Result, ...]]] = {}
+_RESULTS_KEPT = 20_000
+
+
+def fake_call(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any) -> Any:
+    """``func(*args, **kwargs)`` on fake tensors, below autograd; torch-function modes do not see it.
+
+    What an operator gives for metadata without symbols is remembered: asking torch for it again costs ten times more.
+    """
+    with torch._C.DisableTorchFunction():
+        tensors: list[torch.Tensor] = []
+        key = _call_key(func, args, kwargs, tensors)
+        found = None if key is None else _results.get(key)
+        if found is not None:
+            kind, results = found
+            made = [_again(fake_mode, result, tensors) for result in results]
+            return made[0] if kind is None else kind(made)
+        with fake_mode:
+            value = func(*args, **kwargs)
+        if key is not None:
+            _remember(key, value, tensors)
+        return value
+
+
+def _call_key(func: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
+    """All that the metadata of the results depends on; None if that is not known. ``tensors`` gets those in it."""
+    if func.namespace != "aten" or func._schema.is_mutable or not _UNCACHED.isdisjoint(func.tags):
+        return None
+    parts: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        part = _key_of(value, tensors)
+        if part is None:
+            return None
+        parts.append(part)
+    state = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_key()
+    return func, tuple(parts), tuple(kwargs), len(args), state
+
+
+def _key_of(value: Any, tensors: list[torch.Tensor]) -> Any:
+    kind = type(value)
+    if kind is FakeTensor:
+        if value.layout is not torch.strided or value.constant is not None or value.is_conj() or value.is_neg():
+            return None
+        shape, strides, offset = value.shape, value.stride(), value.storage_offset()
+        if any(type(part) is not int for part in (*shape, *strides, offset)):
+            return None
+        tensors.append(value)
+        return FakeTensor, tuple(shape), strides, offset, value.dtype, value.device, value.requires_grad
+    if kind in _PLAIN:
+        return kind, value
+    if kind is list or kind is tuple:
+        parts = tuple([_key_of(item, tensors) for item in value])
+        return None if None in parts else (kind, parts)
+    return None
+
+
+def _remember(key: Any, value: Any, tensors: list[torch.Tensor]) -> None:
+    kind = type(value) if type(value) in (list, tuple) else None
+    flat = [value] if kind is None else value
+    results = []
+    own: set[int] = set()
+    for one in flat:
+        if type(one) is not FakeTensor or any(one is tensor for tensor in tensors) or _key_of(one, []) is None:
+            return
+        storage = storage_identity(one)
+        view = next((i for i, tensor in enumerate(tensors) if storage_identity(tensor) == storage), None)
+        if view is None and (storage in own or one.storage_offset() != 0):
+            return
+        if view is not None and one.dtype != tensors[view].dtype:  # view(dtype), view_as_real
+            return
+        own.add(storage)
+        results.append(_Result(
+            tuple(one.shape), one.stride(), int(one.storage_offset()), one.dtype, one.device, view
+        ))  # fmt: skip
+    if len(_results) >= _RESULTS_KEPT:
+        _results.clear()
+    _results[key] = kind, tuple(results)
+
+
+def _again(fake_mode: FakeTensorMode, result: _Result, tensors: list[torch.Tensor]) -> torch.Tensor:
+    if result.view is None:
+        return _empty_static(fake_mode, result.shape, result.strides, result.dtype, result.device)
+    source = tensors[result.view]
+    with torch._C._AutoDispatchBelowAutograd(), in_kernel_invocation_manager(fake_mode):
+        meta = torch.ops.aten.as_strided.default(source, result.shape, result.strides, result.offset)
+    return _fake_of(fake_mode, meta, result.device)
 
 
 def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any) -> Any:

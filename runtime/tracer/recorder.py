@@ -122,8 +122,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         fake_args = [to_fake(arg) for arg in args]
         fake_kwargs = {key: to_fake(value) for key, value in kwargs.items()}
         try:
-            with torch_internals.in_fake_mode(session.fake_mode):
-                result = func(*fake_args, **fake_kwargs)
+            result = torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
         except torch_internals.UnsupportedOperatorException as error:
             raise self._no_shape_rule(func) from error
         except RuntimeError as error:  # NotImplementedError is one

@@ -431,14 +431,10 @@ class Session:
         self, fake: torch.Tensor, shape: Sequence[Any] | None = None, dtype: torch.dtype | None = None
     ) -> torch.Tensor:
         """A new fake tensor with the sizes, strides, dtype and device of another."""
-        with torch_internals.fake_only(self.fake_mode):
-            if shape is None and fake.layout is torch.strided:
-                return torch.empty_strided(
-                    tuple(fake.shape), fake.stride(), dtype=dtype or fake.dtype, device=fake.device
-                )
-            return torch.empty(
-                tuple(fake.shape if shape is None else shape), dtype=dtype or fake.dtype, device=fake.device
-            )
+        strides = fake.stride() if shape is None and fake.layout is torch.strided else None
+        return torch_internals.empty_fake(
+            self.fake_mode, tuple(fake.shape if shape is None else shape), strides, dtype or fake.dtype, fake.device
+        )
 
     # -- the caller's tensors ------------------------------------------------------------------------------------
 

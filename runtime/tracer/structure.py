@@ -579,11 +579,7 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
             fresh_sizes = True
         shape.append(size)
     strides = s.strides if not fresh_sizes else None
-    with torch_internals.fake_only(session.fake_mode):
-        if strides is None:
-            fake = torch.empty(shape, dtype=s.dtype, device=s.device)
-        else:
-            fake = torch.empty_strided(shape, strides, dtype=s.dtype, device=s.device)
+    fake = torch_internals.empty_fake(session.fake_mode, shape, strides, s.dtype, s.device)
     session.fresh(
         fake,
         var,
