@@ -6,6 +6,7 @@ storage's base; a write replaces the storage's value Variable, and a tensor read
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -104,31 +105,33 @@ class StorageTable:
     """All storages alive in one trace, in order of creation."""
 
     def __init__(self) -> None:
-        self._storages: weakref.WeakKeyDictionary[Storage, int] = weakref.WeakKeyDictionary()
-        self._counter = 0
+        self._storages: dict[int, weakref.ref[Storage]] = {}
+        self._numbers = itertools.count()
         self._kept: list[Storage] = []
 
     def new(self, value: Variable, origin: Variable | None = None, label: str = "") -> Storage:
         """A storage whose base holds ``value``. Those of inputs and parameters live as long as the trace."""
         storage = Storage(value, origin=origin, label=label)
-        self._storages[storage] = self._counter
-        self._counter += 1
+        number, storages = next(self._numbers), self._storages
+        storages[number] = weakref.ref(storage, lambda _: storages.pop(number, None))
         if origin is not None:
             self._kept.append(storage)
         return storage
 
     def snapshot(self) -> dict[Storage, Variable]:
         """The value of every storage alive, oldest first."""
-        alive = sorted(self._storages.items(), key=lambda item: item[1])
-        return {storage: storage.value for storage, _ in alive}
+        return {storage: storage.value for storage in self._alive()}
 
     def restore(self, snapshot: dict[Storage, Variable]) -> None:
         """Set storages back to a snapshot; the caller's memory met since then goes back to what it held."""
-        for storage in list(self._storages):
-            if storage in snapshot:
-                storage.value = snapshot[storage]
-            elif storage.origin is not None:
-                storage.value = storage.origin
+        for storage in self._alive():
+            value = snapshot.get(storage, storage.origin)
+            if value is not None:
+                storage.value = value
+
+    def _alive(self) -> list[Storage]:
+        """Every storage that something holds, oldest first."""
+        return [storage for reference in list(self._storages.values()) if (storage := reference()) is not None]
 
 
 def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | None) -> None:
