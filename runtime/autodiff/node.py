@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 import torch
@@ -204,6 +205,7 @@ class _Halves:
         program = runner.program
         self.random = any(definition(op.name).random for op in program.block.walk())
         targets = {write.target for write in program.writes}
+        self.write_positions = frozenset(write.index for write in program.writes)
         self.written = [index for index, arg in enumerate(program.block.args) if arg in targets]
         self._silent: Executable | None = None
 
@@ -360,16 +362,17 @@ def _results(call: _Call, values: list[Any], own: set[int]) -> tuple[list[Any], 
         call.lengths.append(len(items) if isinstance(value, list) else None)
     for position, value in enumerate(call.values):
         if position not in derivative.differentiable:
-            call.values[position] = _apart(value, seen, own)
+            kept = own if position in call.halves.write_positions else frozenset()
+            call.values[position] = _apart(value, seen, kept)
     return results, not_needed
 
 
-def _apart(value: Any, seen: set[int], own: set[int]) -> Any:
-    """A result without gradient as an object that autograd will not give a history to."""
+def _apart(value: Any, seen: set[int], kept: AbstractSet[int]) -> Any:
+    """A result without gradient as an object without history; ``kept``: arguments that stand for "not written"."""
     if isinstance(value, torch.Tensor):
-        historic = value.requires_grad and id(value) not in own  # a copy of an argument, to be written
+        historic = value.requires_grad and id(value) not in kept
         return value.detach() if historic or id(value) in seen else value
-    return [_apart(item, seen, own) for item in value] if type(value) is list else value
+    return [_apart(item, seen, kept) for item in value] if type(value) is list else value
 
 
 def _per_result(call: _Call, grads: list[torch.Tensor | None]) -> list[Any]:

@@ -69,13 +69,18 @@ class Root:
     through: tuple[Storage, ...] = ()
 
 
+def is_outside(storage: Storage, outside: Container[Storage]) -> bool:
+    """Whether memory exists outside a construct: it was there before, or is the caller's, met only now."""
+    return storage in outside or storage.origin is not None
+
+
 def roots(info: TensorInfo, outside: Container[Storage]) -> Iterator[Root]:
     """The memory a tensor may be a view of; of what exists ``outside`` only the nearest."""
     todo = [Root(info.storage, info.steps)]
     while todo:
         root = todo.pop()
         yield root
-        if root.storage in outside:
+        if is_outside(root.storage, outside):
             continue
         for alias in root.storage.aliases:
             if alias.base is not root.storage and alias.base not in root.through:
@@ -436,6 +441,7 @@ def _copy(
         )  # fmt: skip
     detached = any(step.name == "aten.detach.default" for step in steps)
     histories = [info for info in infos if info.storage is source and info.requires_grad]
+    target.in_graph |= torch.is_grad_enabled() and not detached
     if torch.is_grad_enabled() and histories and not detached:
         sometimes = flag is not True or all(info.sometimes for info in histories)
         for info in infos:

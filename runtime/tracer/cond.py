@@ -263,7 +263,7 @@ class Join:
         for number, root in views:
             by_root.setdefault(root.storage, []).append((number, root))
         for storage, members in by_root.items():
-            if storage in self.entry:
+            if aliases.is_outside(storage, self.entry):
                 for number, root in members:
                     self._link(path, joined[number], storage, root.steps, root.flags, root.pending)
                 continue

@@ -82,7 +82,7 @@ class LoopAliases:
             for root in aliases.roots(session.info(out), entry):
                 by_root.setdefault(root.storage, []).append((number, root))
         for storage, members in by_root.items():
-            if storage in entry:
+            if aliases.is_outside(storage, entry):
                 for number, root in members:
                     self._found(number, storage, root.steps, root.flags, visible)
                 continue
