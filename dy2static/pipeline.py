@@ -42,6 +42,7 @@ from dy2static.transforms import (
     targets,
     walrus,
     while_stmt,
+    with_stmt,
 )
 from dy2static.transforms.base import Context, Transform, annotate, prepare
 
@@ -83,6 +84,7 @@ STEPS = (
     Step("compare_chain", compare_chain.transform, True, "As if_expr."),
     Step("assert_stmt", assert_stmt.transform, True, "After the analyses: they know where control goes."),
     Step("raise_stmt", raise_stmt.transform, False, "As assert_stmt: to the analyses a raise leaves, a call does not."),
+    Step("with_stmt", with_stmt.transform, False, "Before except_handler: it makes one that needs no operator."),
     Step("except_handler", except_handler.transform, False, "After delete, which renames what handlers bind."),
     Step("f_string", f_string.transform, False, "Before call: the order among expressions does not matter else."),
     Step("aug_assign", aug_assign.transform, False, "Before targets: it makes plain assignments."),

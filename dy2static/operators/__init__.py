@@ -14,6 +14,7 @@ from dy2static.operators.bool_ops import and_, not_, or_
 from dy2static.operators.call import call
 from dy2static.operators.catching import catching
 from dy2static.operators.compare import compare
+from dy2static.operators.context import context
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.for_stmt import for_stmt
 from dy2static.operators.generator import Held, decided, generator, take
@@ -32,7 +33,8 @@ from runtime.tracer.structure import Undefined
 install()
 
 __all__ = [
-    "Held", "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "catching", "compare", "decided", "del_attr",
-    "del_item", "for_stmt", "format_value", "fstring", "generator", "handler", "if_expr", "if_stmt", "item", "load",
-    "not_", "note_nonlocal", "or_", "raise_stmt", "set_attr", "set_global", "set_item", "slice", "take", "while_stmt",
+    "Held", "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "catching", "compare", "context", "decided",
+    "del_attr", "del_item", "for_stmt", "format_value", "fstring", "generator", "handler", "if_expr", "if_stmt", "item",
+    "load", "not_", "note_nonlocal", "or_", "raise_stmt", "set_attr", "set_global", "set_item", "slice", "take",
+    "while_stmt",
 ]  # fmt: skip

@@ -163,6 +163,8 @@ class Session:
         """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
         self.older: frozenset[int] = frozenset()
         """Containers that existed before the construct that is being joined, by identity."""
+        self.pictures: list[Any] = []
+        """What was there when each of the paths began that the trace is on, innermost last (see ``unseen``)."""
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
 

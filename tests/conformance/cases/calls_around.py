@@ -87,13 +87,66 @@ def generator_manager(x):
     return x
 
 
-@case("user-defined context manager with effects in a branch", *BOTH, refused="D2S227")
+class Count:
+    def __init__(self):
+        self.entered, self.left = 0, 0
+
+    def __enter__(self):
+        self.entered += 1
+        return self
+
+    def __exit__(self, *error):
+        self.left += self.entered
+
+
+@case("user-defined context manager with effects in a branch", *BOTH)
 def manager_in_branch(x):
-    log = []
+    count = Count()
     if x.sum() > 0:
-        with Managed(log) as k:
-            x = x * k
-    return x, log
+        with count as same:
+            x = x * same.entered
+    return x, count.entered, count.left
+
+
+@case("user-defined context manager with effects in a loop", *BOTH)
+def manager_in_loop(x):
+    count = Count()
+    while x.sum() < 10:
+        with count:
+            x = x + 1
+    return x, count.entered, count.left
+
+
+class Swallows:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        return kind is ValueError
+
+
+@case("a context manager that may swallow a raise that a tensor decides", *BOTH, refused="D2S229")
+def swallowing_manager(x):
+    with Swallows():
+        if x.sum() > 0:
+            raise ValueError("positive")
+        x = x * 2
+    return x
+
+
+@case("which context manager a tensor decides", *BOTH, refused="D2S212")
+def chosen_manager(x):
+    with torch.no_grad() if x.sum() > 0 else contextlib.nullcontext():
+        return x * 2
+
+
+@case("a setting of torch changed in a branch", *BOTH, refused="D2S227")
+def setting_in_branch(x):
+    if x.sum() > 0:
+        torch.set_grad_enabled(False)
+    y = x * 2
+    torch.set_grad_enabled(True)
+    return y
 
 
 @case("exception swallowed by a context manager", *BOTH)
