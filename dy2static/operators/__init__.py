@@ -5,9 +5,10 @@ Outside a trace every operator behaves exactly as the Python it stands for.
 
 from __future__ import annotations
 
-from builtins import slice
+from builtins import AssertionError, slice
 
 from dy2static.operators.assert_stmt import assert_stmt
+from dy2static.operators.attempt import attempt, handling, outside
 from dy2static.operators.attribute import attr, del_attr, set_attr
 from dy2static.operators.aug_assign import aug
 from dy2static.operators.bool_ops import and_, not_, or_
@@ -33,8 +34,8 @@ from runtime.tracer.structure import Undefined
 install()
 
 __all__ = [
-    "Held", "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "catching", "compare", "context", "decided",
-    "del_attr", "del_item", "for_stmt", "format_value", "fstring", "generator", "handler", "if_expr", "if_stmt", "item",
-    "load", "not_", "note_nonlocal", "or_", "raise_stmt", "set_attr", "set_global", "set_item", "slice", "take",
-    "while_stmt",
+    "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "call", "catching",
+    "compare", "context", "decided", "del_attr", "del_item", "for_stmt", "format_value", "fstring", "generator",
+    "handler", "handling", "if_expr", "if_stmt", "item", "load", "not_", "note_nonlocal", "or_", "outside",
+    "raise_stmt", "set_attr", "set_global", "set_item", "slice", "take", "while_stmt",
 ]  # fmt: skip

@@ -32,6 +32,8 @@ def context(manager: Any) -> Any:
         raise session.error(
             "which context manager is entered is only known while the Program runs",
             hint="Write the with statement in each branch.", code="D2S212")
+    if not _is_users(manager) and not may_swallow(manager):
+        return manager  # it may look at the frame it is entered from
     return _Entered(session, manager)
 
 
@@ -78,16 +80,10 @@ def _leave_with(manager: Any, error: BaseException) -> None:
 def _method(manager: Any, name: str) -> Any:
     method = python_method(manager, name)
     if method is None or home_of(method.__code__.co_filename):
-        return getattr(manager, name) if hasattr(type(manager), name) else _missing(manager, name)
+        return getattr(manager, name)
     from dy2static.operators.call import call
 
     return lambda *args: call(method, manager, *args)
-
-
-def _missing(manager: Any, name: str) -> Any:
-    kind = type(manager)
-    missed = f" (missed {name} method)" if name == "__exit__" else ""
-    raise TypeError(f"'{kind.__qualname__}' object does not support the context manager protocol{missed}")
 
 
 def _is_users(manager: Any) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 import gast
 
+from dy2static.names import OPERATORS
 from dy2static.template import replace_expr
 from dy2static.transforms.base import Context, Transformer
 
@@ -26,10 +27,19 @@ def transform(tree: Any, context: Context) -> Any:
     return _With(context).visit(tree)
 
 
+def _is_ours(node: gast.AST) -> bool:
+    return (
+        isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute)
+        and isinstance(node.func.value, gast.Name) and node.func.value.id == OPERATORS
+    )
+
+
 class _With(Transformer):
     def visit_With(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         for item in node.items:
+            if _is_ours(item.context_expr):
+                continue
             item.context_expr = replace_expr(
                 "_d2s.context(manager)", manager=item.context_expr, origin=item.context_expr
             )

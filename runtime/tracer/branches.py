@@ -161,6 +161,15 @@ def stage_raise(session: Session, error: BaseException) -> None:
     cls = type(error)
     session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
     args = [torch_internals.say_tensor(arg) for arg in error.args]
+    session.raising = error
+    try:
+        _emit_raise(session, error, args)
+    finally:
+        session.raising = None
+
+
+def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None:
+    cls = type(error)
     session.emit(
         "raise",
         [session.operand(arg) for arg in args if _plain(arg)],

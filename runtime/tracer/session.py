@@ -149,6 +149,8 @@ class Session:
         """What the converter remembers for this trace."""
         self.catching: list[Callable[[], Any]] = []
         """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+        self.raising: BaseException | None = None
+        """The exception that is being recorded as one of the Program's."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts of which a join made copies while they are still known by other names, and the copies."""
         self.loop_options: list[Any] = []

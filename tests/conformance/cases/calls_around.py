@@ -244,14 +244,61 @@ def assert_in_branch(x):
     return x
 
 
-@case("except around a raise that a tensor decides", *BOTH, refused="D2S229")
+@case("except around a raise that a tensor decides", *BOTH)
 def except_staged(x):
     try:
         if x.sum() > 0:
-            raise ValueError("positive")
-    except ValueError:
-        x = x * 2
+            raise ValueError("positive", x)
+        x = x - 1
+    except ValueError as error:
+        x = error.args[1] * 2
     return x
+
+
+@case("except around a raise in a loop that a tensor decides", *BOTH)
+def except_staged_loop(x):
+    count = 0
+    while x.sum() < 10:
+        try:
+            x = x + 1
+            for k in range(3):
+                assert x.sum() + k < 6, k
+            count += 1
+        except AssertionError as error:
+            x = x + error.args[0] + 1
+        finally:
+            count += 10
+    return x, count
+
+
+def positive(x):
+    if x.sum() > 0:
+        raise ValueError("positive")
+    return x
+
+
+@case("except around a call that raises as a tensor decides", *BOTH, refused="D2S229")
+def except_around_call(x):
+    try:
+        return positive(x)
+    except ValueError:
+        return x * 2
+
+
+@case("except around an index that a tensor decides", *BOTH, refused="D2S229")
+def except_around_index(x):
+    try:
+        return [x, x * 2][int(x.sum())]
+    except IndexError:
+        return x
+
+
+@case("except around linear algebra", *BOTH, refused="D2S229")
+def except_around_cholesky(x):
+    try:
+        return torch.linalg.cholesky(torch.diag(x))
+    except RuntimeError:
+        return torch.diag(x)
 
 
 @case("NotImplementedError in a helper", *BOTH)
