@@ -19,7 +19,7 @@ from dy2static.operators.staging import (
     python_method,
     truth_of,
 )
-from runtime.tracer import unseen
+from runtime.tracer import aliases, unseen
 from runtime.tracer.copies import require_own
 
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
@@ -138,8 +138,12 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
     Raises:
         TraceError: They may or may not be the same tensor.
     """
-    other = session.info(b).storage
-    if any(one.other() is other for one in session.info(a).storage.uncertain):
+    first, second = session.info(a), session.info(b)
+    whole = [(one, other) for one in aliases.roots(first, ()) for other in aliases.roots(second, ())
+             if one.storage is other.storage and not one.steps and not other.steps]
+    if any(one.flags or other.flags for one, other in whole) or any(
+        one.other() is second.storage for one in first.storage.uncertain
+    ):
         raise session.error(
             "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
             code="D2S264", hint="Set a flag on each path and test that.")

@@ -287,3 +287,15 @@ def test_what_a_weak_reference_holds():
         return x * held.n
 
     check(f, POS, NEG)
+
+
+def test_other_tensors_are_others():
+    def f(x):
+        y = x.clone() if x.sum() > 0 else x * 2
+        z = x
+        for _ in range(3):
+            if z.sum() < 10:
+                z = z + 1
+        return x * (y is x) + 2 * (x is x.view(3)) + (y is y)
+
+    check(f, POS, NEG)
