@@ -17,6 +17,7 @@ from dy2static.transforms import (
     bool_ops,
     break_stmt,
     call,
+    caught_raise,
     compare_chain,
     comprehension,
     continue_stmt,
@@ -42,6 +43,7 @@ from dy2static.transforms import (
     targets,
     walrus,
     while_stmt,
+    with_stmt,
 )
 from dy2static.transforms.base import Context, Transform, annotate, prepare
 
@@ -66,6 +68,7 @@ STEPS = (
     Step("generator", generator.transform, False, "After comprehension, which makes some; it makes returns."),
     Step("elif_chain", elif_chain.transform, True, "Before return_stmt: the pieces are ordinary branches."),
     Step("declarations", declarations.transform, True, "Before blocks are moved: declarations hold everywhere."),
+    Step("caught_raise", caught_raise.transform, False, "Before return_stmt: it copies handlers, which may return."),
     Step("return_stmt", return_stmt.transform, True, "Before break_stmt: in loops it makes breaks."),
     Step("loop_else", loop_else.transform, True, "After return_stmt, before break_stmt: it looks at the breaks."),
     Step("break_stmt", break_stmt.transform, True, "After all that makes or reads breaks."),
@@ -83,6 +86,7 @@ STEPS = (
     Step("compare_chain", compare_chain.transform, True, "As if_expr."),
     Step("assert_stmt", assert_stmt.transform, True, "After the analyses: they know where control goes."),
     Step("raise_stmt", raise_stmt.transform, False, "As assert_stmt: to the analyses a raise leaves, a call does not."),
+    Step("with_stmt", with_stmt.transform, False, "Before except_handler: it makes one that needs no operator."),
     Step("except_handler", except_handler.transform, False, "After delete, which renames what handlers bind."),
     Step("f_string", f_string.transform, False, "Before call: the order among expressions does not matter else."),
     Step("aug_assign", aug_assign.transform, False, "Before targets: it makes plain assignments."),

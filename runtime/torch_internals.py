@@ -47,6 +47,7 @@ __all__ = [
     "TorchDispatchMode",
     "TorchFunctionMode",
     "UnsupportedOperatorException",
+    "ambient_modes",
     "autocast_state",
     "below_autograd",
     "contiguity",
@@ -60,6 +61,7 @@ __all__ = [
     "new_symbol",
     "plain_user_location",
     "quiet_shapes",
+    "set_ambient_modes",
     "size_expr",
     "tensor_weak_dict",
 ]
@@ -246,6 +248,27 @@ def autocast_state() -> tuple[tuple[str, bool, str], ...]:
         (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device)))
         for device in _autocast_devices()
     )
+
+
+def ambient_modes() -> dict[str, Any]:
+    """The settings of this thread, or of the process, that decide what operators do."""
+    return {
+        "the grad mode": torch.is_grad_enabled(),
+        "inference mode": torch.is_inference_mode_enabled(),
+        "autocast": autocast_state(),
+        "the default dtype": torch.get_default_dtype(),
+        "use of deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def set_ambient_modes(modes: dict[str, Any]) -> None:
+    """Put back what ``ambient_modes`` gave; inference mode ends with its ``with`` statement."""
+    torch._C._set_grad_enabled(modes["the grad mode"])
+    for device, enabled, dtype in modes["autocast"]:
+        torch.set_autocast_enabled(device, enabled)
+        torch.set_autocast_dtype(device, getattr(torch, dtype.removeprefix("torch.")))
+    torch.set_default_dtype(modes["the default dtype"])
+    torch.use_deterministic_algorithms(modes["use of deterministic algorithms"])
 
 
 def plain_user_location() -> Location | None:

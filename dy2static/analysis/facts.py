@@ -41,6 +41,7 @@ class Fact(Enum):
     LOOP_TEST = "this last statement of a loop body leaves the loop; it stands for a test before each item [If]"
     IMMEDIATE = "stands for a comprehension, runs only where its name is read: inlined or consumed [FunctionDef]"
     READS = "names that are read when this function, which stands for a comprehension, is called [Name]"
+    ATTEMPT = "the name that holds the run of this statement, whose handlers also stand inside its body [Try]"
     PLAIN = "made by a transform: later transforms leave it as it is [any]"
 
 

@@ -5,15 +5,17 @@ Outside a trace every operator behaves exactly as the Python it stands for.
 
 from __future__ import annotations
 
-from builtins import slice
+from builtins import AssertionError, slice
 
 from dy2static.operators.assert_stmt import assert_stmt
+from dy2static.operators.attempt import attempt, handling, outside
 from dy2static.operators.attribute import attr, del_attr, set_attr
 from dy2static.operators.aug_assign import aug
 from dy2static.operators.bool_ops import and_, not_, or_
 from dy2static.operators.call import call
 from dy2static.operators.catching import catching
 from dy2static.operators.compare import compare
+from dy2static.operators.context import context
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.for_stmt import for_stmt
 from dy2static.operators.generator import Held, decided, generator, take
@@ -32,7 +34,8 @@ from runtime.tracer.structure import Undefined
 install()
 
 __all__ = [
-    "Held", "Undefined", "and_", "assert_stmt", "attr", "aug", "call", "catching", "compare", "decided", "del_attr",
-    "del_item", "for_stmt", "format_value", "fstring", "generator", "handler", "if_expr", "if_stmt", "item", "load",
-    "not_", "note_nonlocal", "or_", "raise_stmt", "set_attr", "set_global", "set_item", "slice", "take", "while_stmt",
+    "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "call", "catching",
+    "compare", "context", "decided", "del_attr", "del_item", "for_stmt", "format_value", "fstring", "generator",
+    "handler", "handling", "if_expr", "if_stmt", "item", "load", "not_", "note_nonlocal", "or_", "outside",
+    "raise_stmt", "set_attr", "set_global", "set_item", "slice", "take", "while_stmt",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.provenance import memo
-from dy2static.operators.staging import NO_NAMES, Session, Staged, active
+from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime.ir import Operand, TensorType, Type, Variable
 from runtime.tracer import structure
 from runtime.tracer.branches import trace_path
@@ -55,7 +56,7 @@ class Context:
         self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether gradients that do not exist arrive as zeros (here they always do)."""
+        """Whether gradients that do not exist arrive as zeros, as they do unless this says False, or as None."""
         self._materialize = value
 
 
@@ -107,15 +108,28 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         ):
             raise session.error(f"{cls.__name__}.forward writes a tensor in place that it was given", code="D2S218",
                                 hint="Return a new tensor instead of writing into an argument (mark_dirty).")
+        for position, output in enumerate(outputs):  # eager's result is another tensor, with a history of its own
+            if isinstance(output, torch.Tensor) and id(output) not in written:
+                if any(_is_whole(session, output, own) for own in inner):
+                    outputs[position] = torch.ops.aten.alias.default(output)
+        hidden = [any(output is one for one in context._not_differentiable) for output in tensors]
+        tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
         saved = _Saved(session, context)
         scope.block.yields.extend([*(session.read(output) for output in tensors), *saved.operands()])
         types_ = [session.type_of(session.fake(output)) for output in tensors]
-    backward = _trace_backward(session, cls, args, context, tensors, saved)
-    made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, backward],
-                        attrs={"n_outputs": len(tensors)})
+    attrs: dict[str, Any] = {"n_outputs": len(tensors)}
+    if any(hidden):
+        attrs["not_differentiable"] = [index for index, one in enumerate(hidden) if one]
+    if not context._materialize:
+        attrs["given"] = _patterns(session, cls, tensors, hidden)
+    blocks = [
+        _trace_backward(session, cls, args, outputs, saved, given)
+        for given in attrs.get("given", [[True] * len(tensors)])
+    ]
+    made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, *blocks], attrs=attrs)
     fresh = iter([
-        _result(session, output, var, any(needs) and not any(output is one for one in context._not_differentiable))
-        for output, var in zip(tensors, made)
+        _result(session, output, var, any(needs) and not no_gradient)
+        for output, var, no_gradient in zip(tensors, made, hidden)
     ])
     joined = [next(fresh) if isinstance(output, torch.Tensor) else output for output in outputs]
     for output in tensors:
@@ -129,6 +143,25 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
                 mark_uncertain(session.info(new).storage, session.info(tensor).storage,
                                f"{cls.__name__}.forward returns its argument or a view of it", session.location())
     return tuple(joined) if isinstance(result, tuple) else joined[0]
+
+
+_PATTERNS = 4
+"""Results with a gradient, for which it is worked out which may be None together: one Block for each combination."""
+
+
+def _patterns(session: Session, cls: Any, outputs: list[torch.Tensor], hidden: list[bool]) -> list[list[bool]]:
+    """Every combination of results whose gradients may arrive, where the others are None."""
+    able = [
+        not no_gradient and (output.is_floating_point() or output.is_complex())
+        for output, no_gradient in zip(outputs, hidden)
+    ]
+    if sum(able) > _PATTERNS:
+        raise session.error(
+            f"{cls.__name__} has {sum(able)} results and set_materialize_grads(False): which of their gradients "
+            "are None has too many combinations",
+            code="D2S275", hint="Leave out set_materialize_grads(False): missing gradients then arrive as zeros.")
+    found = list(itertools.product(*((False, True) if one else (False,) for one in able)))
+    return [list(given) for given in found if any(given)] or [[False] * len(outputs)]
 
 
 def _is_whole(session: Session, output: torch.Tensor, own: torch.Tensor) -> bool:
@@ -191,8 +224,9 @@ class _Saved:
         return made
 
 
-def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], context: Context, outputs: list[torch.Tensor],
-                    saved: _Saved) -> Any:
+def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: list[Any], saved: _Saved,
+                    given: list[bool]) -> Any:
+    """The backward Block for gradients of the results that are ``given``; the others are None."""
     from dy2static.operators.call import call
 
     inside: list[Any] = []
@@ -202,13 +236,17 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], context: 
         scope.block.args.extend(variables)
         inside.append(saved.context(iter(variables)))
         memo(session).created[id(inside[0])] = inside[0]
+        present = iter(given)
         for output in outputs:
+            if not isinstance(output, torch.Tensor):
+                inside.append(None)
+                continue
             fake = session.fake(output)
             var = session.new_variable(TensorType(fake.dtype, None), "")
             scope.block.args.append(var)
             grad = session.fresh(session.clone_meta(fake), var)
             var.type = session.type_of(grad)
-            inside.append(grad)
+            inside.append(grad if next(present) else None)
 
     def run() -> Any:
         with torch.no_grad():
@@ -233,6 +271,10 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], context: 
 def _gradient(session: Session, cls: Any, grad: Any, arg: torch.Tensor) -> Operand:
     if grad is None:
         return None
+    if isinstance(grad, Choice):
+        raise session.error(
+            f"{cls.__name__}.backward gives a gradient on some paths and None on others",
+            code="D2S275", hint="Give zeros (torch.zeros_like) where there is no gradient.")
     if not isinstance(grad, torch.Tensor) or isinstance(grad, Staged):
         raise TypeError(f"{cls.__name__}.backward: expected Tensor or None, not {type(grad).__name__}")
     return session.read(grad)

@@ -17,14 +17,22 @@ from dy2static.operators.staging import Session, active
 class catching:  # reads as a statement in generated code
     """Around the body of a ``try``; nothing happens outside a trace."""
 
-    def __init__(self, types: Callable[[], Any]) -> None:
+    def __init__(self, types: Callable[[], Any], attempt: Any = None) -> None:
         self._types = types
+        self._attempt = attempt
         self._session: Session | None = None
 
     def __enter__(self) -> None:
         self._session = active()
         if self._session is not None:
-            self._session.catching.append(self._types)
+            self._session.catching.append(self)
+
+    def __call__(self) -> Any:
+        """The types that are caught now."""
+        error = self._session.raising if self._session is not None else None
+        if error is not None and self._attempt is not None and error is self._attempt.escaped:
+            return ()  # a handler raised it
+        return self._types()
 
     def __exit__(self, *error: object) -> None:
         if self._session is not None:

@@ -11,8 +11,11 @@ from runtime.errors import Dy2StaticError
 from runtime.tracer.branches import PathEnds
 from runtime.tracer.calls import RestartWithSharedInputs
 
+OURS = (Dy2StaticError, PathEnds, RestartWithSharedInputs)
+"""Errors of the tracer, which no code of the user's may catch."""
+
 
 def handler(error: BaseException) -> None:
     """Raise ``error`` again if it is the tracer's, not the program's."""
-    if active() is not None and isinstance(error, (Dy2StaticError, PathEnds, RestartWithSharedInputs)):
+    if active() is not None and isinstance(error, OURS):
         raise error

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import random
+import sys
 from typing import Any, NoReturn
 
 import torch
@@ -14,11 +17,22 @@ _MODULES = {
     "random": "Python's random numbers", "time": "the time", "secrets": "random numbers", "uuid": "random identifiers",
     "_random": "Python's random numbers", "numpy.random": "NumPy's random numbers",
 }  # fmt: skip
+_FILE_METHODS = frozenset({
+    "read", "readline", "readlines", "write", "writelines", "seek", "tell", "truncate", "flush", "close", "read1",
+    "readinto", "getvalue", "getbuffer",
+})  # fmt: skip
 _CLOCKS = ("now", "today", "utcnow")
 _BUILTINS = {id(open): "a file", id(input): "the terminal", id(os.urandom): "random bytes"}
 _SEEDS = ("manual_seed", "manual_seed_all", "seed", "seed_all", "initial_seed", "fork_rng", "get_rng_state",
           "get_rng_state_all", "set_rng_state", "set_rng_state_all")  # fmt: skip
 """Functions of torch about the state of its random generators."""
+_REDIRECTS = (contextlib.redirect_stdout, contextlib.redirect_stderr)
+_SYSTEM = {
+    "posix": ("listdir", "scandir", "stat", "lstat", "getpid", "getppid", "getcwd", "access", "getloadavg", "urandom"),
+    "genericpath": ("exists", "isfile", "isdir", "getsize", "getmtime", "getatime", "getctime"),
+    "os": ("walk",),
+}
+"""Functions that ask the system, by module."""
 _QUIET = ("sleep", "struct_time", "strftime", "strptime", "gmtime_r", "UUID")
 """Functions of those modules that read nothing."""
 
@@ -47,6 +61,24 @@ def check(session: Session, f: Any) -> None:
             what = "the time"
     if what is not None:
         refuse(session, f"{name}()", what)
+    _check_effects(session, f, owner, name)
+
+
+def _check_effects(session: Session, f: Any, owner: Any, name: str) -> None:
+    """Refuse what a run of the Program would not do again: files, redirected output, the system."""
+    module = str(getattr(f, "__module__", "") or "")
+    if any(f is one for one in _REDIRECTS):
+        raise session.error(
+            f"{name}() inside a converted function: what the Program prints later is not redirected",
+            hint="Redirect around the call of the converted function.", code="D2S214")
+    if isinstance(owner, io.IOBase) and name in _FILE_METHODS and id(owner) not in session.created:
+        if owner in (sys.stdout, sys.stderr) and name == "flush":
+            return
+        raise session.error(
+            f"{name}() of a file inside a converted function: a run of the Program would not repeat it",
+            hint="Do it outside, or use print.", code="D2S214")
+    if name in _SYSTEM.get(module, ()):
+        refuse(session, f"{name}()", "the state of the system")
 
 
 def _check_seed(session: Session, f: Any, owner: Any) -> None:

@@ -83,6 +83,7 @@ def default(session: Session, obj: Any, name: str) -> Any:
     cls = type(obj)
     if isinstance(obj, types.ModuleType) and is_library(obj):
         return getattr(obj, name)
+    found: Any = _NOTHING
     own_lookup = cls.__getattribute__ not in _PLAIN_LOOKUPS and not _is_user_function(cls.__getattribute__)
     if isinstance(obj, (type, types.ModuleType, super)) or own_lookup:
         value = getattr(obj, name)
@@ -103,6 +104,9 @@ def default(session: Session, obj: Any, name: str) -> Any:
     if isinstance(obj, super):
         return value
     if isinstance(value, Choice):
+        if found is not _NOTHING and not hasattr(type(found), "__get__"):  # paths that did not set it have the class's
+            options = tuple(found if option is MISSING else option for option in value.options)
+            return distribute(session, Choice(value.selector, options), lambda option: option)
         return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
     if isinstance(value, types.MethodType):
         note_definition(session, obj, name)

@@ -18,7 +18,7 @@ import torch
 
 from dy2static.errors import SourceUnavailable
 from dy2static.exclusions import exclusion_of
-from dy2static.operators import generator_uses, growing, impure, policy, str_format
+from dy2static.operators import generator_uses, growing, impure, iterators, policy, str_format
 from dy2static.operators.policy import home_of, reason_not_converted
 from dy2static.operators.provenance import CONTAINERS, adopt, enter_function, memo, note_content_write
 from dy2static.operators.staging import (
@@ -35,7 +35,7 @@ from dy2static.operators.staging import (
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
-from runtime.tracer import reads
+from runtime.tracer import contents, reads, unseen
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -56,6 +56,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
     if isinstance(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
+    if session.pictures and not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
+        for arg in args:
+            unseen.require_own(session, arg)
     handler = handler_of(f)
     if handler is not None:
         return handler(session, args, kwargs)
@@ -219,12 +222,19 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if growing.holds((*args, *kwargs.values())):
         return growing.to_torch(session, f, args, kwargs)
     if any_staged([args, kwargs]):
+        if any(f is mode for mode in _MODES):
+            raise session.error(
+                f"torch.{f.__name__} gets a value that is only known while the Program runs",
+                hint="Use an if with the with statement in each branch.", code="D2S212")
         args = tuple(to_torch(session, arg) for arg in args)
         kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
         return from_torch(session, f(*args, **kwargs))
     except torch_internals.SHAPE_ERRORS as error:  # before a handler of the user's can take it for eager's
         raise session.undecidable() from error
+
+
+_MODES: tuple[Any, ...] = (torch.set_grad_enabled, torch.inference_mode, torch.autocast)
 
 
 # -- builtin functions and methods of containers
@@ -245,6 +255,8 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if growing.is_growing(owner):
         rest = args[1:] if isinstance(f, types.MethodDescriptorType) else args
         return growing.method(session, owner, name, rest, kwargs)
+    if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
+        iterators.require_known(session, owner)
     if isinstance(owner, str) and name == "join" and len(args) == 1:
         return _join(session, owner, args[0])
     if isinstance(owner, (list, dict, set, deque)):

@@ -19,6 +19,7 @@ from dy2static.operators.staging import (
     python_method,
     truth_of,
 )
+from runtime.tracer import aliases, unseen
 from runtime.tracer.copies import require_own
 
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
@@ -30,6 +31,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         return distribute(session, container, lambda option: contains(session, option, value))
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: contains(session, container, option))
+    unseen.require_own(session, container)
     if isinstance(container, StagedRange):
         return _in_range(session, container, value)
     if isinstance(container, torch.Tensor):
@@ -113,6 +115,8 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return identical(session, b, a)
     if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
         return a is b
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        require_distinct(session, a, b)
     if id(a) in session.shared_containers and isinstance(b, type(a)):
         require_own(session, a)
     if isinstance(b, Staged) and not isinstance(a, Staged):
@@ -126,3 +130,20 @@ def identical(session: Session, a: Any, b: Any) -> Any:
                 hint="Use == to compare values.")
         return False
     return a is b
+
+
+def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
+    """Refuse to compare two tensors by identity that are one on some paths only.
+
+    Raises:
+        TraceError: They may or may not be the same tensor.
+    """
+    first, second = session.info(a), session.info(b)
+    whole = [(one, other) for one in aliases.roots(first, ()) for other in aliases.roots(second, ())
+             if one.storage is other.storage and not one.steps and not other.steps]
+    if any(one.flags or other.flags for one, other in whole) or any(
+        one.other() is second.storage for one in first.storage.uncertain
+    ):
+        raise session.error(
+            "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
+            code="D2S264", hint="Set a flag on each path and test that.")

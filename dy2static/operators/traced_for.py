@@ -21,6 +21,7 @@ from dy2static.operators.sequences import StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method, truth_of
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer import unseen
 from runtime.tracer.branches import Names
 from runtime.tracer.journal import Place
 from runtime.tracer.while_loop import while_loop
@@ -45,6 +46,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         return
     if isinstance(iterable, Staged):
         raise TypeError(f"'{iterable.kind}' object is not iterable")
+    unseen.require_own(session, iterable)
     with region(session, options):
         sequence = staged_sequence(session, iterable)
         if sequence is not None:
@@ -260,6 +262,7 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         return iter(iterable.unbind(0))
     if growing.is_growing(iterable):
         raise growing.refusal(session, "iteration outside a for loop")
+    unseen.require_own(session, iterable)
     method = python_method(iterable, "__iter__")
     if method is None or home_of(method.__code__.co_filename):
         return iter(iterable)

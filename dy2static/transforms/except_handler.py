@@ -51,9 +51,12 @@ class _Handler(Transformer):
                 gast.Name("BaseException", gast.Load(), None, None) if one is None else copy.deepcopy(one)
                 for one in types
             ]
+            attempt = facts.get(node, Fact.ATTEMPT)
             node.body = replace(
-                "with _d2s.catching(lambda: caught):\n    body",
-                caught=caught[0] if len(caught) == 1 else gast.Tuple(caught, gast.Load()), body=node.body, origin=node,
+                "with _d2s.catching(lambda: caught, attempt):\n    body",
+                caught=caught[0] if len(caught) == 1 else gast.Tuple(caught, gast.Load()),
+                attempt=[gast.Name(attempt, gast.Load(), None, None)] if attempt else [],
+                body=node.body, origin=node,
             )
         return node
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, can_carry, join_activity
+from runtime.autodiff.segment import unless_none
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
-from runtime.ir import Operator, Variable
+from runtime.ir import UNDEF, Operator, TensorType, Type, Variable
+from runtime.ops.custom_grad import backward_for
+from runtime.tracer.session import Scope
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
@@ -27,28 +31,54 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     results = [forward.plain(o) if isinstance(o, Variable) else o for o in inner.yields]
     count = op.attrs["n_outputs"]
     reached = join_activity(forward.activity_of(arg) for arg in op.args)
-    for out, value in zip(op.outputs, results[:count]):
+    hidden = op.attrs.get("not_differentiable", ())
+    for index, (out, value) in enumerate(zip(op.outputs, results[:count])):
         forward.env[out] = forward.recorder.alias(value) if isinstance(value, torch.Tensor) else value
-        if reached and can_carry(value) and op.grad_mode != "off":
+        if reached and index not in hidden and can_carry(value) and op.grad_mode != "off":
             forward.activity[out] = reached
     tape.entries.append(CustomEntry(op, results[count:], results[:count]))
 
 
 def backward(backward: Backward, entry: CustomEntry, grads: Grads) -> None:
-    """The user's own backward, in line."""
+    """The user's own backward, in line; where no gradient arrived it does not run, as in eager."""
     forward, op = backward.forward, entry.op
-    count = op.attrs["n_outputs"]
     given = [grads.pop(out, None) for out in op.outputs]
+    found = _under_conditions(backward, entry, given)
+    for arg, grad in zip(op.args, found):
+        if isinstance(arg, Variable) and forward.is_active(arg) and grad is not None:
+            backward.add(grads, arg, grad)
+
+
+def _under_conditions(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[Grad | None]:
+    """Record the backward for the gradients that are there; where only a run tells, for either case."""
+    maybe = [index for index, grad in enumerate(given) if grad is not None and grad.maybe]
+    apart = "given" in entry.op.attrs
     if all(grad is None for grad in given):
-        return
-    if any(grad is not None and grad.maybe for grad in given):
-        given = [None if grad is None else Grad(backward.definite(grad)) for grad in given]
-    block = op.blocks[1]
+        return [None] * len(entry.op.args)
+    if not maybe or (not apart and any(grad is not None and not grad.maybe for grad in given)):
+        return [None if one is None else Grad(one) for one in _in_line(backward, entry, given)]
+    if not apart:
+        found = unless_none(backward, [given[index] for index in maybe], lambda: _in_line(backward, entry, given))
+        return [None if one is None else Grad(one, True) for one in found]
+    index = maybe[0]
+    return _either(
+        backward, given[index],
+        lambda: _under_conditions(backward, entry, [*given[:index], None, *given[index + 1:]]),
+        lambda: _under_conditions(backward, entry, [*given[:index], Grad(given[index].tensor), *given[index + 1:]]),
+    )  # fmt: skip
+
+
+def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[torch.Tensor | None]:
+    forward, op = backward.forward, entry.op
+    index = backward_for(op, [grad is not None for grad in given])
+    if index is None:
+        return [None] * len(op.args)
+    block = op.blocks[index]
     values: list[Any] = [*entry.residuals]
-    for result, grad in zip(entry.results[:count], given):
+    for result, grad in zip(entry.results, given):
         if grad is not None:
-            values.append(grad.tensor)
-        elif op.attrs.get("materialize_grads", True) and can_carry(result):
+            values.append(backward.definite(grad))
+        elif "given" not in op.attrs and isinstance(result, torch.Tensor):
             values.append(backward.zeros(result))
         else:
             values.append(None)
@@ -57,8 +87,36 @@ def backward(backward: Backward, entry: CustomEntry, grads: Grads) -> None:
         forward.activity[arg] = False
     with torch.no_grad():
         forward.block(block)
-    for arg, operand in zip(op.args, block.yields):
-        if isinstance(arg, Variable) and forward.is_active(arg) and isinstance(operand, Variable):
-            tensor = forward.plain(operand)
-            if isinstance(tensor, torch.Tensor):
-                backward.add(grads, arg, Grad(tensor))
+    found = [forward.plain(operand) if isinstance(operand, Variable) else None for operand in block.yields]
+    return [
+        one if isinstance(arg, Variable) and forward.is_active(arg) and isinstance(one, torch.Tensor) else None
+        for arg, one in zip(op.args, found)
+    ]
+
+
+def _either(
+    backward: Backward, grad: Grad, missing: Callable[[], list[Grad | None]], there: Callable[[], list[Grad | None]]
+) -> list[Grad | None]:
+    """A ``cond`` on whether a gradient is None; what only one way gives is None on the other."""
+    session = backward.session
+    flag = backward.none_test([grad])
+    rows: list[list[Grad | None]] = []
+    scopes: list[Scope] = []
+    for record in (missing, there):
+        with session.open("cond") as scope:
+            rows.append(record())
+        scopes.append(scope)
+    reached = [index for index, pair in enumerate(zip(*rows)) if any(one is not None for one in pair)]
+    for row, scope in zip(rows, scopes):
+        with session.reopen(scope):
+            for index in reached:
+                one = row[index]
+                scope.block.yields.append(UNDEF if one is None else backward.contiguous(one))
+    likes = [next(one for row in rows if (one := row[index]) is not None).tensor for index in reached]
+    types: list[Type] = [TensorType(like.dtype, session.dims(like)) for like in likes]
+    outputs = session.emit("cond", [flag], None, types, blocks=[scope.block for scope in scopes])
+    result: list[Grad | None] = [None] * len(rows[0])
+    for index, like, var in zip(reached, likes, outputs):
+        certain = all((one := row[index]) is not None and not one.maybe for row in rows)
+        result[index] = Grad(backward.like(like, var), not certain)
+    return result

@@ -29,7 +29,7 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
         def record(group: Group = group, reached: list[Variable] = reached) -> Found:
             return _ask(backward, group, [entry.leaves[var] for var in reached])
 
-        found = _unless_none(backward, [grad for _, grad in group], record) if maybe else record()
+        found = unless_none(backward, [grad for _, grad in group], record) if maybe else record()
         for var, tensor in zip(reached, found):
             if tensor is not None:
                 backward.add(grads, var, Grad(tensor, maybe))
@@ -88,7 +88,7 @@ def _fitting(grad: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
     return grad if grad.dtype == fake.dtype else grad.to(fake.dtype)
 
 
-def _unless_none(backward: Backward, given: list[Grad], record: Callable[[], Found]) -> Found:
+def unless_none(backward: Backward, given: list[Grad], record: Callable[[], Found]) -> Found:
     """Record under a condition: nothing flows back where no gradient arrived, as in eager."""
     session = backward.session
     flag = backward.none_test(given)

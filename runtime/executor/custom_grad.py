@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from runtime.executor.emitter import Emitter
 from runtime.executor.modes import Modes
 from runtime.ir import Block, Operator, Variable
+from runtime.ops.custom_grad import backward_for
 
 Generated = Callable[..., tuple[Any, ...]]
 
@@ -17,26 +19,32 @@ Generated = Callable[..., tuple[Any, ...]]
 class CustomGrad(torch.autograd.Function):
     """``apply(record, captured, *inputs)``: the results of the forward Block; its residuals are kept for backward.
 
-    ``record`` is (forward, backward, number of results, locate). Captured values take part, but get no gradient, as
+    ``record`` is (forward, choice of backward, number of results, results without a gradient, whether missing
+    gradients are zeros, locate). Captured values take part, but get no gradient, as
     with any tensor that an eager ``Function`` closes over.
     """
 
     @staticmethod
     def forward(ctx: Any, record: tuple[Any, ...], captured: tuple[Any, ...], *inputs: Any) -> Any:
         """Run the forward Block; tensors among its residuals are saved, the rest is kept as it is."""
-        forward, _, count, _ = record
+        forward, _, count, hidden, materialize, _ = record
         values = forward(*captured[0], *inputs)
         kept = [*values[count:], *captured[1]]
         ctx.save_for_backward(*(value for value in kept if isinstance(value, torch.Tensor)))
         ctx.others = [None if isinstance(value, torch.Tensor) else (value,) for value in kept]
         ctx.record = record
         ctx.residuals = len(values) - count
+        ctx.set_materialize_grads(materialize)
+        ctx.mark_non_differentiable(*(values[index] for index in hidden))
         return values[:count]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         """Run the backward Block; an input that needs no gradient gets None."""
-        _, backward, _, locate = ctx.record
+        _, choose, *_, locate = ctx.record
+        backward = choose([gradient is not None for gradient in gradients])
+        if backward is None:
+            return (None,) * len(ctx.needs_input_grad)
         saved = iter(ctx.saved_tensors)
         kept = [next(saved) if other is None else other[0] for other in ctx.others]
         residuals, captured = kept[: ctx.residuals], kept[ctx.residuals :]
@@ -50,11 +58,21 @@ class CustomGrad(torch.autograd.Function):
 
 def emit(emitter: Emitter, op: Operator) -> None:
     """``y, = apply(record, (captured by forward, captured by backward), x)``."""
-    forward, backward = op.blocks
-    captured = [emitter.live.captured(block) for block in op.blocks]
-    names = [_function(emitter, block, seen) for block, seen in zip((forward, backward), captured)]
-    record = f"({names[0]}, {names[1]}, {op.attrs['n_outputs']}, locate)"
-    outside = ", ".join(_tuple(emitter, seen) for seen in captured)
+    forward, *backwards = op.blocks
+    reads = emitter.live.captured(forward)
+    seen = list(dict.fromkeys(var for block in backwards for var in emitter.live.captured(block)))
+    name = _function(emitter, forward, reads)
+    names = [_function(emitter, block, seen) for block in backwards]
+
+    def choose(functions: Sequence[Generated], given: Sequence[bool]) -> Generated | None:
+        index = backward_for(op, given)
+        return None if index is None else functions[index - 1]
+
+    choice = emitter.bind(choose, "f")
+    hidden = tuple(op.attrs.get("not_differentiable", ()))
+    record = (f"({name}, partial({choice}, ({''.join(one + ', ' for one in names)})), {op.attrs['n_outputs']}, "
+              f"{hidden}, {'given' not in op.attrs}, locate)").replace("partial", emitter.bind(functools.partial, "f"))
+    outside = f"{_tuple(emitter, reads)}, {_tuple(emitter, seen)}"
     args = [record, f"({outside})", *map(emitter.operand, op.args)]
     emitter.assign(op.outputs, f"{emitter.bind(CustomGrad.apply, 'f')}({', '.join(args)})", unpack=True)
     emitter.drop([*emitter.live.dying[id(op)], *emitter.live.unread[id(op)]])

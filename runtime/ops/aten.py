@@ -251,6 +251,10 @@ def _verify_outputs(op: Operator, schema: Any, fail: Fail) -> None:
         fail("arity", f"{op.name} has {len(returns)} outputs, not {len(op.outputs)}")
 
 
+_RAISING = frozenset({"aten::_linalg_check_errors", "aten::_assert_async", "aten::_assert_scalar"})
+"""Operators without results that are there for the exception they may raise."""
+
+
 @functools.cache
 def define(name: str) -> OpDefinition:
     """The definition of an ATen or custom operator, made from its schema and the corrections."""
@@ -261,6 +265,7 @@ def define(name: str) -> OpDefinition:
         verify=_verify,
         evaluate=overload,
         random=is_random(overload),
+        effect=overload._schema.name in _RAISING,
         writes=_written,
         views=_viewed,
     )

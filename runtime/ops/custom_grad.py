@@ -11,10 +11,14 @@
     } attrs {n_outputs: 1}
 
 The forward Block yields ``n_outputs`` results, then residuals; the backward Block takes the residuals, then the
-gradients of the results, and yields a gradient or None for each argument.
+gradients of the results, and yields a gradient or None for each argument. ``not_differentiable`` lists results that
+have no gradient. Where a missing gradient is None, not zeros, there is a backward Block for each combination that may
+arrive: ``given`` says for each Block which results have a gradient.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
@@ -24,19 +28,40 @@ from runtime.ops.arity import check_block, check_blocks, check_no_kwargs, check_
 
 def _verify(op: Operator, fail: Fail) -> None:
     check_no_kwargs(op, fail)
-    check_blocks(op, fail, ("forward", "backward"))
+    given = op.attrs.get("given")
+    check_blocks(op, fail, ("forward", *("backward" for _ in given or [None])))
     results = op.attrs.get("n_outputs")
     if type(results) is not int or results < 0:
         fail("attrs", f"the attribute 'n_outputs' of custom_grad must be a number of outputs, not {results!r}")
     check_outputs(op, fail, results)
-    forward, backward = op.blocks
+    _check_positions(op, fail, op.attrs.get("not_differentiable", []), results)
+    if given is not None and not all(isinstance(one, (list, tuple)) and len(one) == results for one in given):
+        fail("attrs", "each item of 'given' must say for every result whether its gradient is there")
+    forward, *backwards = op.blocks
     if len(forward.args) != len(op.args):
         fail("block-args", f"the forward block of custom_grad needs {len(op.args)} arguments, not {len(forward.args)}")
     if len(forward.yields) < results:
         fail("yields", f"the forward block of custom_grad yields {len(forward.yields)} values, fewer than n_outputs")
-    check_block(op, fail, "backward", backward, args=len(forward.yields), yields=len(op.args))
-    if any(value is UNDEF for value in (*forward.yields, *backward.yields)):
+    for backward in backwards:
+        check_block(op, fail, "backward", backward, args=len(forward.yields), yields=len(op.args))
+    if any(value is UNDEF for block in op.blocks for value in block.yields):
         fail("undef", "the blocks of custom_grad must yield values")
+
+
+def _check_positions(op: Operator, fail: Fail, positions: object, results: int) -> None:
+    if not isinstance(positions, (list, tuple)) or any(
+        type(one) is not int or not 0 <= one < results for one in positions
+    ):
+        fail("attrs", f"'not_differentiable' must list positions of results, not {positions!r}")
+
+
+def backward_for(op: Operator, given: Sequence[bool]) -> int | None:
+    """Which Block computes the gradients where those of the ``given`` results have arrived; None if none does."""
+    patterns = op.attrs.get("given")
+    if patterns is None:
+        return 1
+    wanted = [bool(one) for one in given]
+    return next((1 + index for index, one in enumerate(patterns) if list(one) == wanted), None)
 
 
 DEFINITION = OpDefinition(

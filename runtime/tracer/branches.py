@@ -98,7 +98,9 @@ def trace_path(
     entry_names = names.get()
     entry_storages = session.storages.snapshot()
     reachable = unseen.picture(session)
+    modes = torch_internals.ambient_modes()
     session.journal.open()
+    session.pictures.append(reachable)
     ended = False
     result = None
     try:
@@ -119,11 +121,31 @@ def trace_path(
         exit_names = names.get()
         exit_storages = session.storages.snapshot()
     finally:
+        session.pictures.pop()
         places = session.journal.close()
         names.set(entry_names)
         session.storages.restore(entry_storages)
+    require_modes(session, modes, ended)
     unseen.require_unchanged(session, reachable, "on a path that only some inputs take")
     return Path(scope, ended, exit_names, places, exit_storages, result)
+
+
+def require_modes(session: Session, before: dict[str, Any], ended: bool) -> None:
+    """Refuse a path that leaves torch in another mode than it found it in: the paths run one after the other.
+
+    Raises:
+        TraceError: The grad mode, autocast or another setting differs now.
+    """
+    after = torch_internals.ambient_modes()
+    changed = [what for what, value in before.items() if after[what] != value]
+    if changed:
+        torch_internals.set_ambient_modes(before)
+    if changed and not ended:
+        raise session.error(
+            f"{changed[0]} is changed on a path that only some inputs take, and stays so after it",
+            hint="Use a with statement around what the setting is for.",
+            code="D2S227",
+        )
 
 
 def include_new(entry: dict[Storage, Variable], paths: Sequence[Path]) -> None:
@@ -139,6 +161,15 @@ def stage_raise(session: Session, error: BaseException) -> None:
     cls = type(error)
     session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
     args = [torch_internals.say_tensor(arg) for arg in error.args]
+    session.raising = error
+    try:
+        _emit_raise(session, error, args)
+    finally:
+        session.raising = None
+
+
+def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None:
+    cls = type(error)
     session.emit(
         "raise",
         [session.operand(arg) for arg in args if _plain(arg)],

@@ -12,6 +12,8 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
@@ -20,6 +22,21 @@ _RAISES: dict[str, type[BaseException]] = {
     "switch": IndexError, "array.get": IndexError, "array.set": IndexError, "array.pop": IndexError,
     "scalar.math.sqrt": ValueError, "scalar.math.log": ValueError,
 }  # fmt: skip
+_LINEAR_ALGEBRA = frozenset({
+    "cholesky", "linalg_cholesky", "linalg_inv", "inverse", "linalg_solve", "linalg_lu_factor", "linalg_lu_solve",
+    "linalg_lstsq", "linalg_eigh", "linalg_eig", "linalg_eigvals", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals",
+    "linalg_tensorinv", "linalg_tensorsolve", "linalg_matrix_power", "linalg_pinv", "linalg_ldl_factor",
+})  # fmt: skip
+_INDEXING = frozenset({"index", "index_select", "gather", "embedding", "take", "select"})
+"""Handlers that name IndexError are for these; broader ones stand around code that indexes without fear."""
+
+
+def _of_aten(name: str, caught: Any) -> type[BaseException] | None:
+    """What an ATen operator may raise for its data, as far as a handler for ``caught`` is about that."""
+    operator = name.split(".")[1]
+    if operator in _LINEAR_ALGEBRA:
+        return torch.linalg.LinAlgError
+    return IndexError if operator in _INDEXING and caught in (IndexError, LookupError) else None
 
 
 def require_uncaught(session: Session, name: str, attrs: dict[str, Any]) -> None:
@@ -35,12 +52,14 @@ def require_uncaught(session: Session, name: str, attrs: dict[str, Any]) -> None
             return
     else:
         error = _RAISES.get(name)
-    if not (isinstance(error, type) and issubclass(error, BaseException)):
+    aten = name.startswith("aten.")
+    if not aten and not (isinstance(error, type) and issubclass(error, BaseException)):
         return
     for types in session.catching:
         caught = types()
         for one in caught if isinstance(caught, tuple) else (caught,):
-            if isinstance(one, type) and issubclass(error, one):
+            error = _of_aten(name, one) if aten else error
+            if isinstance(error, type) and isinstance(one, type) and issubclass(error, one):
                 raise session.error(
                     f"whether this raises {error.__name__} is only known while the Program runs, where the except "
                     f"{one.__name__} around it cannot catch it",

@@ -150,6 +150,8 @@ class Session:
         """What the converter remembers for this trace."""
         self.catching: list[Callable[[], Any]] = []
         """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+        self.raising: BaseException | None = None
+        """The exception that is being recorded as one of the Program's."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts of which a join made copies while they are still known by other names, and the copies."""
         self.loop_options: list[Any] = []
@@ -166,6 +168,8 @@ class Session:
         """Containers that existed before the construct that is being joined, by identity."""
         self.mixed_lists = False
         """Whether lists of other lengths whose items differ in structure are joined to one whose length is carried."""
+        self.pictures: list[Any] = []
+        """What was there when each of the paths began that the trace is on, innermost last (see ``unseen``)."""
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
 

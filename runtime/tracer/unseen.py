@@ -7,16 +7,18 @@ whatever path the Program takes. What the user's live frames can reach is theref
 
 from __future__ import annotations
 
-import inspect
+import functools
 import sys
 import types
+import weakref
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from runtime.tracer import structure
+from runtime.tracer import contents, structure
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -28,8 +30,16 @@ _OURS = ("runtime", "dy2static", "torch")
 _CONTAINERS = (list, dict, set, deque)
 _OPAQUE = (
     torch.Tensor, torch.nn.Module, type, types.ModuleType, types.BuiltinFunctionType, str, bytes, int, float, complex,
-    type(None), types.GeneratorType, types.CodeType, types.FrameType, torch.dtype, torch.device, torch.Generator,
+    type(None), types.CodeType, types.FrameType, torch.dtype, torch.device, torch.Generator,
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _State:
+    """What an object holds that is no list, dict or set."""
+
+    parts: Any
+
 
 Picture = list[tuple[Any, Any]]
 """Objects, and what each held."""
@@ -64,10 +74,13 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
     """
     for value, content in before:
         after = _content(value)
-        for place, (_, number) in session.facts.items():  # the path met it first, and the trace put its number there
+        facts = session.facts.items() if isinstance(content, dict) else ()
+        for place, (_, number) in facts:  # the path met it first, and the trace put its number there
             if place.owner is value and after.get(place.name) is number:
                 content = {**content, place.name: number}
         if not _same(content, after):
+            if contents.is_iterator(value):
+                raise advanced(session, what)
             raise session.error(
                 f"a {type(value).__name__} is changed {what} by code that is not converted: a generator, a special "
                 "method (such as __lt__ or __enter__), or a function without Python source",
@@ -76,11 +89,31 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
             )
 
 
+def advanced(session: Session, where: str = "on a path that is only taken for some inputs") -> Exception:
+    """The located error for an iterator of which the Program could not take an item at each run."""
+    return session.error(
+        f"an iterator is advanced {where}",
+        hint="Take the item before the branch or loop, or index a list.",
+        code="D2S266",
+    )
+
+
+def require_own(session: Session, value: Any) -> None:
+    """Refuse to advance an iterator that is older than the path being traced: what is left of it cannot be joined.
+
+    Raises:
+        TraceError: ``value`` is such an iterator.
+    """
+    if session.pictures and contents.is_iterator(value):
+        if any(one is value for picture in session.pictures for one, _ in picture):
+            raise advanced(session)
+
+
 def _roots(session: Session) -> Iterator[Any]:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "_trace_once":
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _OURS:
-            yield from _locals(frame)
+            yield from contents.locals_of(frame)
         frame = frame.f_back
     for external, _ in list(session.externals.values()):
         if isinstance(external, _CONTAINERS):
@@ -91,14 +124,6 @@ def _is_ours(value: Any) -> bool:
     """Whether this is a function or object of the tracer's own, which the user's frames hold while it runs them."""
     module = value.__module__ if isinstance(value, types.FunctionType) else type(value).__module__
     return str(module).partition(".")[0] in _OURS[:2]
-
-
-def _locals(frame: types.FrameType) -> list[Any]:
-    names = frame.f_locals
-    values = list(names.values())
-    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        names.clear()  # Python keeps this copy with the frame: it must keep nothing alive
-    return values
 
 
 def _items(value: Any) -> Any:
@@ -112,6 +137,10 @@ def _items(value: Any) -> Any:
         return [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
     if isinstance(value, types.MethodType):
         return [value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if contents.state_of(value) is not None or isinstance(value, weakref.ref):
+        return contents.inner(value)
     return list(value.__dict__.values()) if type(getattr(value, "__dict__", None)) is dict else None
 
 
@@ -124,8 +153,11 @@ def _is_full(cell: types.CellType) -> bool:
 
 
 def _content(value: Any) -> Any:
-    if isinstance(value, (tuple, frozenset, types.FunctionType, types.MethodType)):
+    if isinstance(value, (tuple, frozenset, types.FunctionType, types.MethodType, functools.partial, weakref.ref)):
         return None
+    state = contents.state_of(value)
+    if state is not None:
+        return _State(state)
     if isinstance(value, dict):
         return dict(value)
     if isinstance(value, set):
@@ -136,6 +168,8 @@ def _content(value: Any) -> Any:
 
 
 def _same(before: Any, after: Any) -> bool:
+    if isinstance(before, _State):
+        return before == after
     if isinstance(before, frozenset):
         return before == after
     if len(before) != len(after):

@@ -87,13 +87,66 @@ def generator_manager(x):
     return x
 
 
-@case("user-defined context manager with effects in a branch", *BOTH, refused="D2S227")
+class Count:
+    def __init__(self):
+        self.entered, self.left = 0, 0
+
+    def __enter__(self):
+        self.entered += 1
+        return self
+
+    def __exit__(self, *error):
+        self.left += self.entered
+
+
+@case("user-defined context manager with effects in a branch", *BOTH)
 def manager_in_branch(x):
-    log = []
+    count = Count()
     if x.sum() > 0:
-        with Managed(log) as k:
-            x = x * k
-    return x, log
+        with count as same:
+            x = x * same.entered
+    return x, count.entered, count.left
+
+
+@case("user-defined context manager with effects in a loop", *BOTH)
+def manager_in_loop(x):
+    count = Count()
+    while x.sum() < 10:
+        with count:
+            x = x + 1
+    return x, count.entered, count.left
+
+
+class Swallows:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        return kind is ValueError
+
+
+@case("a context manager that may swallow a raise that a tensor decides", *BOTH, refused="D2S229")
+def swallowing_manager(x):
+    with Swallows():
+        if x.sum() > 0:
+            raise ValueError("positive")
+        x = x * 2
+    return x
+
+
+@case("which context manager a tensor decides", *BOTH, refused="D2S212")
+def chosen_manager(x):
+    with torch.no_grad() if x.sum() > 0 else contextlib.nullcontext():
+        return x * 2
+
+
+@case("a setting of torch changed in a branch", *BOTH, refused="D2S227")
+def setting_in_branch(x):
+    if x.sum() > 0:
+        torch.set_grad_enabled(False)
+    y = x * 2
+    torch.set_grad_enabled(True)
+    return y
 
 
 @case("exception swallowed by a context manager", *BOTH)
@@ -191,14 +244,61 @@ def assert_in_branch(x):
     return x
 
 
-@case("except around a raise that a tensor decides", *BOTH, refused="D2S229")
+@case("except around a raise that a tensor decides", *BOTH)
 def except_staged(x):
     try:
         if x.sum() > 0:
-            raise ValueError("positive")
-    except ValueError:
-        x = x * 2
+            raise ValueError("positive", x)
+        x = x - 1
+    except ValueError as error:
+        x = error.args[1] * 2
     return x
+
+
+@case("except around a raise in a loop that a tensor decides", *BOTH, search=1)
+def except_staged_loop(x):
+    count = 0
+    while x.sum() < 10:
+        try:
+            x = x + 1
+            for k in range(3):
+                assert x.sum() + k < 6, k
+            count += 1
+        except AssertionError as error:
+            x = x + error.args[0] + 1
+        finally:
+            count += 10
+    return x, count
+
+
+def positive(x):
+    if x.sum() > 0:
+        raise ValueError("positive")
+    return x
+
+
+@case("except around a call that raises as a tensor decides", *BOTH, refused="D2S229")
+def except_around_call(x):
+    try:
+        return positive(x)
+    except ValueError:
+        return x * 2
+
+
+@case("except around an index that a tensor decides", *BOTH, refused="D2S229")
+def except_around_index(x):
+    try:
+        return [x, x * 2][int(x.sum())]
+    except IndexError:
+        return x
+
+
+@case("except around linear algebra", *BOTH, refused="D2S229")
+def except_around_cholesky(x):
+    try:
+        return torch.linalg.cholesky(torch.diag(x))
+    except RuntimeError:
+        return torch.diag(x)
 
 
 @case("NotImplementedError in a helper", *BOTH)

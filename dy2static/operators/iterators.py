@@ -1,0 +1,37 @@
+"""Iterators that are older than the path being traced: both paths run, so advancing one there cannot be undone.
+
+    it = iter(rows)
+    if x.sum() > 0:
+        first = list(it)       # refused: what is left of ``it`` would depend on the path
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from dy2static.operators.staging import Session
+from runtime.tracer import unseen
+
+_KEEPING = frozenset(
+    id(function) for function in (
+        isinstance, issubclass, id, type, callable, hasattr, getattr, setattr, repr, str, print, iter, hash, bool, len,
+        builtins.slice,
+    )
+)  # fmt: skip
+_KEEPING_METHODS = frozenset({"append", "insert", "add", "setdefault", "appendleft", "__setitem__", "index", "remove"})
+
+
+def keeps(f: Any) -> bool:
+    """Whether a builtin takes an iterator without advancing it."""
+    return id(f) in _KEEPING or getattr(f, "__name__", "") in _KEEPING_METHODS
+
+
+def require_known(session: Session, iterator: Any) -> None:
+    """Refuse to advance an iterator by name on a staged path.
+
+    Raises:
+        TraceError: The trace is on a path that only some inputs take.
+    """
+    if len(session.journal.frames) > 1:
+        raise unseen.advanced(session)

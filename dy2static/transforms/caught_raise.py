@@ -1,0 +1,214 @@
+"""A ``raise`` under a condition, caught in the same function: the handlers move to where it stands.
+
+>>> from dy2static.transforms.base import rewritten
+>>> print(rewritten('''
+... def f(x):
+...     try:
+...         if x > 0:
+...             raise ValueError(x)
+...         y = g(x)
+...     except ValueError as e:
+...         y = e
+... ''', transform))
+def f(x):
+    _d2s_attempt_1 = _d2s.attempt()
+    try:
+        if x > 0:
+            try:
+                raise ValueError(x)
+            except ValueError as e:
+                with _d2s.handling(_d2s_attempt_1):
+                    y = e
+        else:
+            y = g(x)
+    except ValueError as e:
+        _d2s.outside(_d2s_attempt_1, e)
+        y = e
+
+So the exception never leaves the path that a tensor decides, and what follows it in the body runs on the other one.
+What a handler raises itself passes by the handlers around it. An ``assert`` that a handler may catch becomes such a
+``raise``. Those inside an inner ``with`` or ``try`` stay: leaving these has effects of its own.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import gast
+
+from dy2static.analysis import facts
+from dy2static.analysis.facts import Fact
+from dy2static.analysis.flow import LOOPS, loop_level
+from dy2static.analysis.scope import FUNCTIONS
+from dy2static.template import replace
+from dy2static.transforms.base import Context, Transformer
+from dy2static.transforms.leaving import Leaving, filled
+
+_MOST = 8
+"""Raises in one ``try``: each gets a copy of the handlers."""
+
+
+class _Jump(gast.Raise):
+    """A ``raise`` that the ``try`` at hand may catch."""
+
+
+def transform(tree: Any, context: Context) -> Any:
+    """Move handlers to the raises they catch."""
+    return _CaughtRaise(context).visit(tree)
+
+
+class _CaughtRaise(Transformer):
+    expressions = False
+
+    def visit_Try(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        if not node.handlers:
+            return node
+        body = _Mark(node.handlers).block(node.body)
+        jumps = [part for statement in body for part in _walk(statement) if isinstance(part, _Jump)]
+        if not jumps or len(jumps) > _MOST or (_leaves_loop(node.handlers) and any(map(_jumps_in_loop, body))):
+            return node
+        return self._lower(node, body)
+
+    def _lower(self, node: gast.AST, body: list[gast.AST]) -> list[gast.AST]:
+        attempt, flag = self.context.namer.fresh("attempt"), self.context.namer.fresh("raised")
+
+        def handled(jump: gast.AST) -> list[gast.AST]:
+            error = gast.copy_location(gast.Raise(jump.exc, jump.cause), jump)
+            handlers = copy.deepcopy(node.handlers)
+            for handler in handlers:
+                handler.body = replace("with _d2s.handling(attempt):\n    body", attempt=attempt, body=handler.body,
+                                       origin=handler)
+            return [gast.copy_location(gast.Try([error], handlers, [], []), jump)]
+
+        def leave_loop(loop: gast.AST) -> None:
+            _InLoop(handled, flag).body(loop)
+
+        leaving = Leaving(_Jump, flag, handled, leave_loop, sets="always" if node.orelse else "needed")
+        original = copy.deepcopy(node.handlers)
+        node.body = filled(leaving.lower(body), node)
+        if node.orelse:
+            node.orelse = replace("if not flag:\n    rest", flag=flag, rest=node.orelse, origin=node.orelse[0])
+        node.handlers = original
+        for handler in node.handlers:
+            self._let_pass(handler, attempt)
+        facts.put(node, Fact.ATTEMPT, attempt)
+        before = replace("attempt = _d2s.attempt()", attempt=attempt, origin=node)
+        if node.orelse or leaving.guarded:
+            before += replace("flag = False", flag=flag, origin=node)
+        return [*before, node]
+
+    def _let_pass(self, handler: gast.AST, attempt: str) -> None:
+        if handler.type is None:
+            handler.type = gast.copy_location(gast.Name("BaseException", gast.Load(), None, None), handler)
+        if handler.name is None:
+            name = self.context.namer.fresh("error")
+            handler.name = gast.copy_location(gast.Name(name, gast.Store(), None, None), handler)
+        handler.body = [
+            *replace("_d2s.outside(attempt, error)", attempt=attempt, error=handler.name.id, origin=handler),
+            *handler.body,
+        ]
+
+
+class _Mark(gast.NodeTransformer):
+    """Copies a body, with a _Jump for every ``raise`` (and ``assert``) under a condition that a handler may catch."""
+
+    def __init__(self, handlers: list[gast.AST]) -> None:
+        self.handlers = handlers
+        self.conditions = 0
+
+    def block(self, body: list[gast.AST]) -> list[gast.AST]:
+        """The new statements."""
+        found = []
+        for statement in copy.deepcopy(body):
+            new = self.visit(statement)
+            found += new if isinstance(new, list) else [new]
+        return found
+
+    def visit(self, node: gast.AST) -> Any:
+        if isinstance(node, (gast.expr, *FUNCTIONS, gast.ClassDef, gast.With, gast.AsyncWith, gast.Try, gast.TryStar)):
+            return node
+        if isinstance(node, gast.Assert) and _may_catch(self.handlers, "AssertionError"):
+            return self._assertion(node)
+        if isinstance(node, gast.Raise):
+            if not self.conditions or node.exc is None or not _may_catch(self.handlers, _name(node.exc)):
+                return node
+            return gast.copy_location(_Jump(node.exc, node.cause), node)
+        conditional = isinstance(node, (gast.If, gast.Match, *LOOPS))
+        self.conditions += conditional
+        self.generic_visit(node)
+        self.conditions -= conditional
+        return node
+
+    def _assertion(self, node: gast.AST) -> list[gast.AST]:
+        message = [node.msg] if node.msg is not None else []
+        (new,) = replace(
+            "if not test:\n    raise _d2s.AssertionError(message)", test=node.test, message=message, origin=node
+        )
+        if not message:
+            new.body[0].exc = new.body[0].exc.func
+        new.body[0] = gast.copy_location(_Jump(new.body[0].exc, None), new.body[0])
+        return [new]
+
+
+class _InLoop(gast.NodeTransformer):
+    """Inside a loop, a jump sets the flag and breaks; so does every loop around it."""
+
+    def __init__(self, keep: Any, flag: str) -> None:
+        self.keep = keep
+        self.flag = flag
+
+    def body(self, node: gast.AST) -> None:
+        """Lower the loop's body."""
+        new = [self.visit(statement) for statement in node.body]
+        node.body = [part for item in new for part in (item if isinstance(item, list) else [item])]
+
+    def visit(self, node: gast.AST) -> Any:
+        if isinstance(node, _Jump):
+            return [*self.keep(node), *replace("flag = True\nbreak", flag=self.flag, origin=node)]
+        if isinstance(node, (gast.expr, *FUNCTIONS, gast.ClassDef)):
+            return node
+        if isinstance(node, LOOPS) and any(isinstance(part, _Jump) for part in _walk(node)):
+            self.generic_visit(node)
+            return [node, *replace("if flag:\n    break", flag=self.flag, origin=node)]
+        return self.generic_visit(node)
+
+
+def _walk(node: gast.AST) -> Iterator[gast.AST]:
+    yield node
+    if not isinstance(node, (gast.expr, *FUNCTIONS, gast.ClassDef)):
+        for child in gast.iter_child_nodes(node):
+            yield from _walk(child)
+
+
+def _jumps_in_loop(node: gast.AST) -> bool:
+    return any(
+        isinstance(part, LOOPS) and any(isinstance(inner, _Jump) for inner in _walk(part)) for part in _walk(node)
+    )
+
+
+def _leaves_loop(handlers: list[gast.AST]) -> bool:
+    """Whether a handler breaks or continues a loop around the ``try``: inside another loop that would be another."""
+    return any(
+        isinstance(node, (gast.Break, gast.Continue)) for handler in handlers for node in loop_level(handler.body)
+    )
+
+
+def _name(error: gast.AST) -> str:
+    target = error.func if isinstance(error, gast.Call) else error
+    return target.id if isinstance(target, gast.Name) else ""
+
+
+def _may_catch(handlers: list[gast.AST], name: str) -> bool:
+    """Whether a handler may catch an exception of this name; yes unless both are builtin and it does not."""
+    raised = getattr(builtins, name, None) if name else None
+    for handler in handlers:
+        types = handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type]
+        for one in types:
+            caught = getattr(builtins, one.id, None) if isinstance(one, gast.Name) else None
+            if not isinstance(caught, type) or not isinstance(raised, type) or issubclass(raised, caught):
+                return True
+    return False

@@ -1,0 +1,119 @@
+"""What an object that is no plain container holds, as something to compare: iterators, buffers, files in memory.
+
+Equal before and after a path: nothing on the path advanced, wrote or read it.
+"""
+
+from __future__ import annotations
+
+import array
+import inspect
+import io
+import sys
+import types
+import warnings
+import weakref
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+_SMALL = 1 << 16
+"""Up to so many bytes a buffer is kept for comparison; beyond, its checksum is."""
+_OVER_ITERATORS = (enumerate, zip, map, filter)
+_BUFFERS = (bytearray, array.array, memoryview)
+
+
+def state_of(value: Any) -> Any:
+    """What ``value`` holds now, None if nothing is known that it could hold.
+
+    >>> it = iter([1, 2]); before = state_of(it); _ = next(it); state_of(it) == before
+    False
+    """
+    if isinstance(value, _BUFFERS):
+        return "bytes", len(value), _bytes(bytes(value))
+    if isinstance(value, numpy.ndarray):
+        if value.dtype.hasobject:
+            return "objects", value.shape, tuple(map(id, value.ravel().tolist()))
+        return "array", value.shape, value.dtype.str, _bytes(value.tobytes())
+    if isinstance(value, io.IOBase):
+        return _file(value)
+    if is_iterator(value):
+        return _iterator(value)
+    return None
+
+
+def is_iterator(value: Any) -> bool:
+    """Whether this is an iterator of Python's own; one written in Python is an object like others."""
+    return isinstance(value, types.GeneratorType) or (
+        isinstance(value, Iterator) and not hasattr(value, "__dict__") and not isinstance(value, io.IOBase)
+    )
+
+
+def inner(value: Any) -> list[Any]:
+    """What ``value`` reads from: the iterators that a ``zip`` advances, what a weak reference refers to."""
+    if isinstance(value, weakref.ref):
+        return [value()]
+    if type(value) in _OVER_ITERATORS:
+        return [part for part in _reduced(value) if is_iterator(part)]
+    if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
+        return locals_of(value.gi_frame)
+    return []
+
+
+def locals_of(frame: types.FrameType) -> list[Any]:
+    """The values of a frame's local variables."""
+    names = frame.f_locals
+    values = list(names.values())
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        names.clear()  # Python keeps this copy with the frame: it must keep nothing alive
+    return values
+
+
+def _bytes(data: bytes) -> Any:
+    return data if len(data) <= _SMALL else (zlib.crc32(data), zlib.adler32(data))
+
+
+def _file(value: io.IOBase) -> Any:
+    if value.closed:
+        return ("closed",)
+    if isinstance(value, (io.StringIO, io.BytesIO)):
+        return "memory", value.tell(), value.getvalue()
+    try:
+        return "file", value.tell()
+    except (OSError, ValueError):  # not seekable, or detached
+        return ("stream",)
+
+
+def _iterator(value: Any) -> Any:
+    if isinstance(value, types.GeneratorType):
+        frame = value.gi_frame
+        if frame is None:
+            return ("finished",)
+        return "generator", frame.f_lasti, tuple(map(id, locals_of(frame)))
+    hint = getattr(type(value), "__length_hint__", None)
+    if hint is not None and type(value).__module__ == "builtins":
+        return "left", hint(value)
+    return "parts", tuple(part if isinstance(part, (int, str)) else id(part) for part in _reduced(value)
+                          if not is_iterator(part) and not isinstance(part, (list, tuple, dict)))
+
+
+def _reduced(value: Any) -> list[Any]:
+    """The parts that Python would rebuild an iterator from; nothing where it cannot say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            reduced = value.__reduce__()
+        except (TypeError, AttributeError):
+            return []
+    return _leaves(list(reduced[1:]) if isinstance(reduced, tuple) else [])
+
+
+def _leaves(values: Any) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, tuple):
+            found += _leaves(value)
+        else:
+            found.append(value)
+    return found

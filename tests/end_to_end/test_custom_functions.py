@@ -1,0 +1,346 @@
+"""``torch.autograd.Function`` in every shape that torch documents: the converted gradient is the user's own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+import dy2static
+from dy2static.errors import TraceError
+from tests.end_to_end.oracle import check
+
+
+def vec(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+CALLS = ((vec(1.0, 2.0, 3.0),), (vec(-1.0, -2.0, -3.0),), (vec(0.1, 0.2, -0.1),))
+
+
+class Missing(Function):
+    """Its backward tells a missing gradient from zeros."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, a, b):
+        if a is None:
+            return b * 100
+        if b is None:
+            return a * 10
+        return a + b
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, a, b):
+        x, y = ctx.saved_tensors
+        gx = gy = None
+        if a is not None:
+            gx, gy = a * y, a * x
+        if b is not None:
+            gx = b if gx is None else gx + b
+        return gx, gy
+
+
+@pytest.mark.parametrize("use", [0, 1, slice(None)])
+def test_missing_gradients_are_none(use):
+    def f(x):
+        return Missing.apply(x)[use]
+
+    check(f, *CALLS)
+
+
+def test_missing_gradients_on_one_path():
+    def f(x):
+        a, b = Missing.apply(x)
+        if x.sum() > 0:
+            return a
+        return b
+
+    check(f, *CALLS)
+
+
+def test_missing_gradients_where_only_a_run_tells():
+    def f(x):
+        a, b = Missing.apply(x)
+        y = 0
+        if x[0] > 0:
+            y = y + b
+        if x[1] > 0:
+            y = y + a
+        return y
+
+    check(f, *CALLS, (vec(1.0, -2.0, 3.0),), (vec(-1.0, 2.0, 3.0),))
+
+
+def test_missing_gradients_in_a_loop():
+    def f(x):
+        n = 0
+        while n < 3 and x.sum() < 100:
+            a, b = Missing.apply(x)
+            x = a if n % 2 else b
+            n += 1
+        return x
+
+    check(f, *CALLS)
+
+
+@pytest.mark.parametrize("use", [0, 1])
+def test_a_gradient_that_is_none(use):
+    def f(x, y):
+        return Product.apply(x, y)[use]
+
+    check(f, (vec(1.0, 2.0), vec(3.0, 4.0)), (vec(1.0, 2.0), torch.ones(2)))
+
+
+def test_missing_gradients_after_loading(tmp_path):
+    def f(x):
+        a, b = Missing.apply(x)
+        if x.sum() > 0:
+            return a
+        return b
+
+    static = dy2static.to_static(f)
+    static(torch.ones(3))
+    dy2static.save(static, str(tmp_path / "f"))
+    loaded = dy2static.load(str(tmp_path / "f"))
+    for sign, factor in ((1.0, 10.0), (-1.0, 100.0)):
+        x = torch.full((3,), sign, requires_grad=True)
+        loaded(x).sum().backward()
+        assert x.grad.tolist() == [factor] * 3
+
+
+def test_a_backward_that_is_not_reached_does_not_run():
+    class One(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g + 1
+
+    def f(x, y):
+        z = One.apply(x)
+        if y.sum() > 0:
+            y = y + z
+        return y
+
+    check(f, (vec(1.0, 2.0), vec(3.0, 4.0)), (vec(1.0, 2.0), vec(-3.0, -4.0)))
+
+
+def test_too_many_combinations_of_missing_gradients():
+    class Many(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 1, x * 2, x * 3, x * 4, x * 5
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return sum(g for g in grads if g is not None)
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(lambda x: Many.apply(x)[0])(vec(1.0))
+    assert caught.value.code == "D2S275"
+
+
+def test_none_on_some_paths_is_refused():
+    class Sometimes(Function):
+        @staticmethod
+        def forward(ctx, x, flag):
+            ctx.flag = flag
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return (g, None) if ctx.flag else (None, None)
+
+    def f(x):
+        return Sometimes.apply(x, bool(x.sum() > 0)) + x
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(f)(vec(1.0))
+    assert caught.value.code == "D2S275"
+
+
+def test_results_without_a_gradient():
+    class Sort(Function):
+        @staticmethod
+        def forward(ctx, x):
+            values, order = x.sort()
+            ctx.mark_non_differentiable(order)
+            ctx.save_for_backward(order)
+            return values, order
+
+        @staticmethod
+        def backward(ctx, g, none):
+            (order,) = ctx.saved_tensors
+            return torch.zeros_like(g).scatter(0, order, g) + none.sum()
+
+    check(lambda x: Sort.apply(x), *CALLS)
+
+
+def test_a_float_result_without_a_gradient():
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.mark_non_differentiable(y)
+            return x * 3, y
+
+        @staticmethod
+        def backward(ctx, g, none):
+            return g * 3
+
+    def f(x):
+        a, b = Both.apply(x)
+        if x.sum() > 0:
+            return b
+        return a + b
+
+    check(lambda x: Both.apply(x), *CALLS)
+    check(f, *CALLS)
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_a_result_of_integers(materialize):
+    class Whole(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(materialize)
+            return x * 2, x.long()
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a * 4 if b is None else a * 5 + b.sum()
+
+    check(lambda x: Whole.apply(x), *CALLS)
+
+
+def test_results_that_are_no_tensors():
+    class Mixed(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 5, x * 2, "a", None
+
+        @staticmethod
+        def backward(ctx, five, g, text, none):
+            assert five is None and text is None and none is None
+            return g * 4
+
+    check(lambda x: Mixed.apply(x), *CALLS)
+
+
+@pytest.mark.parametrize("give", [lambda x: x, lambda x: x.view_as(x), lambda x: x.view(-1, 1)])
+def test_the_argument_itself_or_a_view(give):
+    class Reverse(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return give(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.reshape(-1) * -9
+
+    check(lambda x: Reverse.apply(x), *CALLS)
+    check(lambda x: Reverse.apply(x * 2), *CALLS)
+
+
+def test_needs_input_grad_and_plain_arguments():
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x, y, k):
+            ctx.save_for_backward(x, y)
+            ctx.k = k
+            return x * y * k
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            gx = g * y * ctx.k if ctx.needs_input_grad[0] else None
+            gy = g * x * ctx.k * 5 if ctx.needs_input_grad[1] else None
+            return gx, gy, None
+
+    def f(x, y):
+        return Scale.apply(x, y, x.sum().item())
+
+    plain = torch.ones(2)
+    check(f, (vec(1.0, 2.0), plain), (plain, vec(1.0, 2.0)), (plain, plain), (vec(1.0, 2.0), vec(3.0, 1.0)))
+
+
+def test_setup_context_with_defaults():
+    class Setup(Function):
+        @staticmethod
+        def forward(x, y, alpha=2.0):
+            return x * y * alpha, x + y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, y, ctx.alpha = inputs
+            ctx.save_for_backward(x, y)
+            ctx.set_materialize_grads(False)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            x, y = ctx.saved_tensors
+            if g is None:
+                return h, h * 7, None
+            return g * y * ctx.alpha + (0 if h is None else h), g * x * ctx.alpha * 2, None
+
+    check(lambda x: Setup.apply(x, x * 2)[0], *CALLS)
+    check(lambda x: Setup.apply(x, x * 2, 3.0)[1], *CALLS)
+    check(lambda x: Setup.apply(x, x * 2, 3.0), *CALLS)
+
+
+def test_decisions_in_forward_and_backward():
+    class Paths(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.flag = x.sum() > 0
+            if x.sum() > 0:
+                ctx.k = 5
+                return x * 2
+            ctx.k = 7
+            return x * 3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.k if ctx.flag else g * ctx.k * 2
+
+    check(lambda x: Paths.apply(x), *CALLS)
+
+
+def test_a_second_derivative_and_once_differentiable():
+    class Missing2(Missing):
+        pass
+
+    class Once(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            return g * 3 * ctx.saved_tensors[0]
+
+    def f(x):
+        (g,) = torch.autograd.grad(Missing2.apply(x)[0].sum(), x, create_graph=True)
+        return g * 2 + x
+
+    check(f, *CALLS)
+    check(lambda x: Once.apply(x), *CALLS)

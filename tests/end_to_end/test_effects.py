@@ -1,0 +1,301 @@
+"""What a path does to the world around it: staged, or refused; never done for a path that is not taken."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import io
+import itertools
+import random
+import weakref
+
+import numpy
+import pytest
+import torch
+
+import dy2static
+from dy2static.errors import TraceError
+from tests.end_to_end.oracle import check
+
+POS, NEG = (torch.ones(3, requires_grad=True),), (torch.full((3,), -1.0, requires_grad=True),)
+
+
+def generate():
+    for value in range(1, 6):
+        yield value
+
+
+def consume(how, make):
+    def f(x):
+        it = make()
+        if x.sum() > 0:
+            how(it)
+        return x * len(list(it))
+
+    return f
+
+
+def advance_first(it):
+    return next(it)
+
+
+CONSUMED = [
+    lambda it: [value for value in it], lambda it: list(it), lambda it: sum(it), lambda it: 2 in it,
+    lambda it: print(*it, end=""), lambda it: [*it], lambda it: dict(enumerate(it)), lambda it: [].extend(it),
+    lambda it: it.__next__(), lambda it: list(itertools.islice(it, 2)), lambda it: next(zip([1], it)),
+    lambda it: max(it), lambda it: any(map(bool, it)), advance_first,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", range(len(CONSUMED)))
+@pytest.mark.parametrize("make", [lambda: iter([1, 2, 3]), generate, lambda: iter({1: 2, 3: 4}), lambda: map(abs, [1])])
+def test_an_iterator_advanced_on_one_path_is_refused(how, make):
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(consume(CONSUMED[how], make))(torch.ones(3))
+    assert caught.value.code == "D2S266"
+
+
+def test_a_generator_sent_to_on_one_path_is_refused():
+    def echo():
+        value = 1
+        while True:
+            value = (yield value) or value
+
+    def f(x):
+        it = echo()
+        next(it)
+        if x.sum() > 0:
+            it.send(5)
+        return x * next(it)
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(f)(torch.ones(3))
+    assert caught.value.code == "D2S266"
+
+
+def test_iterators_of_the_path_itself_are_free():
+    def f(x):
+        if x.sum() > 0:
+            a, b = iter([1, 2])
+            x = x * sum(iter([a, b])) * sum(value for value in generate()) * len(list(zip([1], generate())))
+        return x
+
+    check(f, POS, NEG)
+
+
+def bytes_of():
+    return bytearray(2)
+
+
+WRITTEN = [
+    (bytes_of, lambda o: o.append(1)), (lambda: array.array("i"), lambda o: o.append(1)),
+    (lambda: numpy.zeros(2), lambda o: o.fill(1)), (lambda: numpy.zeros(70000), lambda o: o.fill(1)),
+    (io.StringIO, lambda o: o.write("a")), (lambda: io.StringIO("ab"), lambda o: o.read(1)),
+    (lambda: io.BytesIO(b"a"), lambda o: o.read()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", range(len(WRITTEN)))
+def test_buffers_and_files_changed_on_one_path_are_refused(index):
+    make, write = WRITTEN[index]
+
+    def f(x):
+        held = make()
+        if x.sum() > 0:
+            write(held)
+        return x
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(f)(torch.ones(3))
+    assert caught.value.code == "D2S227"
+
+
+def test_an_array_written_by_index_on_one_path_is_refused():
+    def f(x):
+        held = numpy.zeros(2)
+        if x.sum() > 0:
+            held[0] = 1
+        return x * float(held.sum())
+
+    with pytest.raises(TraceError):
+        dy2static.to_static(f)(torch.ones(3))
+
+
+FROZEN = [
+    lambda: torch.manual_seed(3), lambda: torch.get_rng_state(), lambda: torch.initial_seed(),
+    lambda: torch.random.fork_rng(), lambda: contextlib.redirect_stdout(io.StringIO()), random.random,
+    lambda: numpy.random.rand(), lambda: FILE.write("a"), lambda: FILE.getvalue(), lambda: __import__("os").getpid(),
+    lambda: __import__("os").path.exists("/"), lambda: __import__("time").time(),
+]  # fmt: skip
+FILE = io.StringIO()
+
+
+@pytest.mark.parametrize("index", range(len(FROZEN)))
+def test_what_a_run_would_not_repeat_is_refused(index):
+    read = FROZEN[index]
+
+    def f(x):
+        read()
+        return x
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(f)(torch.ones(3))
+    assert caught.value.code == "D2S214"
+
+
+SETTINGS = [
+    lambda: torch.set_grad_enabled(False), lambda: torch.set_default_dtype(torch.float64),
+    lambda: torch.set_autocast_enabled("cpu", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", range(len(SETTINGS)))
+def test_a_setting_that_outlasts_a_path_is_refused_and_undone(index):
+    change = SETTINGS[index]
+
+    def f(x):
+        if x.sum() > 0:
+            change()
+        return x * 2
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(f)(torch.ones(3))
+    assert caught.value.code == "D2S227"
+    assert torch.is_grad_enabled() and torch.get_default_dtype() is torch.float32
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_grad_mode_that_a_tensor_decides_is_refused():
+    def f(x):
+        with torch.set_grad_enabled(bool(x.sum() > 0)):
+            return x * 2
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(f)(torch.ones(3))
+    assert caught.value.code == "D2S212"
+
+
+class Counted:
+    def __init__(self):
+        self.n = 0
+
+    def __enter__(self):
+        self.n += 1
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.n += 10 if kind is None else 100
+        return None
+
+
+def test_users_managers_in_branches_and_loops():
+    def branch(x):
+        count = Counted()
+        if x.sum() > 0:
+            with count as same:
+                x = x + same.n
+        return x * count.n
+
+    def loop(x):
+        count = Counted()
+        while x.sum() < 10:
+            with count:
+                x = x + 1
+        return x * count.n
+
+    def raised(x):
+        count = Counted()
+        try:
+            with count:
+                raise ValueError
+        except ValueError:
+            pass
+        return x * count.n
+
+    for f in (branch, loop, raised):
+        check(f, POS, NEG)
+
+
+def test_a_manager_cannot_swallow_the_converters_errors():
+    class Everything:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return True
+
+    def f(x):
+        with Everything():
+            return x.numpy()
+        return x
+
+    with pytest.raises(TraceError):
+        dy2static.to_static(f)(torch.ones(3))
+
+
+def test_no_manager_at_all():
+    def f(x):
+        with x.sum().item():
+            return x
+
+    with pytest.raises(TypeError, match="context manager"):
+        dy2static.to_static(f)(torch.ones(3))
+
+
+def test_a_tensor_that_is_another_on_one_path_only():
+    def f(x):
+        y = x if x.sum() > 0 else x.clone()
+        return x * (y is x)
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(f)(torch.ones(3))
+    assert caught.value.code == "D2S264"
+
+
+def test_an_attribute_that_the_class_has_where_the_object_does_not():
+    class Number:
+        n = 1
+
+    class Nothing:
+        n = None
+
+    def number(x):
+        a = Number()
+        if x.sum() > 0:
+            a.n += 1
+        return x * a.n * Number.n
+
+    def nothing(x):
+        a = Nothing()
+        if x.sum() > 0:
+            a.n = x
+        return x * 2 if a.n is None else a.n
+
+    check(number, POS, NEG)
+    check(nothing, POS, NEG)
+
+
+def test_what_a_weak_reference_holds():
+    class Held:
+        n = 1
+
+    def f(x):
+        held = Held()
+        reference = weakref.ref(held)
+        if x.sum() > 0:
+            reference().n = 5
+        return x * held.n
+
+    check(f, POS, NEG)
+
+
+def test_other_tensors_are_others():
+    def f(x):
+        y = x.clone() if x.sum() > 0 else x * 2
+        z = x
+        for _ in range(3):
+            if z.sum() < 10:
+                z = z + 1
+        return x * (y is x) + 2 * (x is x.view(3)) + (y is y)
+
+    check(f, POS, NEG)
