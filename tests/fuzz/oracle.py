@@ -39,13 +39,13 @@ class Outcome:
 
 
 def inputs(seed: int) -> list[tuple[Any, ...]]:
-    """Three calls: mixed signs, all positive, all negative; the first two run the same Program."""
+    """Three calls: mixed signs, all positive, all negative. Every fourth program gets another int in the last one."""
     generator = torch.Generator().manual_seed(seed)
     calls = []
     for number, shift in enumerate((0.0, 1.0, -1.0)):
         x = (torch.randn(3, generator=generator) + shift).requires_grad_()
         y = (torch.randn(3, generator=generator) * 0.5).requires_grad_()
-        calls.append((x, y, (seed + number // 2) % 3))
+        calls.append((x, y, (seed + (number // 2 if seed % 4 == 0 else 0)) % 3))
     return calls
 
 
