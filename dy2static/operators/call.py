@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from dy2static.callers import callers
 from dy2static.names import is_generated
 from dy2static.operators.staging import active
 
@@ -19,9 +20,9 @@ from dy2static.operators.staging import active
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """``f(*args, **kwargs)``."""
     special = _ABOUT_THE_CALLER.get(id(f))
-    if special is not None and not (args and f in (vars, dir)):
-        return special(sys._getframe(1), *args, **kwargs)
     session = active()
+    if special is not None and not (args and f in (vars, dir)) and not (session and f is warnings.warn):
+        return special(sys._getframe(1), *args, **kwargs)
     if session is None:
         return f(*args, **kwargs)
     from dy2static.operators.traced_call import traced_call
@@ -68,7 +69,17 @@ def _getframe(frame: FrameType, depth: int = 0) -> FrameType:
 
 
 def _warn(frame: FrameType, message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **kwargs: Any) -> None:
-    warnings.warn(message, category, stacklevel + 2, *args, **kwargs)
+    if kwargs or not isinstance(stacklevel, int):
+        warnings.warn(message, category, stacklevel + 2, *args, **kwargs)
+        return
+    stack = list(callers(frame))
+    place = stack[min(max(stacklevel, 1), len(stack)) - 1]
+    kind = type(message) if isinstance(message, Warning) else UserWarning if category is None else category
+    if not (isinstance(kind, type) and issubclass(kind, Warning)):
+        warnings.warn(message, category, 2)  # raises what eager raises
+    registry = place.names.setdefault("__warningregistry__", {})
+    module = place.names.get("__name__") or "<string>"
+    warnings.warn_explicit(message, kind, place.file, place.line, module, registry, place.names, *args)
 
 
 _ABOUT_THE_CALLER: dict[int, Callable[..., Any]] = {

@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import types
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 
+from dy2static import callers
 from dy2static.names import OPERATORS
 from dy2static.operators.module_facts import ModuleFacts
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
@@ -48,6 +50,10 @@ class Memo:
     """Generators of converted code, with the form of each that takes its consumer."""
     running: Any = field(default_factory=weakref.WeakSet)
     """Those whose consumer is being run."""
+    depth: int = field(default_factory=callers.depth)
+    """How many Python frames are outside of the traced function."""
+    filters: Any = field(default_factory=lambda: warnings.filters)
+    """What was done with warnings when the trace began."""
     iterators: dict[int, tuple[Any, object]] = field(default_factory=dict)
     """What ``iter`` gave, and the path (a frame of the journal) it was made on."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -88,6 +89,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return _builtin(session, f, args, kwargs)
     if isinstance(f, (staticmethod, classmethod)):
         return traced_call(session, f.__func__, args, kwargs)
+    if isinstance(f, _CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
+        return f(*args, **kwargs)  # said once, not at each run
     if isinstance(f, _CACHED):  # a cache must not keep values of a trace
         return traced_call(session, f.__wrapped__, args, kwargs)
     method = _call_method(f)

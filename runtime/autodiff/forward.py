@@ -19,6 +19,7 @@ from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorTy
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
+from runtime.ops.reporting import SAYING
 from runtime.tracer import scalars, structure
 from runtime.tracer.calls import flatten_results
 from runtime.tracer.session import Session
@@ -174,7 +175,7 @@ class Forward:
         if op.name == "update":
             self._update(op)
             return
-        if op.name.startswith("scalar.") or op.name in ("assert", "print", "raise", "py_func"):
+        if op.name.startswith("scalar.") or op.name in ("assert", "raise", "py_func", *SAYING):
             self._plain(op)
             return
         overload = aten.resolve(op.name)

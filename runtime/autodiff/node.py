@@ -23,6 +23,7 @@ from runtime.errors import TraceError
 from runtime.ir import Program
 from runtime.ir.walk import blocks, copy_program
 from runtime.ops.registry import definition
+from runtime.ops.reporting import SAYING
 
 
 class Executable(Protocol):
@@ -211,11 +212,11 @@ class _Halves:
 
     @property
     def silent(self) -> Executable:
-        """The Program without what it prints, for running it again."""
+        """The Program without what it prints and reports, for running it again."""
         if self._silent is None:
             program = copy_program(self.runner.program)
             for block in blocks(program):
-                block.ops[:] = [op for op in block.ops if op.name != "print"]
+                block.ops[:] = [op for op in block.ops if op.name not in SAYING]
             self._silent = self.runner.compile(program)
         return self._silent
 

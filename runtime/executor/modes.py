@@ -17,6 +17,7 @@ import torch
 
 from runtime.ir import Operator
 from runtime.ir.operator import GradMode
+from runtime.ops.reporting import SAYING
 
 Autocast = tuple[tuple[str, bool, str], ...]
 Switch = Callable[[], AbstractContextManager[Any]]
@@ -74,7 +75,7 @@ class ModeMap:
         return self.known[id(op)]
 
     def _find(self, op: Operator) -> Modes | None:
-        if op.name.startswith(("scalar.", "array.")) or op.name in ("assert", "raise", "print"):
+        if op.name.startswith(("scalar.", "array.")) or op.name in ("assert", "raise", *SAYING):
             return None
         if op.name in ("cond", "switch", "while_loop", "update"):
             inside = {self.wanted(inner) for block in op.blocks for inner in block.ops} - {None}

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from runtime.executor import keeps
 from runtime.executor.liveness import Liveness
 from runtime.ir import ArrayType, Block, ObjectType, Operand, Operator, Program, TensorType, Variable, leaves
+from runtime.ops.reporting import SAYING
 
 
 class Owner(enum.Enum):
@@ -129,7 +130,7 @@ class _Analysis:
             self.operator(op, grad)
 
     def operator(self, op: Operator, grad: bool) -> None:
-        if op.name.startswith("scalar.") or op.name in ("assert", "raise", "print"):
+        if op.name.startswith("scalar.") or op.name in ("assert", "raise", *SAYING):
             return
         if op.name.startswith("array."):
             self.array(op)

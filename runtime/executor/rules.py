@@ -12,6 +12,7 @@ from runtime.executor import (
     gradients,
     printing,
     py_func,
+    reporting,
     scalar,
     switch,
     update,
@@ -28,6 +29,8 @@ RULES: dict[str, Rule] = {
     "gradients": gradients.emit,
     "py_func": py_func.emit,
     "print": printing.emit,
+    "warn": reporting.emit_warn,
+    "log": reporting.emit_log,
     "assert": assertion.emit_assert,
     "raise": assertion.emit_raise,
 }

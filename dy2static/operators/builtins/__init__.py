@@ -16,6 +16,7 @@ from dy2static.operators.builtins import (
     objects,
     one_hot,
     print_,
+    reporting,
     suppress,
 )
 from dy2static.operators.staging import Session
@@ -26,7 +27,7 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, conversions, copying, environment, iteration, mathematics, module_methods, objects, one_hot, print_,
-        suppress,
+        reporting, suppress,
     )
     for function, handler in module.HANDLERS
 }

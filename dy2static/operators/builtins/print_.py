@@ -37,24 +37,24 @@ def _print(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         attrs[name] = {"sep": " ", "end": "\n"}[name] if value is None else value
     if options["flush"]:
         attrs["flush"] = True
-    session.emit("print", [_operand(session, arg) for arg in args], attrs=attrs)
+    session.emit("print", [spelled(session, arg, "printed") for arg in args], attrs=attrs)
     return None
 
 
-def _operand(session: Session, value: Any) -> Any:
-    """What is printed: a value of the Program, or the text of anything else."""
+def spelled(session: Session, value: Any, done: str) -> Any:
+    """What is printed (warned about, logged): a value of the Program, or the text of anything else."""
     if isinstance(value, (torch.Tensor, Staged)):
         return session.operand(value)
     if isinstance(value, StagedSize):
         return session.operand(text_of(session, value))
     if isinstance(value, StagedSequence) or (any_staged([value]) and not _is_simple(value)):
-        raise session.error(f"a {type(value).__name__} that holds numbers only known while the Program runs is printed",
-                            hint="Print its items one by one.", code="D2S268")
+        raise session.error(f"a {type(value).__name__} that holds numbers only known while the Program runs is {done}",
+                            hint="Give its items one by one.", code="D2S268")
     if _is_simple(value):
         return session.operand(value)
     if structure.has_traced(value):
-        raise session.error(f"a {type(value).__name__} that holds tensors is printed", code="D2S268",
-                            hint="Print its items one by one.")
+        raise session.error(f"a {type(value).__name__} that holds tensors is {done}", code="D2S268",
+                            hint="Give its items one by one.")
     method = python_method(value, "__str__") or python_method(value, "__repr__")
     if method is not None:
         from dy2static.operators.call import call

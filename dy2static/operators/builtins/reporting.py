@@ -1,0 +1,155 @@
+"""``warnings.warn`` and calls of loggers inside a trace report at every run, with the place in the user's code.
+
+    warnings.warn(f"sum {n}")      ->   warn("sum 3") attrs {category: "UserWarning", line: 3, ...}
+    logger.info("sum %s", n)       ->   log("sum %s", None, %n) attrs {logger: "user", severity: 20, line: 3, ...}
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.callers import Caller, callers
+from dy2static.operators.builtins.print_ import spelled
+from dy2static.operators.provenance import memo
+from dy2static.operators.staging import Choice, Session, any_staged, distribute
+
+
+def _refusal(session: Session, what: str, hint: str) -> Exception:
+    return session.error(f"{what} inside a converted function", hint=hint, code="D2S268")
+
+
+def _place(session: Session, level: Any) -> tuple[Caller, int]:
+    """The user's call ``level`` calls up, and how many calls outside of the Program it is (0: it is the one given)."""
+    if type(level) is not int:
+        raise _refusal(session, "a stacklevel that is only known while the Program runs", "Give a number.")
+    stack = list(callers(sys._getframe(1), memo(session).depth))
+    level = max(level, 1)
+    return (stack[level - 1], 0) if level <= len(stack) else (stack[-1], level - len(stack))
+
+
+# -- warnings
+
+
+def _warn(
+    session: Session, message: Any, category: Any = None, stacklevel: Any = 1, source: Any = None,
+    *, skip_file_prefixes: Any = (),
+) -> Any:
+    if isinstance(message, Choice):
+        return distribute(session, message, lambda option: _warn(
+            session, option, category, stacklevel, source, skip_file_prefixes=skip_file_prefixes))
+    if source is not None or skip_file_prefixes:
+        raise _refusal(session, "warnings.warn with a source or skip_file_prefixes", "Leave them out.")
+    args = message.args if isinstance(message, Warning) else (message,)
+    kind = type(message) if isinstance(message, Warning) else UserWarning if category is None else category
+    if not (isinstance(kind, type) and issubclass(kind, Warning)):
+        return warnings.warn(message, category, 2)  # raises what eager raises
+    if warnings.filters is not memo(session).filters:
+        return _under_filters(session, message, kind, args)
+    place, level = _place(session, stacklevel)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    session.raised_types[name] = kind
+    session.emit("warn", [spelled(session, arg, "warned about") for arg in args], attrs={
+        "category": name, "file": place.file, "line": place.line, "level": level,
+        "module": str(place.names.get("__name__") or "<string>"),
+    })
+    return None
+
+
+def _under_filters(session: Session, message: Any, kind: type[Warning], args: tuple[Any, ...]) -> None:
+    """A warning inside ``with warnings.catch_warnings()`` of the traced function itself: silence is all that stages."""
+    for action, text, category, _, line in warnings.filters:
+        if issubclass(kind, category) and text is None and line == 0:
+            if action == "ignore":
+                return
+            break
+    raise _refusal(session, "a warning under warnings.catch_warnings",
+                   "Put the with statement around the call of the converted function.")
+
+
+# -- logging
+
+
+def _log(session: Session, logger: Any, level: Any, message: Any, args: tuple[Any, ...], options: dict[str, Any],
+         configure: bool = False) -> Any:
+    options = {"exc_info": None, "stack_info": False, "stacklevel": 1, "extra": None, **options}
+    if set(options) != {"exc_info", "stack_info", "stacklevel", "extra"} or type(level) is not int:
+        if any_staged([level]):
+            raise _refusal(session, "a log level that is only known while the Program runs", "Use an if.")
+        return logger._log(level, message, args, **options)  # raises what eager raises
+    if options["exc_info"] or options["stack_info"]:
+        raise _refusal(session, "a log record with a traceback (exception(), exc_info, stack_info)",
+                       "Log the message alone, or log around the call of the converted function.")
+    extra = options["extra"]
+    if extra is not None and type(extra) is not dict:
+        extra = dict(extra)
+    for index, arg in enumerate((message, *args)):
+        if isinstance(arg, Choice):
+            return distribute(session, arg, lambda option, index=index: _log(  # type: ignore[misc]
+                session, logger, level, option if index == 0 else message,
+                args if index == 0 else (*args[: index - 1], option, *args[index:]), options, configure))
+    place, outside = _place(session, options["stacklevel"])
+    attrs = {
+        "logger": logger.name, "severity": level, "file": place.file, "line": place.line, "function": place.function,
+        "level": outside, "configure": configure,
+    }
+    spelling = [spelled(session, arg, "logged") for arg in args]
+    session.emit("log", [spelled(session, message, "logged"), session.operand(extra), *spelling], attrs=attrs)
+    return None
+
+
+def _method(name: str, level: int | None) -> Callable[..., Any]:
+    """What stands for ``Logger.<name>`` and ``LoggerAdapter.<name>``."""
+
+    def handler(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        logger, *rest = args
+        severity = level if level is not None else rest.pop(0) if rest else kwargs.pop("level")
+        message = rest.pop(0) if rest else kwargs.pop("msg")
+        if name == "exception":
+            kwargs = {"exc_info": True, **kwargs}
+        while isinstance(logger, logging.LoggerAdapter):
+            from dy2static.operators.call import call
+
+            message, kwargs = call(logger.process, message, kwargs)
+            logger = logger.logger
+        return _log(session, logger, severity, message, tuple(rest), dict(kwargs))
+
+    return handler
+
+
+def _function(name: str, level: int | None) -> Callable[..., Any]:
+    """What stands for ``logging.<name>``: the root logger, configured when it is first used."""
+
+    def handler(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        rest = list(args)
+        severity = level if level is not None else rest.pop(0) if rest else kwargs.pop("level")
+        message = rest.pop(0) if rest else kwargs.pop("msg")
+        if name == "exception":
+            kwargs = {"exc_info": True, **kwargs}
+        return _log(session, logging.root, severity, message, tuple(rest), dict(kwargs), configure=True)
+
+    return handler
+
+
+def _handle_warn(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _warn(session, *args, **kwargs)
+
+
+def _explicit(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise _refusal(session, "warnings.warn_explicit", "Use warnings.warn.")
+
+
+_LEVELS: dict[str, int | None] = {
+    "debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR,
+    "exception": logging.ERROR, "critical": logging.CRITICAL, "log": None,
+}
+HANDLERS: list[tuple[Any, Any]] = [
+    (warnings.warn, _handle_warn),
+    (warnings.warn_explicit, _explicit),
+    *((getattr(owner, name), _method(name, level)) for owner in (logging.Logger, logging.LoggerAdapter)
+      for name, level in _LEVELS.items()),
+    *((getattr(logging, name), _function(name, level)) for name, level in _LEVELS.items()),
+]  # fmt: skip

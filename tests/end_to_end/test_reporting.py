@@ -1,0 +1,221 @@
+"""Warnings and log records: made at every run, for the path that is taken, with eager's text and place."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import pytest
+import torch
+
+import dy2static
+from dy2static.errors import TraceError
+
+LOGGER = logging.getLogger("tests.reporting")
+ADAPTER = logging.LoggerAdapter(LOGGER, {"who": "me"})
+
+
+class OwnWarning(UserWarning):
+    pass
+
+
+class _Handler(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.records = []
+
+    def emit(self, record):
+        names = ("name", "levelname", "lineno", "pathname", "funcName", "who")
+        self.records.append((record.getMessage(), *(getattr(record, name, None) for name in names)))
+
+
+def told(function, x):
+    handler = _Handler()
+    LOGGER.addHandler(handler)
+    before, LOGGER.propagate = LOGGER.propagate, False
+    LOGGER.setLevel(logging.INFO)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = str(function(x))
+            except ValueError as error:
+                result = repr(error)
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.propagate = before
+    return result, [(w.category, str(w.message), w.lineno, w.filename) for w in caught], handler.records
+
+
+def in_a_branch(x):
+    if x.sum() > 0:
+        warnings.warn("positive", RuntimeWarning)
+    else:
+        LOGGER.warning("negative %s and %d", x.sum().item(), 3)
+    return x * 2
+
+
+def always(x):
+    warnings.warn("plain")
+    LOGGER.info("plain")
+    LOGGER.debug("never")
+    LOGGER.log(logging.ERROR, "at a level")
+    return x * x.sum().item()
+
+
+def of_the_callers_place(x):
+    warnings.warn("caller", DeprecationWarning, stacklevel=2)
+    LOGGER.info("caller", stacklevel=2)
+    return x
+
+
+def helper(x, level):
+    warnings.warn(f"helper {x.sum().item()}", stacklevel=level)
+    LOGGER.info("helper", stacklevel=level)
+    return x
+
+
+def through_a_helper(x):
+    y = helper(x, 1)
+    if x.sum() > 0:
+        y = helper(x, 2)
+    return helper(y, 3)
+
+
+def in_a_loop(x):
+    steps = 0
+    while x.sum() > 0:
+        x = x - 1
+        steps = steps + 1
+        LOGGER.info("step %d: %s", steps, x)
+        if steps > 1:
+            warnings.warn(f"step {steps}", OwnWarning)
+    return x
+
+
+def of_an_instance(x):
+    warnings.warn(OwnWarning(f"n={int(x.sum())}"))
+    return x
+
+
+def with_extra_fields(x):
+    ADAPTER.info("adapted %s", x.sum().item())
+    LOGGER.info("extra", extra={"who": "you"})
+    return x
+
+
+def then_raises(x):
+    if x.sum() > 0:
+        warnings.warn("before")
+        raise ValueError("a")
+    return x
+
+
+def differing_text(x):
+    text = "yes" if x.sum() > 0 else "no"
+    LOGGER.info(text)
+    LOGGER.info("it is %s", text)
+    warnings.warn(text)
+    return x
+
+
+@pytest.mark.parametrize("function", [
+    in_a_branch, always, of_the_callers_place, through_a_helper, in_a_loop, of_an_instance, with_extra_fields,
+    then_raises, differing_text,
+], ids=lambda f: f.__name__)  # fmt: skip
+def test_each_run_tells_what_eager_tells(function):
+    converted = dy2static.to_static(function)
+    for value in (1.0, -1.0, 2.0, 1.0):
+        x = torch.full((2,), value)
+        assert told(converted, x.clone()) == told(function, x.clone())
+
+
+def test_filters_in_force_at_run_time_decide():
+    converted = dy2static.to_static(in_a_branch)
+    x = torch.ones(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        converted(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="positive"):
+            converted(x)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            converted(x)
+    assert len(caught) == 1
+
+
+def test_backward_tells_nothing_again():
+    converted = dy2static.to_static(in_a_loop)
+    x = torch.full((2,), 2.0, requires_grad=True)
+
+    def both(x):
+        y = converted(x)
+        y.sum().backward()
+        return y.detach()
+
+    _, caught, records = told(both, x)
+    assert (len(caught), len(records)) == (1, 2)
+
+
+def test_a_level_is_read_at_each_run():
+    converted = dy2static.to_static(always)
+    told(converted, torch.ones(2))
+    handler = _Handler()
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            converted(torch.ones(2))
+    finally:
+        LOGGER.removeHandler(handler)
+    assert [record[0] for record in handler.records] == ["at a level"]
+
+
+def test_silence_inside_the_function_is_kept():
+    def f(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.warn("quiet")
+        return x
+
+    assert told(dy2static.to_static(f), torch.ones(2))[1] == []
+
+
+def _traceback(x):
+    try:
+        if x.sum() > 0:
+            raise ValueError("a")
+    except ValueError:
+        LOGGER.exception("oops")
+    return x
+
+
+def _recorded(x):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.warn("a")
+    return x * len(caught)
+
+
+def _explicit(x):
+    warnings.warn_explicit("a", UserWarning, "file", 1)
+    return x
+
+
+@pytest.mark.parametrize("function", [_traceback, _recorded, _explicit], ids=lambda f: f.__name__)
+def test_what_cannot_be_repeated_is_refused(function):
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(function)(torch.ones(2))
+    assert caught.value.code == "D2S268" and caught.value.location is not None
+
+
+def test_a_saved_program_tells_too(tmp_path):
+    dy2static.save(dy2static.to_static(in_a_branch), tmp_path / "f", [torch.ones(2)])
+    loaded = dy2static.load(tmp_path / "f")
+    _, caught, _ = told(loaded, torch.ones(2))
+    assert [(one[0], one[1]) for one in caught] == [(RuntimeWarning, "positive")]
+    assert [record[0] for record in told(loaded, -torch.ones(2))[2]] == ["negative -2.0 and 3"]
