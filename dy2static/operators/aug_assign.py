@@ -42,6 +42,10 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if growing.is_growing(target) and op == "+=":
         growing.method(session, target, "extend", (value,), {})
         return target
+    if isinstance(target, torch.nn.Module):
+        from dy2static.operators.builtins import module_methods
+
+        module_methods.require_made_inside(session, target)
     if isinstance(target, (list, dict, set, deque)):
         session.journal.note_content(target)
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):

@@ -203,6 +203,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
         return
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple)):
         raise _refuse_key(session, obj, "a slice or key of")
+    _require_module(session, obj)
     method = python_method(obj, "__setitem__")
     if method is not None:
         from dy2static.operators.call import call
@@ -212,6 +213,13 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, (*CONTAINERS, OrderedDict)):
         note_content_write(session, obj)
     obj[key] = value
+
+
+def _require_module(session: Session, obj: Any) -> None:
+    if isinstance(obj, torch.nn.Module):
+        from dy2static.operators.builtins import module_methods
+
+        module_methods.require_made_inside(session, obj)
 
 
 def _stored(session: Session, value: Any) -> Any:
@@ -240,6 +248,7 @@ def delete(session: Session, obj: Any, key: Any) -> None:
         raise _refuse_key(session, obj, "an item deleted from")
     if growing.is_growing(obj):
         raise growing.refusal(session, "del")
+    _require_module(session, obj)
     method = python_method(obj, "__delitem__")
     if method is not None:
         from dy2static.operators.call import call

@@ -276,7 +276,8 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         path = external[1] if external is not None else None
         if place.kind == "content" and path is None:
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
-        effects.append(Effect(place, outputs.tree(new), path, session.journal.first_stores.get(place)))
+        outputs.location = session.journal.first_stores.get(place)
+        effects.append(Effect(place, outputs.tree(new), path, outputs.location))
     return effects
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from runtime.ir import Operand
+from runtime.ir import Location, Operand, Variable
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import TensorInfo, mark_uncertain
 
@@ -130,3 +130,20 @@ def is_leaf(session: Session, info: TensorInfo) -> bool:
         op.name == "grad.leaf" and info.storage.value in op.outputs
         for scope in session.scope.chain() for op in scope.block.ops
     )
+
+
+def starts(session: Session) -> dict[Variable, Location | None]:
+    """The Variables that are the start of a graph on some path, and where ``requires_grad_()`` made them that."""
+    ops = list(session.program.block.walk())
+    found = {output: op.location for op in ops if op.name == "grad.leaf" for output in op.outputs}
+    size = 0
+    while len(found) != size:
+        size = len(found)
+        for op in ops:
+            sources: list[Any] = [op.args] if op.name == "update" else []
+            if op.name in ("cond", "switch", "while_loop"):
+                sources = [block.yields[len(block.yields) - len(op.outputs) :] for block in op.blocks]
+            for values in sources:
+                found |= {output: found[value] for output, value in zip(op.outputs, values)
+                          if isinstance(value, Variable) and value in found}
+    return found

@@ -17,15 +17,15 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import Variable, leaves
+from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import structure
+from runtime.tracer import gradients, structure
 from runtime.tracer.arguments import Path
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.staged_size import StagedSize
-from runtime.tracer.storage_table import ViewStep
+from runtime.tracer.storage_table import TensorInfo, ViewStep
 
 
 @dataclass
@@ -49,6 +49,9 @@ class Outputs:
         """By identity of a subtree: the argument that it stands for."""
         self.kept: dict[int, Any] = {}
         """By identity of a subtree: the container from before the trace that it stands for."""
+        self.location: Location | None = None
+        """Where the value whose tree is made was stored, for errors; None for what the function returns."""
+        self._starts: dict[Variable, Location | None] | None = None
         self._tensors: dict[int, tuple[torch.Tensor, Leaf]] = {}
         self._containers: dict[int, tuple[Any, Any]] = {}
 
@@ -104,6 +107,8 @@ class Outputs:
         info = session.info(value)
         origin = info.storage.origin
         own = session.own_variable(value)
+        if own is None and origin is None:
+            self._require_no_start(value, info)
         if own is not None:
             self.views[leaf.index] = ViewOutput(own, ())
         elif origin is not None and not any(True for step in info.steps for _ in _variables(step)):
@@ -117,6 +122,24 @@ class Outputs:
             )
         self._tensors[id(value)] = (value, leaf)
         return leaf
+
+    def _require_no_start(self, value: torch.Tensor, info: TensorInfo) -> None:
+        """Refuse a leaf made inside: a caller who has it expects its ``.grad``, and no gradient ends there.
+
+        Raises:
+            TraceError: D2S228.
+        """
+        if self._starts is None:
+            self._starts = gradients.starts(self.session)
+        parameter = isinstance(value, torch.nn.Parameter)
+        if not parameter and (info.steps or info.storage.value not in self._starts):
+            return
+        what = "a Parameter" if parameter else "a tensor that requires_grad_() made the start of a graph"
+        raise self.session.error(
+            f"{what} is made inside a converted function, which {'returns' if self.location is None else 'keeps'} it: "
+            "no backward outside would find its gradient", code="D2S228",
+            location=self.location or self._starts.get(info.storage.value),
+            hint="Make it outside and pass it in, or return x.detach() of it.")  # fmt: skip
 
     def _container(self, value: Any) -> Any:
         """The tree of anything that is no tensor, number or constant."""

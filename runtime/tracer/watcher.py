@@ -98,6 +98,9 @@ class Watcher(torch_internals.TorchFunctionMode):
             from runtime.tracer import reads
 
             return reads.read(session, name, func, args, kwargs)
+        if kwargs.get("requires_grad") is True:  # of a factory: below autograd it would be lost
+            made = self.__torch_function__(func, types, args, {**kwargs, "requires_grad": False})
+            return gradients.requires_grad_(session, made)
         if _has_staged(args) or _has_staged(kwargs.values()):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
         return func(*args, **kwargs)

@@ -153,3 +153,46 @@ def test_a_graph_that_depends_on_the_path_is_not_looked_at():
     with pytest.raises(Dy2StaticError, match="grad_fn depends on the path") as caught:
         dy2static.to_static(f)(torch.ones(3, requires_grad=True))
     assert caught.value.code == "D2S213"
+
+
+def test_factories_start_a_graph():
+    def f(x):
+        p = torch.zeros(3, requires_grad=True)
+        (g,) = torch.autograd.grad((x * (p + 1) ** 2).sum(), p, create_graph=True)
+        return g, p.requires_grad, p.detach() + 1, torch.zeros_like(x, requires_grad=True).requires_grad
+
+    check(f, (torch.ones(3, requires_grad=True),), (torch.full((3,), -2.0, requires_grad=True),))
+
+
+def returned(x):
+    p = x.detach().requires_grad_()
+    return x * p, p
+
+
+def made_by_a_factory(x):
+    p = torch.ones(3, requires_grad=True)
+    return x * p, [p]
+
+
+def joined(x):
+    p = torch.ones(3)
+    if x.sum() > 0:
+        p = x.detach().requires_grad_()
+    return {"p": p}
+
+
+def of_a_loop(x):
+    p = torch.ones(3)
+    while p.sum() < 10:
+        p = (p + x).detach().requires_grad_()
+    return p
+
+
+def a_parameter(x):
+    return torch.nn.Parameter(x.detach() * 2, requires_grad=False)
+
+
+@pytest.mark.parametrize("function", [returned, made_by_a_factory, joined, of_a_loop, a_parameter])
+def test_a_leaf_made_inside_does_not_leave(function):
+    with pytest.raises(Dy2StaticError, match="D2S228"):
+        dy2static.to_static(function)(torch.ones(3))

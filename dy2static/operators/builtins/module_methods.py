@@ -15,6 +15,12 @@ from dy2static.operators.provenance import memo, note_module
 from dy2static.operators.staging import Session
 from runtime import torch_internals
 
+_PARAMETERS = (torch.nn.ParameterList, torch.nn.ParameterDict)
+_CHANGES: dict[Any, tuple[str, ...]] = {
+    torch.nn.ParameterList: ("append", "extend", "__setitem__", "__iadd__"),
+    torch.nn.ParameterDict: ("__setitem__", "__delitem__", "__ior__", "setdefault", "pop", "popitem", "update",
+                             "clear"),
+}  # fmt: skip
 _DTYPES = {"float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16}
 
 
@@ -64,6 +70,31 @@ def _registration(function: Callable[..., Any]) -> Callable[..., Any]:
     return register
 
 
+def _change(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a ``ParameterList`` or ``ParameterDict`` that changes what it holds."""
+
+    def change(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        require_made_inside(session, args[0])
+        return function(*args, **kwargs)
+
+    return change
+
+
+def require_made_inside(session: Session, module: Any) -> None:
+    """Refuse to put another parameter into a list or dict of them that is the caller's.
+
+    Raises:
+        TraceError: D2S274.
+    """
+    if isinstance(module, _PARAMETERS) and id(module) not in memo(session).created:
+        raise _refusal(session, f"the parameters that a {type(module).__name__} holds are changed")
+
+
+def _zero_grad(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise session.error("zero_grad() inside a converted function, where there are no gradients to forget",
+                        code="D2S213", hint="Call it outside.")  # fmt: skip
+
+
 def _refusal(session: Session, what: str) -> Exception:
     return session.error(
         f"{what} inside a converted function: it would happen while tracing, with tensors that hold no data",
@@ -76,5 +107,9 @@ HANDLERS: list[tuple[Any, Any]] = [
       for name in ("to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "to_empty")
       if (method := getattr(torch.nn.Module, name)) is not None),
     (torch.nn.Module.register_buffer, _registration(torch.nn.Module.register_buffer)),
+    *((method, _change(method)) for cls, names in _CHANGES.items()
+      for name in names if (method := getattr(cls, name, None)) is not None),
+    (torch.nn.Module.zero_grad, _zero_grad),
+    (torch.optim.Optimizer.zero_grad, _zero_grad),
     (torch.nn.Module.register_parameter, _registration(torch.nn.Module.register_parameter)),
 ]  # fmt: skip

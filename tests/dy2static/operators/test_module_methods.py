@@ -70,3 +70,83 @@ def test_another_dtype_later_is_noticed():
     layer.inner.double()
     with pytest.raises(TraceError, match="D2S274"):
         layer(torch.ones(3))
+
+
+class Held(torch.nn.Module):
+    def __init__(self, how):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3)
+        self.items = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(3))])
+        self.table = torch.nn.ParameterDict({"a": torch.nn.Parameter(torch.ones(3))})
+        self.how = how
+
+    def forward(self, x):
+        self.how(self, torch.nn.Parameter(torch.ones(3) * 2))
+        return self.inner(x) * self.items[0] * self.table["a"]
+
+
+def _attribute(m, p):
+    m.inner.bias = p
+
+
+def _in_a_branch(m, p):
+    if p.sum() > 0:
+        m.inner.bias = p
+
+
+def _slot(m, p):
+    m.inner._parameters["bias"] = p
+
+
+def _item(m, p):
+    m.items[0] = p
+
+
+def _more(m, p):
+    m.items += [p]
+
+
+def _key(m, p):
+    m.table["b"] = p
+
+
+def _no_key(m, p):
+    del m.table["a"]
+
+
+PARAMETERS = {
+    "attribute": (_attribute, "D2S228"),
+    "setattr": (lambda m, p: setattr(m.inner, "bias", p), "D2S228"),
+    "new attribute": (lambda m, p: setattr(m, "extra", p), "D2S228"),
+    "in a branch": (_in_a_branch, "D2S228"),
+    "slot": (_slot, "D2S228"),
+    "append": (lambda m, p: m.items.append(p), "D2S274"),
+    "extend": (lambda m, p: m.items.extend([p]), "D2S274"),
+    "item": (_item, "D2S274"),
+    "more": (_more, "D2S274"),
+    "key": (_key, "D2S274"),
+    "no key": (_no_key, "D2S274"),
+    "update": (lambda m, p: m.table.update({"b": p}), "D2S274"),
+    "pop": (lambda m, p: m.table.pop("a"), "D2S274"),
+    "zero_grad": (lambda m, p: m.zero_grad(), "D2S213"),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_made_inside_does_not_stay(name):
+    how, code = PARAMETERS[name]
+    layer = dy2static.to_static(Held(how))
+    kept = dict(layer.named_parameters())
+    with pytest.raises(TraceError, match=rf"{code}[\s\S]*test_module_methods.py"):
+        layer(torch.ones(3))
+    assert list(kept) == [key for key, _ in layer.named_parameters()]
+    assert all(tensor is kept[key] for key, tensor in layer.named_parameters())
+
+
+def test_lists_of_parameters_made_inside_may_change():
+    def f(x):
+        items = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(3))])
+        items.append(torch.nn.Parameter(torch.ones(3) * 2))
+        return x * items[0] * items[1]
+
+    oracle.check(f, (torch.ones(3),))
