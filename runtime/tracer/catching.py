@@ -10,9 +10,12 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+from runtime.ir import Operand, TensorType, Variable
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -39,7 +42,27 @@ def _of_aten(name: str, caught: Any) -> type[BaseException] | None:
     return IndexError if operator in _INDEXING and caught in (IndexError, LookupError) else None
 
 
-def require_uncaught(session: Session, name: str, attrs: dict[str, Any]) -> None:
+def _is_in_range(session: Session, name: str, args: Sequence[Operand]) -> bool:
+    """Whether an index is known while tracing, and so is the size it must be smaller than."""
+    if name == "aten.select.int":
+        return type(args[2]) is int  # torch has compared it with the size
+    source = args[0].type if args and isinstance(args[0], Variable) else None
+    if name != "aten.index.Tensor" or not isinstance(source, TensorType) or source.shape is None:
+        return False
+    indices = args[1]
+    if not isinstance(indices, (list, tuple)) or len(indices) > len(source.shape):
+        return False
+    for index, size in zip(indices, source.shape):
+        known = session.literals.get(index) if isinstance(index, Variable) else None
+        if index is not None and (
+            known is None or type(size) is not int or known.dtype == torch.bool
+            or bool(((known < -size) | (known >= size)).any())
+        ):  # fmt: skip
+            return False
+    return True
+
+
+def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs: dict[str, Any]) -> None:
     """Refuse an Operator that may raise what an ``except`` clause around it names.
 
     Raises:
@@ -58,7 +81,7 @@ def require_uncaught(session: Session, name: str, attrs: dict[str, Any]) -> None
     for types in session.catching:
         caught = types()
         for one in caught if isinstance(caught, tuple) else (caught,):
-            error = _of_aten(name, one) if aten else error
+            error = (None if _is_in_range(session, name, args) else _of_aten(name, one)) if aten else error
             if isinstance(error, type) and isinstance(one, type) and issubclass(error, one):
                 raise session.error(
                     f"whether this raises {error.__name__} is only known while the Program runs, where the except "

@@ -169,6 +169,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         else:
             constant = session.add_constant(real)
             (var,) = session.emit("aten.lift_fresh_copy.default", [constant], {}, [type_])
+            session.literals[var] = real
         return session.fresh(fake, var)
 
     def alias(self, tensor: torch.Tensor) -> torch.Tensor:

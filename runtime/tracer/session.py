@@ -150,6 +150,8 @@ class Session:
         """What the converter remembers for this trace."""
         self.catching: list[Callable[[], Any]] = []
         """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+        self.literals: dict[Variable, torch.Tensor] = {}
+        """Variables that hold tensors made from Python data, with what they hold."""
         self.raising: BaseException | None = None
         """The exception that is being recorded as one of the Program's."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
@@ -279,7 +281,7 @@ class Session:
     ) -> tuple[Variable, ...]:
         """Append an Operator to the current Block; returns its output Variables."""
         if self.catching:
-            catching.require_uncaught(self, name, attrs or {})
+            catching.require_uncaught(self, name, args, attrs or {})
         outputs = tuple(
             self.new_variable(type, hints[index] if index < len(hints) else "") for index, type in enumerate(types)
         )

@@ -630,3 +630,21 @@ def test_linear_algebra_in_a_try_is_refused():
     with pytest.raises(TraceError) as caught:
         dy2static.to_static(f)(*CALLS[0])
     assert caught.value.code == "D2S229"
+
+
+def known_indices(x, limit):
+    position = 0
+    try:
+        y = x[[1, 2, 0]]
+        z = y[0]
+        position = (0, 1)[int(limit.shape[0])]
+    except IndexError:
+        position = 5
+    if y.sum() > 0:
+        z = z + 1
+    return y, z, position
+
+
+def test_indices_that_are_known_cannot_be_out_of_range():
+    check(known_indices, (torch.ones(3), torch.ones(1)), (-torch.ones(3), torch.ones(1)))
+    check(known_indices, (torch.ones(3), torch.ones(4)))
