@@ -33,7 +33,22 @@ def remove_dead(block: Block, results: Sequence[Operand]) -> None:
 
 def _has_effect(op: Operator) -> bool:
     ops = [op, *(inner for block in op.blocks for inner in block.walk())]
-    return any(one.name in _EFFECTS or definition(one.name).effect or definition(one.name).random for one in ops)
+    return any(
+        one.name in _EFFECTS or definition(one.name).effect or definition(one.name).random or _may_overlap(one)
+        for one in ops
+    )
+
+
+def _may_overlap(op: Operator) -> bool:
+    """Whether an in-place Operator reads other memory of what it writes: PyTorch refuses that if they overlap."""
+    if op.name != "update":
+        return False
+    (block,) = op.blocks
+    memory = set(block.args)
+    for inner in block.ops[:-1]:
+        if not memory.isdisjoint(inner.inputs):
+            memory.update(inner.outputs)
+    return len(memory.intersection(block.ops[-1].inputs)) > 1
 
 
 def _narrow_branch(op: Operator, live: set[Variable]) -> None:

@@ -15,7 +15,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import TraceError
-from runtime.ir import Location, Operator, Program, Write
+from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.tracer import state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds
@@ -104,7 +104,12 @@ class Traced:
         """Write-backs, effects and the result of one run whose flat yields are ``values``."""
         targets = dict(zip((arg for arg in self.program.block.args), [*inputs, *params]))
         for write in self.program.writes:
-            write_back(targets[write.target], values[write.index])
+            try:
+                write_back(targets[write.target], values[write.index])
+            except RuntimeError as error:
+                if str(error).startswith("a leaf Variable") and _through_view(self.program, write.target):
+                    raise RuntimeError(str(error).replace("a leaf", "a view of a leaf")) from error
+                raise
         for position, view in self.views.items():
             values[position] = replay(targets[view.source], view.steps)
         built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
@@ -141,6 +146,15 @@ def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
         return
     with contextlib.nullcontext() if value.requires_grad else torch.no_grad():
         target.copy_(value)
+
+
+def _through_view(program: Program, base: Variable) -> bool:
+    """Whether the first write to an argument that autograd sees is one to a view of it."""
+    for op in program.block.walk():
+        if op.name == "update" and base in op.args and op.grad_mode != "off":
+            (block,) = op.blocks
+            return block.ops[-1].args[:1] != (block.args[op.args.index(base)],)
+    return False
 
 
 def replay(tensor: torch.Tensor, steps: tuple[ViewStep, ...]) -> torch.Tensor:

@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ops import aten
-from runtime.tracer import aliases, scalars
+from runtime.tracer import aliases, scalars, stale_views
 from runtime.tracer.calls import RestartWithSharedInputs, flatten_results, tensors_in, unflatten_results
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
@@ -200,6 +200,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         flat = flatten_results(result)
         requires_grad = self._requires_grad(func, infos)
         sometimes = requires_grad and _sometimes(infos)
+        if requires_grad and not aten.is_factory(func) and any(_can_carry(out) for out in flat):
+            stale_views.require_readable(session, infos)
         layout_known = all(info.layout_known for info in infos)
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
         for tensor, info in zip(reads, infos):
@@ -212,13 +214,14 @@ class Recorder(torch_internals.TorchDispatchMode):
                 plan.append((out, None))
                 continue
             source = sources.get(storage_key(out))
-            needs = requires_grad and not aten.is_factory(func) and (out.is_floating_point() or out.is_complex())
+            needs = requires_grad and not aten.is_factory(func) and _can_carry(out)
             if source is None:
                 factory = not reads or aten.is_factory(func)
                 fresh = TensorInfo(None, (), needs, layout_known, factory, needs and sometimes)  # type: ignore[arg-type]
                 plan.append((out, fresh))
                 continue
-            if id(out) in same:
+            itself = id(out) in same
+            if itself:
                 out = torch_internals.alias_of(session.fake_mode, out)
             tensor, info = source
             step = ViewStep(
@@ -231,6 +234,9 @@ class Recorder(torch_internals.TorchDispatchMode):
             )
             made = TensorInfo(info.storage, (*info.steps, step), needs, layout_known)
             made.sometimes = needs and sometimes
+            made.fixed = info.fixed if itself else stale_views.of(session, info, step, needs)
+            if not needs and _keeps_history(func) and _can_carry(out):  # under no_grad a view is what its base is
+                made.requires_grad, made.sometimes = info.requires_grad, info.sometimes
             plan.append((out, made))
         for out, info_or_none in plan:
             if info_or_none is not None:
@@ -268,7 +274,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         return (
             torch.is_grad_enabled()
             and any(info.requires_grad for info in infos)
-            and func._schema.name not in ("aten::detach", "aten::alias_copy")
+            and _keeps_history(func)
         )
 
     # -- operators that write ------------------------------------------------------------------------------------
@@ -278,6 +284,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         if torch.Tag.inplace_view in func.tags:
             return self._record_metadata_change(func, name, args, kwargs)
         infos = {id(tensor): session.info(tensor) for tensor in tensors_in(args, kwargs)}
+        stale_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values())
+        stale_views.require_readable(session, infos.values())
         bases: list[Storage] = []
         for tensor in written:
             storage = infos[id(tensor)].storage
@@ -338,6 +346,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         )
         for storage, var in zip(bases, results):
             storage.value = var
+            stale_views.note_write(storage)
         aliases.propagate(session, bases)
         requires_grad = self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())
@@ -391,6 +400,14 @@ class Recorder(torch_internals.TorchDispatchMode):
         info.steps = (*info.steps, step)
         info.cached = None
         return tensor
+
+
+def _keeps_history(func: Any) -> bool:
+    return func._schema.name not in ("aten::detach", "aten::alias_copy")
+
+
+def _can_carry(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 def _written(func: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:

@@ -37,6 +37,8 @@ class Storage:
     """Aliases whose base this is."""
     in_graph: bool = False
     """Whether some write was part of the graph: not under ``no_grad``, and not through ``x.detach()``."""
+    written: set[Variable] = field(default_factory=set)
+    """Values it got from an in-place operator, not from a join."""
     first: Variable = field(init=False)
     """What it held when it was made."""
 
@@ -66,6 +68,18 @@ class ViewStep:
     modes: Any
 
 
+@dataclass(frozen=True)
+class FixedView:
+    """A view that autograd cannot give another history (``stale_views``)."""
+
+    base: Variable
+    """What the base held when it, or the first such view it is made of, was made."""
+    has_node: bool
+    """Whether it had a history of its own when it was made."""
+    several: bool
+    """Whether it is of an operator that gives several views; if not, it was made without gradients."""
+
+
 class _Hole:
     def __repr__(self) -> str:
         return "HOLE"
@@ -86,6 +100,8 @@ class TensorInfo:
     """Made from no tensor's values: until it is written, no gradient can flow through it."""
     sometimes: bool = False
     """``requires_grad`` is true on some paths only."""
+    fixed: FixedView | None = None
+    """For a view that autograd does not let be written."""
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""

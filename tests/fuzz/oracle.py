@@ -80,7 +80,7 @@ def judge(source: str, seed: int) -> Outcome:
 
 def _difference(text: str) -> str:
     """What differs, in a word or two."""
-    for word in ("requires_grad", "gradients", "random stream", "arguments", "buffers", "eager raises", "items"):
+    for word in ("eager raises", "requires_grad", "gradients", "random stream", "arguments", "buffers", "items"):
         if word in text:
             return word
     if "<class" in text:

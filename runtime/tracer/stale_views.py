@@ -1,0 +1,97 @@
+"""Views that autograd does not let be written: rows of ``unbind`` and ``split``, and views made under ``no_grad``.
+
+PyTorch cannot give such a view a new history. It refuses to write one, and to use one after its base, or another view
+of it, was written. A Program reads the view anew and would go on; so the trace raises what eager raises there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+
+from runtime.tracer.session import Session
+from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep
+
+_SEVERAL = {
+    "aten.unbind.int": "Unbind",
+    "aten.split.Tensor": "Split",
+    "aten.split.sizes": "SplitWithSizes",
+    "aten.split_with_sizes.default": "SplitWithSizes",
+    "aten.chunk.default": "Split",
+}
+"""Operators that give several views at once, and how autograd calls them."""
+
+
+def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> FixedView | None:
+    """What is to be known of a new view; None if it may be written. ``needs``: whether it gets a history."""
+    several = step.name in _SEVERAL and not _without_grad(session, step)
+    if source.fixed is None and not several and not _without_grad(session, step):
+        return None
+    has_node = needs and not _without_grad(session, step)
+    if source.fixed is None:
+        return FixedView(source.storage.value, has_node, several)
+    return FixedView(source.fixed.base, has_node, several or source.fixed.several)
+
+
+def note_write(storage: Storage) -> None:
+    """Remember that an in-place operator made the storage's value."""
+    storage.written.add(storage.value)
+
+
+def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
+    """Raise what eager raises when such a view, written behind its back, is used where gradients are recorded.
+
+    Errors raised: RuntimeError as torch does.
+    """
+    if not torch.is_grad_enabled() or session.replaying is not None:
+        return
+    for info in infos:
+        fixed, value = info.fixed, info.storage.value
+        if fixed is None or fixed.base is value or value not in info.storage.written:
+            continue
+        if info.requires_grad and not info.sometimes:
+            raise RuntimeError(_message(info, fixed, "its base or another view of its base has been"))
+
+
+def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
+    """Raise what eager raises when such a view is written where gradients are recorded.
+
+    Errors raised: RuntimeError as torch does.
+    """
+    if not torch.is_grad_enabled() or session.replaying is not None:
+        return
+    if not any(info.requires_grad and not info.sometimes for info in infos):
+        return
+    for info in written:
+        if info.fixed is not None and not info.detached:
+            raise RuntimeError(_message(info, info.fixed, "is being"))
+
+
+def _without_grad(session: Session, step: ViewStep) -> bool:
+    mode = step.modes[0]
+    off = mode == "off" or (mode == "inherit" and not session.ambient_grad)
+    return off and step.name != "aten.detach.default"
+
+
+def _message(info: TensorInfo, fixed: FixedView, what: str) -> str:
+    """PyTorch's own words."""
+    last = info.steps[-1]
+    node = _SEVERAL.get(last.name) or "".join(part.title() for part in last.name.split(".")[1].split("_"))
+    text = f"Output {last.index} of {node} is a view"
+    if not fixed.has_node:
+        text = f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled."
+    elif fixed.several:
+        text += f" and {what} modified inplace."
+    else:
+        text += f" of a view which was created in no_grad mode and {what} modified inplace with grad mode enabled."
+    if fixed.several:
+        return (
+            f"{text} This view is the output of a function that returns multiple views. Such functions do not allow "
+            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    return (
+        f"{text} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+        "moving both the view and the inplace either both inside the no_grad block (if you don't want the inplace to "
+        "be tracked) or both outside (if you want the inplace to be tracked)."
+    )

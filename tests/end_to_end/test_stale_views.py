@@ -1,0 +1,410 @@
+"""Views that autograd does not let be written, and what eager says about them; views made under ``no_grad``."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.end_to_end.oracle import check
+
+
+def unbind_base(x):
+    a = x * 1
+    r0, r1, r2 = a
+    a.mul_(2.0)
+    return a + r1
+
+
+def chunk_base(x):
+    a = x * 1
+    p, q = a.chunk(2)
+    a.mul_(2)
+    return q + a.sum()
+
+
+def split_with_sizes_base(x):
+    a = x * 1
+    p, q = a.split([1, 2])
+    a.mul_(2)
+    return q + a.sum()
+
+
+def multi_slice_base(x):
+    a = x * 1
+    p, q = a.split(2)
+    w = p[1:]
+    a.mul_(2)
+    return a.sum() + w
+
+
+def multi_slice_write(x):
+    a = x * 1
+    p, q = a.split(2)
+    w = p.view(1, 2)
+    w.mul_(2)
+    return a
+
+
+def row_in_loop(x):
+    a = x * 1
+    c = 0.0
+    for r in a:
+        c = c + r
+        a -= a
+    return a + c
+
+
+def nograd_view(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a[1:]
+    v.mul_(2)
+    return a + v.sum()
+
+
+def nograd_view_base(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a[1:]
+    a.mul_(2)
+    return a + v.sum()
+
+
+def row_of_leaf_written_under_no_grad(x):
+    r, *_ = x.unbind(0)
+    with torch.no_grad():
+        x.mul_(2.0)
+    return r + 1
+
+
+def no_grad_view_written_under_no_grad(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a[1:]
+        a.mul_(2)
+    return v + a.sum()
+
+
+def no_grad_view_writes_itself(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a[1:]
+        v.mul_(2)
+    return v + a.sum()
+
+
+def slice_of_no_grad_view(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a[1:]
+    w = v[1:]
+    w.mul_(2)
+    return a
+
+
+def split_under_no_grad(x):
+    a = x * 1
+    with torch.no_grad():
+        p, q = a.split([1, 2])
+    a.mul_(2)
+    return q + a.sum()
+
+
+def row_of_plain_read(x):
+    a = torch.zeros(3)
+    p, q, r = a
+    p.add_(1)
+    a.add_(x)
+    return a + p
+
+
+def row_of_constant_gets_history(x):
+    a = torch.zeros(3)
+    p, q, r = a
+    p.add_(x[0])
+    return a
+
+
+def before_branch(x):
+    a = x * 1
+    p, q, r = a
+    a.mul_(2)
+    if x.sum() > 0:
+        return a + q
+    return a
+
+
+def loop_base(x):
+    a = x * 1
+    p, q, r = a
+    i = torch.tensor(0)
+    while i < x.abs().sum() and i < 2:
+        a.mul_(2)
+        i = i + 1
+        a = a + q
+    return a
+
+
+def leaf_view(x):
+    v = x[1:]
+    v.mul_(2.0)
+    return v + 1
+
+
+def leaf_select(x):
+    x[0] = 1.0
+    return x
+
+
+def leaf_view_nograd(x):
+    with torch.no_grad():
+        v = x[1:]
+    v.mul_(2.0)
+    return v + 1
+
+
+def dead_overlap(x):
+    c = torch.zeros(3)
+    c[[0, 2]] = c[0]
+    return x * 2
+
+
+def dead_overlap2(x):
+    c = x * 1
+    c[1:].add_(c[:-1])
+    return x * 2
+
+
+def split_in_branch(x):
+    a = x * 1
+    if x.sum() > 0:
+        r0, r1 = a.split(2)
+        r0.add_(1)
+    return a
+
+
+def in_branch(x):
+    a = x * 1
+    p, q, r = a
+    if x.sum() > 0:
+        a.mul_(2)
+        a = a + q
+    return a
+
+
+def tensor_split_base(x):
+    a = x * 1
+    p, q = a.tensor_split(2)
+    a.mul_(2)
+    return q + a.sum()
+
+
+def row_of_plain(x):
+    a = torch.zeros(3)
+    p, q, r = a
+    p.add_(1)
+    a.add_(x)
+    return a
+
+
+def row_of_plain_read2(x):
+    a = torch.zeros(3)
+    p, q, r = a
+    p.add_(1)
+    return a + p + x
+
+
+def loop_ok(x):
+    a = x * 1
+    i = torch.tensor(0)
+    while i < 2:
+        p, q, r = a
+        a = a + q
+        i = i + 1
+    a.mul_(2)
+    return a
+
+
+def rows_of_what_was_rebound(x):
+    a = x * 1
+    for r in a:
+        a = a + r
+    a.add_(1)
+    return a
+
+
+def stale_row_only_detached(x):
+    a = x * 1
+    p, q, r = a
+    a.mul_(2)
+    return a + q.detach()
+
+
+def stale_row_read_under_no_grad(x):
+    a = x * 1
+    p, q, r = a
+    a.mul_(2)
+    with torch.no_grad():
+        s = q * 2
+    return a + s
+
+
+def no_grad_grad_flow(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a[1:]
+    return v * 2 + a.sum()
+
+
+def no_grad_grad_flow2(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a[1:]
+    return (v * 2).sum()
+
+
+def no_grad_grad_flow3(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a.contiguous()
+        b = v.requires_grad
+    v.mul_(3)
+    return (v * 2).sum(), b
+
+
+def no_grad_grad_ret(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a[1:]
+    return v, v.requires_grad, v * 2
+
+
+def no_grad_reshape(x):
+    a = x * 1
+    with torch.no_grad():
+        v = a.reshape(1, 3)
+    return v, v.requires_grad, (v * 2).requires_grad
+
+
+def no_grad_branch(x):
+    a = x * 1
+    if x.sum() > 0:
+        with torch.no_grad():
+            v = a[1:]
+    else:
+        v = a[1:] * 2
+    return v * 2
+
+
+def no_grad_branch2(x):
+    a = x * 1
+    with torch.no_grad():
+        if x.sum() > 0:
+            v = a[1:]
+        else:
+            v = a[1:] * 2
+    return v * 2, v.requires_grad
+
+
+def no_grad_loop(x):
+    a = x * 1
+    i = torch.tensor(0)
+    t = torch.zeros(())
+    while i < 2:
+        with torch.no_grad():
+            for r in a:
+                t = t + r
+        i = i + 1
+    return t + a, t.requires_grad
+
+
+def no_grad_append(x):
+    out = []
+    with torch.no_grad():
+        for r in x:
+            out.append(r)
+    return torch.stack(out)
+
+
+def leaf_in_branch(x):
+    if x.sum() > 0:
+        x[0] = 1.0
+    return x * 1
+
+
+def leaf_in_branch2(x):
+    y = x * 2
+    if x.sum() > 0:
+        y[0] = 1.0
+        x.mul_(2)
+    return x * 1
+
+
+RAISING = [
+    unbind_base,
+    chunk_base,
+    split_with_sizes_base,
+    multi_slice_base,
+    multi_slice_write,
+    row_in_loop,
+    nograd_view,
+    nograd_view_base,
+    row_of_leaf_written_under_no_grad,
+    no_grad_view_written_under_no_grad,
+    no_grad_view_writes_itself,
+    slice_of_no_grad_view,
+    split_under_no_grad,
+    row_of_plain_read,
+    row_of_constant_gets_history,
+    before_branch,
+    loop_base,
+    leaf_view,
+    leaf_select,
+    leaf_view_nograd,
+    dead_overlap,
+    dead_overlap2,
+]
+"""Eager raises on some path."""
+RIGHT = [
+    split_in_branch,
+    in_branch,
+    tensor_split_base,
+    row_of_plain,
+    row_of_plain_read2,
+    loop_ok,
+    rows_of_what_was_rebound,
+    stale_row_only_detached,
+    stale_row_read_under_no_grad,
+    no_grad_grad_flow,
+    no_grad_grad_flow2,
+    no_grad_grad_flow3,
+    no_grad_grad_ret,
+    no_grad_reshape,
+    no_grad_branch,
+    no_grad_branch2,
+    no_grad_loop,
+    no_grad_append,
+    leaf_in_branch,
+    leaf_in_branch2,
+]
+
+
+def arguments():
+    return [(torch.tensor([1.0, 2.0, 3.0]).mul(sign).requires_grad_(),) for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("f", RAISING, ids=lambda f: f.__name__)
+def test_raises_what_eager_raises(f):
+    with pytest.raises(RuntimeError):
+        f(torch.tensor([1.0, 2.0, 3.0]).requires_grad_())
+    check(f, *arguments())
+
+
+@pytest.mark.parametrize("f", RIGHT, ids=lambda f: f.__name__)
+def test_paths_that_eager_runs(f):
+    check(f, *arguments())
+
+
+@pytest.mark.parametrize("f", [unbind_base, chunk_base, nograd_view, nograd_view_base], ids=lambda f: f.__name__)
+def test_nothing_is_refused_without_gradients(f):
+    check(f, (torch.tensor([1.0, 2.0, 3.0]),))
