@@ -144,10 +144,18 @@ def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item)]
 
 
-def settle(target: list[Any]) -> None:
-    """Join the parts of a list that Python's own ``+`` made of lists that grew and others."""
+def parts_joined(target: list[Any]) -> Growing:
+    """What a list holds that Python's own ``+`` made of lists that grew and others.
+
+    The list stays as it is: paths of a construct that look at it must not see each other's Variables.
+    """
     session = state.current()
-    session.journal.note_content(target)
+    first = next(item for item in target if isinstance(item, Growing))
+    if first.joined is not None:
+        items, found = first.joined
+        same = len(items) == len(target) and all(a is b for a, b in zip(items, target))
+        if same and all(map(session.visible, found.variables)):
+            return found
     parts: list[list[Any]] = []
     for item in target:
         if isinstance(item, Growing) or not parts or isinstance(parts[-1][0], Growing):
@@ -157,7 +165,8 @@ def settle(target: list[Any]) -> None:
     joined = parts[0]
     for part in parts[1:]:
         joined = concat(session, joined, part)
-    target[:] = joined
+    first.joined = list(target), joined[0]
+    return content(joined)
 
 
 def get(session: Session, target: list[Any], index: Any) -> Any:

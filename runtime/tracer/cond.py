@@ -16,6 +16,9 @@ from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import Storage, mark_uncertain
 
+_NOWHERE = object()
+"""What a place holds on a path that does not have it: its owner was made on another path."""
+
 
 class NoNames:
     """No local variables: for conditional expressions."""
@@ -88,8 +91,14 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
         join.add([path.names[position] for path in paths], hint=names.names[position])
     for place in places:
         before = place.get()
+        made = place.kind == "content" and id(place.owner) not in old and sum(place in p.places for p in paths) == 1
+        if made and not _outside(session, entry, before):
+            before = _NOWHERE
         session.mixed_lists = place.kind == "content"
         join.add([path.places.get(place, before) for path in paths], hint=place.name)
+        if made and isinstance(join.items[-1][1], structure.Options):
+            del join.items[-1]
+            join.add([path.places.get(place, _NOWHERE) for path in paths], hint=place.name)
     session.mixed_lists = False
     join.add([path.result for path in paths], of=of)
     session.older = frozenset()
@@ -126,14 +135,15 @@ class Join:
         """Which joined memory is which, by path."""
 
     def add(self, values: list[Any], hint: str = "", of: structure.Choice | None = None) -> None:
-        """One value per path; those of paths that ended are not looked at."""
-        alive = [(path, value) for path, value in zip(self.paths, values) if not path.ended]
+        """One value per path; those of paths that ended, or do not have it, are not looked at."""
+        alive = [
+            (path, value) for path, value in zip(self.paths, values) if not path.ended and value is not _NOWHERE
+        ]
         joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
         if of is not None and alive and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended):
             joined = structure.Known(of)
         elif len(alive) == 1:
-            with alive[0][0].inside(self.session):
-                joined = self._settle(alive[0][1], joined)
+            joined = self._settle(*alive[0], joined)
         elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
             pictures: list[structure.Structure] = []
             for path, value in alive:
@@ -145,10 +155,11 @@ class Join:
                 joined = structure.unify(self.session, joined, picture)
         self.items.append((values, joined, hint))
 
-    def _settle(self, value: Any, known: structure.Structure) -> structure.Structure:
+    def _settle(self, path: Path, value: Any, known: structure.Structure) -> structure.Structure:
         """A value of the only path that goes on: kept as it is unless it was made inside."""
         if id(value) not in self.old and structure.has_traced(value) and not _outside(self.session, self.entry, value):
-            return structure.structure_of(self.session, value)
+            with path.inside(self.session):
+                return structure.structure_of(self.session, value)
         return known
 
     def changed_storages(self) -> list[Storage]:
@@ -178,7 +189,9 @@ class Join:
             else:
                 with path.inside(session):
                     for values, item, _ in self.items:
-                        yields += structure.lower(session, values[index], item)
+                        value = values[index]
+                        absent = value is _NOWHERE
+                        yields += [UNDEF] * structure.width(item) if absent else structure.lower(session, value, item)
                     yields += [path.storages.get(storage, self.entry[storage]) for storage in storages]
             path.scope.block.yields.extend(yields)
         outputs = session.emit(
@@ -307,6 +320,8 @@ def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bo
         )
     if isinstance(value, Staged):
         return session.visible(value.var)
+    if isinstance(value, structure.Growing):
+        return all(map(session.visible, value.variables))
     if isinstance(value, structure.Choice):
         return session.visible(value.selector.var) and all(_outside(session, entry, option) for option in value.options)
     if isinstance(value, (list, tuple)):

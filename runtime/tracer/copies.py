@@ -65,9 +65,11 @@ def share(session: Session, found: list[Pair], location: Location | None) -> Non
     for pair in found:
         repeated[id(pair[0])] = repeated.get(id(pair[0]), 0) + 1
         copies.setdefault(id(pair[0]), set()).add(id(pair[1]))
+    noted = session.journal.holders()
     for pair in found:
         split = len(copies[id(pair[0])]) > 1  # two variables held the original, and now each holds a copy of its own
-        if split or _references(pair) - _ALONE - pair[2] - (repeated[id(pair[0])] - 1) > 0:
+        known = _ALONE + pair[2] + repeated[id(pair[0])] - 1 + noted[id(pair[0])]
+        if split or _references(pair) > known:
             for container in pair[:2]:
                 session.shared_containers[id(container)] = (container, location)
 

@@ -185,13 +185,15 @@ class Journal:
         after = {place: place.get() for place in frame}
         for place, before in frame.items():
             place.set(before)
-        held = Counter(
-            id(place.owner)
-            for place in {id(p): p for f in (*self.frames, frame, self.first_stores) for p in f}.values()
-        )
+        held = self.holders(frame)
         return {
             place: value for place, value in after.items() if sys.getrefcount(place.owner) - 1 > held[id(place.owner)]
         }
+
+    def holders(self, *more: dict[Place, Any]) -> Counter[int]:
+        """How many of the places noted here, and in ``more`` frames, are of each object, by identity."""
+        places = {id(place): place for frame in (*self.frames, *more, self.first_stores) for place in frame}
+        return Counter(id(place.owner) for place in places.values())
 
     def write(self, place: Place, value: Any) -> None:
         """Note and store."""

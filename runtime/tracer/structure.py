@@ -58,11 +58,13 @@ class Growing:
     ``variables`` are arrays, one for each Variable that carries an item of structure ``item``.
     """
 
-    __slots__ = ("variables", "item")
+    __slots__ = ("variables", "item", "joined")
 
     def __init__(self, variables: tuple[Variable, ...], item: Structure) -> None:
         self.variables = variables
         self.item = item
+        self.joined: tuple[list[Any], Growing] | None = None
+        """A list that Python's own ``+`` made and that this is the first array of, and what it holds."""
 
     def __repr__(self) -> str:
         return "<items known while the Program runs>"
@@ -72,10 +74,10 @@ def growing(value: object) -> Growing | None:
     """What a list holds, if its length is only known at run time."""
     if type(value) is not list or not any(isinstance(item, Growing) for item in value):
         return None
-    if len(value) > 1:  # made by Python's own +: its parts are joined now
-        from runtime.tracer.array import settle
+    if len(value) > 1:  # made by Python's own +
+        from runtime.tracer.array import parts_joined
 
-        settle(value)
+        return parts_joined(value)
     found = value[0]
     assert isinstance(found, Growing)
     return found
