@@ -171,9 +171,9 @@ def iterator_that_is_used_again(x):
 
 
 def mixed_content(x):
-    items = [1]
+    items = {"first": 1}
     if x.sum() > 0:
-        items.append(x)
+        items["second"] = x
     return items
 
 
