@@ -107,8 +107,10 @@ def left_alone(function: gast.AST) -> str:
             limit = _FRAME_READERS.get(node.func.id)
             if limit is not None and len(node.args) + len(node.keywords) <= limit:
                 return f"it calls {node.func.id}(), which looks at its variables"
-        if isinstance(node, (gast.Try, gast.TryStar)) and _leaves_finally(node.finalbody):
-            return "a finally block leaves by break, continue or return"
+        if isinstance(node, (gast.Try, gast.TryStar)) and leaves_finally(node):
+            inside = [*node.body, *node.orelse, *(part for handler in node.handlers for part in handler.body)]
+            if _jumps_out(inside) or is_generator(function):
+                return LEAVING_FINALLY
     return ""
 
 
@@ -117,7 +119,16 @@ def is_generator(function: gast.AST) -> bool:
     return any(isinstance(node, YIELDS) for node in function_nodes(function))
 
 
-def _leaves_finally(block: list[gast.AST]) -> bool:
+LEAVING_FINALLY = "both a try block and its finally block leave by break, continue or return"
+"""Such a finally swallows every exception, those of the tracer too."""
+
+
+def leaves_finally(node: gast.AST) -> bool:
+    """Whether a ``try`` statement's ``finally`` leaves by ``break``, ``continue`` or ``return``."""
+    return _jumps_out(node.finalbody)
+
+
+def _jumps_out(block: list[gast.AST]) -> bool:
     if any(isinstance(node, gast.Return) for node in own_nodes(block)):
         return True
     return any(isinstance(node, (gast.Break, gast.Continue)) for node in loop_level(block))

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from dy2static.analysis.flow import LEAVING_FINALLY
 from dy2static.errors import SourceUnavailable
 from dy2static.exclusions import exclusion_of
 from dy2static.operators import generator_uses, growing, impure, iterators, policy, str_format
@@ -197,8 +198,11 @@ def _too_deep(session: Session, f: types.FunctionType) -> Exception:
 def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
     """While the block runs, errors say that they happened inside a function that is not converted, and why."""
     session.unconverted.append((getattr(f, "__qualname__", type(f).__name__), reason))
+    before = session.last_error
     try:
         yield
+        if reason == LEAVING_FINALLY and session.last_error is not None and session.last_error is not before:
+            raise session.last_error  # it was swallowed
     except torch_internals.SHAPE_ERRORS as error:
         raise session.undecidable() from error
     finally:

@@ -162,6 +162,7 @@ class Session:
         """Places whose plain number is an input of the Program, not a guard."""
         self.facts: dict[Place, tuple[Fact, Staged]] = {}
         """Those that the trace met."""
+        self.last_error: Dy2StaticError | None = None
         self.raised_types: dict[str, type[BaseException]] = {}
         """Exception classes that ``raise`` Operators name, other than builtins."""
         self.touched: list[set[Storage]] = []
@@ -188,7 +189,8 @@ class Session:
         if self.unconverted:
             name, reason = self.unconverted[-1]
             summary += f" (inside {name}, which was not converted: {reason})"
-        return TraceError(summary, hint=hint, code=code, location=location or self.location())
+        self.last_error = TraceError(summary, hint=hint, code=code, location=location or self.location())
+        return self.last_error
 
     def undecidable(self) -> Dy2StaticError:
         """The located error for torch's SHAPE_ERRORS: its own code asks for a size or value that is not known yet."""
