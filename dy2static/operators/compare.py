@@ -1,4 +1,4 @@
-"""``in``, ``not in``, ``is``, ``is not``; other comparisons stay native.
+"""``in``, ``not in``, ``is``, ``is not``, ``==``, ``!=``; other comparisons stay native.
 
     a not in b   ->   compare(a, "not in", b)
 """
@@ -9,10 +9,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators.staging import active
+from dy2static.operators.bool_ops import not_
+from dy2static.operators.staging import Choice, active, distribute
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "is": operator.is_, "is not": operator.is_not,
+    "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 
 
@@ -25,9 +27,20 @@ def compare(a: Any, op: str, b: Any) -> Any:
     session = active()
     if session is None:
         return _PLAIN[op](a, b)
+    if op in ("==", "!="):
+        if isinstance(a, Choice):
+            return distribute(session, a, lambda option: compare(option, op, option if b is a else b))
+        if isinstance(b, Choice):
+            return distribute(session, b, lambda option: compare(a, op, option))
+        if type(a) is not type(b) or type(a) not in (list, tuple, dict):
+            return _PLAIN[op](a, b)
+        from dy2static.operators.equality import equal
+
+        result = equal(session, a, b)
+        return result if op == "==" else not_(result)
     from dy2static.operators.traced_compare import contains, identical
 
     result = contains(session, b, a) if op.endswith("in") else identical(session, a, b)
     if not op.startswith("not") and op != "is not":
         return result
-    return not result if isinstance(result, bool) else session.scalar("not_", result)
+    return not_(result)

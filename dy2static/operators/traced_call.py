@@ -273,9 +273,10 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
                 from dy2static.operators.call import call
 
                 kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
-        elif name in ("index", "count") and any_staged(args):
+        elif name in ("index", "count") and (
+                any_staged(args) or any(map(growing.is_growing, (*args, *(owner if isinstance(owner, list) else ()))))):
             raise session.error(
-                f"{type(owner).__name__}.{name} of a number that is only known while the Program runs",
+                f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
                 hint="Loop over the items and compare.", code="D2S263")
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
         raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import growing
+from dy2static.operators import equality, growing
 from dy2static.operators.sequences import StagedRange
 from dy2static.operators.staging import (
     Choice,
@@ -41,6 +41,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         return value in container
     if growing.is_growing(container):
         raise growing.refusal(session, "'in'")
+    if isinstance(container, (list, tuple, deque)) and _holds_grown(value, container):
+        return equality.any_equal(session, container, value)
     if isinstance(container, _CONTAINERS) and _compares(value, container):
         return _any_equal(session, container, value)
     if isinstance(value, Staged) and isinstance(container, (str, bytes)):
@@ -61,6 +63,10 @@ def _compares(value: Any, container: Any) -> bool:
     return isinstance(container, (list, tuple, deque)) and (
         isinstance(value, torch.Tensor) or any_staged(container)
         or any(isinstance(item, torch.Tensor) for item in container))
+
+
+def _holds_grown(value: Any, container: Any) -> bool:
+    return type(value) in (list, tuple, dict) and (equality.is_open(value) or any(map(equality.is_open, container)))
 
 
 def _any_equal(session: Session, container: Any, value: Any) -> Any:

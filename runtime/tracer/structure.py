@@ -10,13 +10,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
 from runtime import torch_internals
 from runtime.ir import UNDEF, ArrayType, Block, ObjectType, Operand, ScalarType, TensorType, Type, Variable
-from runtime.tracer import scalars
+from runtime.tracer import scalars, state
 from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING
@@ -68,6 +68,13 @@ class Growing:
 
     def __repr__(self) -> str:
         return "<items known while the Program runs>"
+
+    def __lt__(self, other: object) -> NoReturn:
+        raise state.current().error(
+            "lists are compared by order, and one has a length that is only known while the Program runs",
+            hint="Compare their lengths, or their items in a loop.", code="D2S253")  # fmt: skip
+
+    __le__ = __gt__ = __ge__ = __lt__
 
 
 def growing(value: object) -> Growing | None:

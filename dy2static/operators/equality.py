@@ -1,0 +1,101 @@
+"""``==`` of lists, tuples and dicts that hold what is only known while the Program runs.
+
+Python compares the lengths and then the items, by identity first. A list that grew has its length in the Program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators import growing
+from dy2static.operators.staging import Choice, Session, Staged, truth_of
+from runtime.tracer import array, structure
+
+_DEPTH = 8
+
+
+def is_open(value: Any, depth: int = 0) -> bool:
+    """Whether a tensor, a staged value or a list that grew is inside lists, tuples and dicts."""
+    if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing)):
+        return True
+    if depth > _DEPTH or type(value) not in (list, tuple, dict):
+        return False
+    return any(is_open(item, depth + 1) for item in (value.values() if type(value) is dict else value))
+
+
+def equal(session: Session, a: Any, b: Any) -> Any:
+    """``a == b`` for two lists, tuples or dicts, a plain or staged bool.
+
+    Raises:
+        TraceError: D2S253 for lists that grew whose items are tensors, or that both grew.
+    """
+    if growing.is_growing(a) or growing.is_growing(b):
+        return _grown(session, a, b)
+    if not is_open(a) and not is_open(b):
+        return a == b
+    if len(a) != len(b) or (isinstance(a, dict) and a.keys() != b.keys()):
+        return False
+    return _all(session, [(value, b[key]) for key, value in (a.items() if isinstance(a, dict) else enumerate(a))])
+
+
+def any_equal(session: Session, container: Any, value: Any) -> Any:
+    """``value in container`` for a list, tuple or dict among others."""
+    found: Any = False
+    for item in container:
+        same = _same(session, item, value)
+        if same is True:
+            return True
+        if same is not False:
+            found = same if found is False else session.scalar("or_", found, same)
+    return found
+
+
+def _all(session: Session, pairs: list[tuple[Any, Any]]) -> Any:
+    found: Any = True
+    for one, other in pairs:
+        same = _same(session, one, other)
+        if same is False:
+            return False
+        if same is not True:
+            found = same if found is True else session.scalar("and_", found, same)
+    return found
+
+
+def _same(session: Session, one: Any, other: Any) -> Any:
+    """Whether two items are equal."""
+    if one is other:
+        return True
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        from dy2static.operators.traced_compare import require_distinct
+
+        require_distinct(session, one, other)
+    if type(one) is type(other) and type(one) in (list, tuple, dict):
+        return equal(session, one, other)
+    return truth_of(session, one == other)
+
+
+def _grown(session: Session, a: Any, b: Any) -> Any:
+    """One of the lists grew: their lengths are compared first, then, where those agree, the items."""
+    from dy2static.operators.if_expr import if_expr
+
+    if a is b:
+        return True
+    grown, other = (a, b) if growing.is_growing(a) else (b, a)
+    if growing.is_growing(other) or _has_tensors(array.content(grown).item):
+        raise growing.refusal(session, "'=='")
+
+    def items() -> Any:
+        return _all(session, [(array.get(session, grown, index), item) for index, item in enumerate(other)])
+
+    return if_expr(array.length(session, grown) == len(other), items, lambda: False)
+
+
+def _has_tensors(item: structure.Structure) -> bool:
+    """Whether items are or hold tensors: Python asks first whether they are the same object."""
+    if isinstance(item, (structure.Sequence, structure.Fields)):
+        return any(_has_tensors(inner) for inner in item.items)
+    if isinstance(item, structure.Options):
+        return any(_has_tensors(option) for option in item.options)
+    return not isinstance(item, (structure.Number, structure.Known))

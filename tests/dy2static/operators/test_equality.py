@@ -1,0 +1,105 @@
+"""``==`` and ``!=`` of lists, tuples and dicts that hold what is only known while the Program runs."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dy2static import to_static
+from runtime.errors import TraceError
+from tests.end_to_end.oracle import check
+
+CALLS = [(torch.full((3,), value),) for value in (4.0, 1.0, -1.0, 30.0)]
+"""Three, six, eight and no items are appended."""
+
+
+def grown(x, item=2):
+    found = []
+    while x.sum() < 20:
+        found.append(item)
+        x = x + 1
+    return found, x
+
+
+def with_a_plain_list(x):
+    found, x = grown(x)
+    want = [2, 2, 2]
+    if found == want:
+        x = x * 2
+    return x, found == [], found != want, want == found, found == [2, 2, 3], found == (2, 2, 2), found == 3
+
+
+def inside_others(x):
+    found, x = grown(x)
+    want = [2, 2, 2]
+    return [found] == [want], (1, {"a": found}) == (1, {"a": want}), {"a": found} != {"b": want}
+
+
+def among_others(x):
+    found, x = grown(x)
+    lists = [[2], [2, 2, 2], []]
+    return found in lists, found not in [[2, 2], [2] * 6], [2] in [found, [3]]
+
+
+def of_tuples(x):
+    found, x = grown(x, (1, 2.5, None))
+    want = [(1, 2.5, None)] * 3
+    return found == want, found == [(1, 2.5, 0)] * 3
+
+
+def items_that_differ(x):
+    number = int(x.sum())
+    want = (3, 12)
+    found = [1, 2] if x.sum() > 0 else (1, 2)
+    table = {"a": number}
+    return (3, number) == want, (number, 3) != want, found == want, [1, 2] == found, table == {"a": want[1]}
+
+
+def tensors(x):
+    y = x * 1
+    small = x.sum()
+    return [x] == [x], [x, 1] == [y], [small] == [x.sum()], (small, 1) == (x.sum() + 1, 1), [y[0]] != [x[0]]
+
+
+def appended_on_one_path(x):
+    found, want = [], [1]
+    if x.sum() > 0:
+        found.append(1)
+    return found == want, want != found, {"n": found} == {"n": want}
+
+
+@pytest.mark.parametrize("function", [
+    with_a_plain_list, inside_others, among_others, of_tuples, items_that_differ, tensors, appended_on_one_path,
+])  # fmt: skip
+def test_as_eager(function):
+    check(function, *CALLS)
+
+
+def both_grew(x):
+    one, x = grown(x - 1)
+    other, x = grown(x - 1)
+    return one == other
+
+
+def grown_tensors(x):
+    found, _ = grown(x, x)
+    return found == [x]
+
+
+def order(x):
+    found, x = grown(x)
+    return found < [2, 2]
+
+
+def index(x):
+    found, x = grown(x)
+    lists = [[2], [2, 2]]
+    return lists.index(found)
+
+
+@pytest.mark.parametrize("function,code", [
+    (both_grew, "D2S253"), (grown_tensors, "D2S253"), (order, "D2S253"), (index, "D2S263"),
+])  # fmt: skip
+def test_what_is_refused(function, code):
+    with pytest.raises(TraceError, match=rf"{code}[\s\S]*test_equality.py.*{function.__name__}"):
+        to_static(function)(CALLS[0][0])
