@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     pairs: Pairs = Counter()
     failures: list[tuple[int, Outcome]] = []
     done = 0
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=500) as pool:
         until = None if options.seconds is None else start + options.seconds
         waiting = []
         source = _seeds(options.seed, count, until)
