@@ -223,7 +223,7 @@ def bits(n):
 
 
 @case("if of a tensor follows PyTorch", (num(0.0),), (num(3.0),), (vec(float("nan")),), (vec(0.0),), (vec(0.0,
-      1.0),), (vec(),), search=1, idle=1)
+      1.0),), (vec(),), idle=2)
 def truth(x):
     if x:
         return 1
