@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
-from runtime.tracer import aliases, copies, structure
+from runtime.tracer import aliases, copies, stale_views, structure
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.older import older
@@ -206,6 +206,7 @@ class Join:
         self.op = session.scope.block.ops[-1]
         for storage, var in zip(storages, outputs[len(outputs) - len(storages) :]):
             storage.value = var
+            stale_views.note_join(session, storage, self.op, self.entry[storage], self.paths)
         return list(outputs[: len(outputs) - len(storages)])
 
     def values(self, outputs: list[Variable]) -> list[Any]:

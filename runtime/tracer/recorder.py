@@ -344,9 +344,9 @@ class Recorder(torch_internals.TorchDispatchMode):
             modes=modes,
             location=location,
         )
-        for storage, var in zip(bases, results):
+        for storage, old, var in zip(bases, before, results):
             storage.value = var
-            stale_views.note_write(storage)
+            storage.written[var] = True, old
         aliases.propagate(session, bases)
         requires_grad = self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())

@@ -6,10 +6,13 @@ of it, was written. A Program reads the view anew and would go on; so the trace 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 
+from runtime.ir import Block, Operand, Operator, ScalarType, Variable
+from runtime.tracer.aliases import JoinOutput, Late, PathEnd
+from runtime.tracer.branches import Path, stage_raise
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep
 
@@ -34,9 +37,15 @@ def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> Fix
     return FixedView(source.fixed.base, has_node, several or source.fixed.several)
 
 
-def note_write(storage: Storage) -> None:
-    """Remember that an in-place operator made the storage's value."""
-    storage.written.add(storage.value)
+def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
+    """Remember which paths of a join wrote the storage, whose value is an output of ``op``."""
+    rows: list[tuple[PathEnd, Operand | Late]] = []
+    for path in paths:
+        flags = list(_writes(storage, path.storages.get(storage, before), before))
+        if len(flags) > 1 and True not in flags:
+            return
+        rows.append((PathEnd(path.scope, path.ended), True if True in flags else flags[0] if flags else False))
+    storage.written[storage.value] = JoinOutput(op, session.scope, ScalarType("bool"), rows), before
 
 
 def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
@@ -47,11 +56,15 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
     if not torch.is_grad_enabled() or session.replaying is not None:
         return
     for info in infos:
-        fixed, value = info.fixed, info.storage.value
-        if fixed is None or fixed.base is value or value not in info.storage.written:
+        fixed = info.fixed
+        if fixed is None or not info.requires_grad or info.sometimes:
             continue
-        if info.requires_grad and not info.sometimes:
-            raise RuntimeError(_message(info, fixed, "its base or another view of its base has been"))
+        error = RuntimeError(_message(info, fixed, "its base or another view of its base has been"))
+        flags = list(_writes(info.storage, info.storage.value, fixed.base))
+        if True in flags:
+            raise error
+        for flag in flags:
+            _raise_if(session, flag, error)
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
@@ -66,6 +79,22 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
     for info in written:
         if info.fixed is not None and not info.detached:
             raise RuntimeError(_message(info, info.fixed, "is being"))
+
+
+def _writes(storage: Storage, value: Variable, since: Variable) -> Iterator[Late | bool]:
+    """For each change of a storage from ``since`` to ``value``, as far as it is known, whether it is a write."""
+    while value is not since and value in storage.written:
+        flag, value = storage.written[value]
+        yield flag
+
+
+def _raise_if(session: Session, flag: Late | bool, error: Exception) -> None:
+    if isinstance(flag, bool):
+        return
+    staged = flag.demand(session)
+    with session.open("cond") as taken:
+        stage_raise(session, error)
+    session.emit("cond", [staged], None, [], blocks=[taken.block, Block()])
 
 
 def _without_grad(session: Session, step: ViewStep) -> bool:

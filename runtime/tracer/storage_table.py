@@ -17,7 +17,7 @@ from runtime import torch_internals
 from runtime.ir import Location, Variable
 
 if TYPE_CHECKING:
-    from runtime.tracer.aliases import Alias
+    from runtime.tracer.aliases import Alias, Late
 
 
 @dataclass(eq=False)
@@ -37,8 +37,8 @@ class Storage:
     """Aliases whose base this is."""
     in_graph: bool = False
     """Whether some write was part of the graph: not under ``no_grad``, and not through ``x.detach()``."""
-    written: set[Variable] = field(default_factory=set)
-    """Values it got from an in-place operator, not from a join."""
+    written: dict[Variable, tuple[Late | bool, Variable]] = field(default_factory=dict)
+    """By value it got from an in-place operator or a join: whether that wrote it, and what it held before."""
     first: Variable = field(init=False)
     """What it held when it was made."""
 

@@ -340,7 +340,39 @@ def leaf_in_branch2(x):
     return x * 1
 
 
+def across_branch(x):
+    a = x * 1
+    p, q, r = a
+    if x.sum() > 0:
+        a.mul_(2)
+    return a + q
+
+
+def rows_branch(x):
+    a = x * 1
+    c = 0.0
+    for r in a:
+        c = c + r
+        if c > 0:
+            a -= 1
+    return a + c
+
+
+def rows_break(x):
+    a = x * 1
+    c = 0.0
+    for r in a:
+        c = c + r
+        if c > 1e3:
+            break
+        a -= 1
+    return a + c
+
+
 RAISING = [
+    across_branch,
+    rows_branch,
+    rows_break,
     unbind_base,
     chunk_base,
     split_with_sizes_base,
