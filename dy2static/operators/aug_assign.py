@@ -50,4 +50,7 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         session.journal.note_content(target)
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):
         value = session.sizes.symbolic(value)
-    return _IN_PLACE[op](target, value)
+    result = _IN_PLACE[op](target, value)
+    if isinstance(target, (list, dict)):
+        session.journal.changed(target)
+    return result

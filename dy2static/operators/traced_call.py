@@ -286,6 +286,8 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         if str_format.is_staged(values, kwargs):
             return str_format.str_format(owner, values, kwargs)
     result = f(*args, **kwargs)
+    if name in _MUTATORS and isinstance(owner, (list, dict)):
+        session.journal.changed(owner)
     if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
         adopt(session, result)
     return result

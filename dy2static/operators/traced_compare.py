@@ -19,7 +19,7 @@ from dy2static.operators.staging import (
     python_method,
     truth_of,
 )
-from runtime.tracer import aliases, unseen
+from runtime.tracer import aliases, twins, unseen
 from runtime.tracer.copies import require_own
 
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
@@ -125,6 +125,8 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         require_distinct(session, a, b)
     if id(a) in session.shared_containers and isinstance(b, type(a)):
         require_own(session, a)
+    if id(a) in session.twins and type(b) is type(a):
+        return twins.same(session, a, b)
     if isinstance(b, Staged) and not isinstance(a, Staged):
         a, b = b, a
     if isinstance(a, Staged):

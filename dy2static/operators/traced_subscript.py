@@ -57,7 +57,10 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return call(method, obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
         note_content_write(session, obj)
-    value = obj[key]
+        value = obj[key]
+        session.journal.changed(obj)
+    else:
+        value = obj[key]
     if isinstance(obj, CONTAINERS):
         note_item_read(session, obj, key, value)
     return value
@@ -213,6 +216,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, (*CONTAINERS, OrderedDict)):
         note_content_write(session, obj)
     obj[key] = value
+    session.journal.changed(obj)
 
 
 def _require_module(session: Session, obj: Any) -> None:
@@ -236,6 +240,7 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
         def run() -> None:
             note_content_write(session, obj)
             obj[position] = value
+            session.journal.changed(obj)
 
         return run
 
@@ -258,5 +263,6 @@ def delete(session: Session, obj: Any, key: Any) -> None:
     if isinstance(obj, CONTAINERS):
         note_content_write(session, obj)
     del obj[key]
+    session.journal.changed(obj)
 
 

@@ -110,6 +110,7 @@ def _each(session: Session, grown: Growing, name: str, *args: list[Operand]) -> 
 def _store(session: Session, target: list[Any], variables: tuple[Variable, ...], item: structure.Structure) -> None:
     session.journal.note_content(target)
     target[:] = [Growing(variables, item)]
+    session.journal.changed(target)
 
 
 def length(session: Session, target: list[Any]) -> Any:
@@ -227,6 +228,7 @@ def clear(session: Session, target: list[Any]) -> None:
     """``target.clear()``."""
     session.journal.note_content(target)
     target[:] = []
+    session.journal.changed(target)
 
 
 def copy(target: list[Any]) -> list[Any]:

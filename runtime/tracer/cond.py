@@ -15,6 +15,7 @@ from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import Storage, mark_uncertain
+from runtime.tracer.twins import JoinFlags
 
 _NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
@@ -69,14 +70,18 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
            of: structure.Choice | None = None) -> Any:  # fmt: skip
     location = session.location()
-    result, pairs = _joined(session, name, pred, runs, names, location, of)
-    copies.share(session, pairs, location)
+    result, pairs, flags, old = _joined(session, name, pred, runs, names, location, of)
+    copies.share(session, pairs, location, flags, old)
     return result
 
 
 def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
-            location: Any, of: structure.Choice | None) -> tuple[Any, list[copies.Pair]]:  # fmt: skip
-    """The joined result, and the containers that were built anew; nothing here holds the originals afterwards."""
+            location: Any, of: structure.Choice | None
+            ) -> tuple[Any, list[copies.Pair], JoinFlags, frozenset[int]]:  # fmt: skip
+    """The joined result, the containers that were built anew, the flags for them, and which containers are older.
+
+    Nothing here holds the originals afterwards.
+    """
     names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
@@ -117,7 +122,9 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
                 location=location,
             )
         session.journal.write(place, value)
-    return values[-1], join.copies(values, [place.kind == "content" for place in places], len(entry_names))
+    found = join.copies(values, [place.kind == "content" for place in places], len(entry_names))
+    ends = [aliases.PathEnd(path.scope, path.ended) for path in paths]
+    return values[-1], found, JoinFlags(join.op, session.scope, ends), old
 
 
 class Join:
@@ -238,10 +245,13 @@ class Join:
             if isinstance(item, structure.Known):
                 continue
             content = first <= position < first + len(contents) and contents[position - first]
-            for value, path in zip(values, self.paths):
+            for number, (value, path) in enumerate(zip(values, self.paths)):
                 if not path.ended:
-                    pairs = list(copies.pairs(value, result))
-                    found += pairs[1:] if content else pairs
+                    with path.inside(self.session):  # what a path changed is looked at as it was at the path's end
+                        pairs = list(copies.pairs(value, result))[1 if content else 0 :]
+                    for pair in pairs:
+                        pair.path = number
+                    found += pairs
         return found
 
     def _note_aliases(self, results: list[Any]) -> None:

@@ -1,77 +1,179 @@
 """Lists and dicts that a join had to build anew: the user's program may know the original by another name.
 
-Where it does (something besides the joined variable still refers to it), changing either would silently miss the other,
-so both are *shared* from then on, and changing one is a located error.
+Where it does, the two are one object on that path: *twins*, brought up to date with each other when one is changed.
+Where it is not known which is which, both are *shared* from then on, and changing one is a located error.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Location
-from runtime.tracer import structure
+from runtime.tracer import structure, twins
+from runtime.tracer.aliases import Flags
 from runtime.tracer.structure import Choice
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
-Pair = list[Any]
-"""An original, what was built in its place, and how many of the pairs' own containers hold the original."""
+
+@dataclass(eq=False, slots=True)
+class Pair:
+    """An original, and what was built in its place."""
+
+    original: Any
+    copy: Any
+    exact: bool = True
+    """Whether the copy stands for this very original wherever the path was taken that brings it out."""
+    path: int = -1
 
 
-def pairs(source: Any, joined: Any, held: int = 0) -> Iterator[Pair]:
+def pairs(source: Any, joined: Any, exact: bool = True) -> Iterator[Pair]:
     """The mutable containers in a value that leaves a path beside those that stand for them after the join."""
-    if source is joined or isinstance(source, Choice):
+    if source is joined:
+        return
+    if isinstance(source, Choice):
+        options = joined.options if isinstance(joined, Choice) else (joined,)
+        for option in source.options:
+            if not any(option is other for other in options):
+                for other in options:
+                    yield from pairs(option, other, False)
         return
     if isinstance(joined, Choice):
-        for option in joined.options:
-            if type(option) is type(source):
-                yield from pairs(source, option, held)
+        fitting = [option for option in joined.options if type(option) is type(source)]
+        if any(option is source for option in fitting):
+            return
+        for option in fitting:
+            yield from pairs(source, option, exact and len(fitting) == 1)
         return
     if type(source) is not type(joined):
         return
     if type(source) in (list, dict):
-        yield [source, joined, held]
-        held = 1  # tuples and objects are held by nothing here: what they hold is not held by a pair
+        yield Pair(source, joined, exact)
     if type(source) in (list, tuple):
-        if len(source) == len(joined):
+        if len(source) == len(joined) and structure.growing(joined) is None:
             for inner, other in zip(source, joined):
-                yield from pairs(inner, other, held)
+                yield from pairs(inner, other, exact)
         else:
             for inner in source:
                 if type(inner) in (list, dict):
-                    yield [inner, joined, held]
+                    yield Pair(inner, joined, False)
         return
     fields, others = structure.field_items(source), structure.field_items(joined)
     if fields is not None and others is not None and fields[0] == others[0]:
         for inner, other in zip(fields[1], others[1]):
-            yield from pairs(inner, other, held)
+            yield from pairs(inner, other, exact)
 
 
 def _references(pair: Pair) -> int:
-    return sys.getrefcount(pair[0])
+    return sys.getrefcount(pair.original)
 
 
-_ALONE = _references([[], None, 0])
+_ALONE = _references(Pair([], None))
 """How many references Python counts when nothing but the pair holds an object."""
 
 
-def share(session: Session, found: list[Pair], location: Location | None) -> None:
-    """Mark originals that something else still refers to, and their copies; ``found`` is their last holder here."""
-    repeated: dict[int, int] = {}
+def share(
+    session: Session, found: list[Pair], location: Location | None, flags: twins.JoinFlags | None = None,
+    old: frozenset[int] = frozenset(),
+) -> None:  # fmt: skip
+    """Link originals that something else still refers to with their copies; ``found`` is their last holder here.
+
+    ``flags``: those of the join, without which what is still referred to is marked. ``old``: the identities of what
+    existed before.
+    """
     copies: dict[int, set[int]] = {}
     for pair in found:
-        repeated[id(pair[0])] = repeated.get(id(pair[0]), 0) + 1
-        copies.setdefault(id(pair[0]), set()).add(id(pair[1]))
-    noted = session.journal.holders()
+        copies.setdefault(id(pair.original), set()).add(id(pair.copy))
+    links = _Links(session, flags, old)
+    known = _known(session, found)
     for pair in found:
-        split = len(copies[id(pair[0])]) > 1  # two variables held the original, and now each holds a copy of its own
-        known = _ALONE + pair[2] + repeated[id(pair[0])] - 1 + noted[id(pair[0])]
-        if split or _references(pair) > known:
-            for container in pair[:2]:
+        split = len(copies[id(pair.original)]) > 1  # two variables held the original, and now each holds its own copy
+        linked = id(pair.original) in session.twins and links.behind(pair)
+        if not (split or linked or id(pair.original) in known):
+            continue
+        if flags is not None and pair.exact and (id(pair.original) in old or id(pair.original) not in known):
+            links.note(pair)
+        else:
+            for container in (pair.original, pair.copy):
                 session.shared_containers[id(container)] = (container, location)
+    links.add()
+
+
+def _known(session: Session, found: list[Pair]) -> set[int]:
+    """The originals, by identity, that more refers to than the pairs and other originals that nothing refers to."""
+    first = {id(pair.original): pair for pair in found}
+    noted = session.journal.holders()
+    references = {key: _references(pair) - _ALONE - noted[key] for key, pair in first.items()}
+    for pair in found:
+        references[id(pair.original)] -= pair is not first[id(pair.original)]
+    items = {key: [id(item) for item in _items(pair.original)] for key, pair in first.items()}
+    for held in items.values():
+        for item in held:
+            if item in references:
+                references[item] -= 1
+    known: set[int] = set()
+    todo = [key for key, count in references.items() if count > 0]
+    while todo:
+        key = todo.pop()
+        known.add(key)
+        for item in items[key]:  # what holds it is referred to itself
+            if item in references and item not in known:
+                todo.append(item)
+    return known
+
+
+def _items(container: Any) -> Any:
+    return container.values() if isinstance(container, dict) else container
+
+
+class _Links:
+    """The twins that one join makes."""
+
+    def __init__(self, session: Session, flags: twins.JoinFlags | None, old: frozenset[int]) -> None:
+        self._session, self._flags, self._old = session, flags, old
+        self._cases: dict[tuple[int, int], tuple[Any, Any, dict[int, list[Flags]]]] = {}
+        self._members: dict[tuple[int, int], list[tuple[Any, Flags]]] = {}
+        """What was built, on each path, for what a path made."""
+
+    def behind(self, pair: Pair) -> list[list[Any]]:
+        """What the original may be, as it was known at the end of its path."""
+        if self._flags is None or id(pair.original) in self._old:
+            return twins.reach(self._session, pair.original)
+        with self._session.reopen(self._flags.paths[pair.path].scope):
+            return twins.reach(self._session, pair.original, lambda other: id(other) in self._old)
+
+    def note(self, pair: Pair) -> None:
+        """The copy is the original where the pair's path was taken."""
+        if id(pair.original) in self._old:
+            self._case(pair.copy, pair.original, pair.path, ())
+            return
+        for other, cases in ((pair.original, [()]), *self.behind(pair)):
+            for flags in cases:
+                if id(other) in self._old:
+                    self._case(pair.copy, other, pair.path, flags)
+                    continue
+                members = self._members.setdefault((pair.path, id(other)), [])
+                for copy, mine in members:
+                    self._case(pair.copy, copy, pair.path, (*mine, *flags))
+                members.append((pair.copy, flags))
+
+    def _case(self, copy: Any, other: Any, path: int, flags: Flags) -> None:
+        if copy is other:
+            return
+        key = (id(other), id(copy)) if (id(other), id(copy)) in self._cases else (id(copy), id(other))
+        cases = self._cases.setdefault(key, (copy, other, {}))[2].setdefault(path, [])
+        if flags not in cases:
+            cases.append(flags)
+
+    def add(self) -> None:
+        """Make them."""
+        for copy, other, by_path in self._cases.values():
+            assert self._flags is not None
+            twins.add(self._session, copy, other, self._flags.flags(by_path))
 
 
 def require_own(session: Session, container: Any) -> None:

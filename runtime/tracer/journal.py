@@ -165,8 +165,14 @@ class Journal:
         self.note(Place("attribute", owner, name))
 
     def note_content(self, owner: Any) -> None:
-        """Call before a list, dict, set or deque is changed."""
+        """Call before a list, dict, set or deque is changed, and ``changed`` afterwards."""
         self.note(Place("content", owner))
+
+    def changed(self, owner: Any) -> None:
+        """Call after a list, dict, set or deque was changed: what may be the same object follows."""
+        from runtime.tracer.twins import propagate
+
+        propagate(self._session, owner)
 
     def note_global(self, namespace: dict[str, Any], name: str) -> None:
         """Call before a global name is bound."""
@@ -190,10 +196,15 @@ class Journal:
             place: value for place, value in after.items() if sys.getrefcount(place.owner) - 1 > held[id(place.owner)]
         }
 
-    def holders(self, *more: dict[Place, Any]) -> Counter[int]:
-        """How many of the places noted here, and in ``more`` frames, are of each object, by identity."""
-        places = {id(place): place for frame in (*self.frames, *more, self.first_stores) for place in frame}
-        return Counter(id(place.owner) for place in places.values())
+    def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
+        """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""
+        held = Counter(
+            id(place.owner)
+            for place in {id(p): p for f in (*self.frames, *frames, self.first_stores) for p in f}.values()
+        )
+        for key, found in self._session.twins.items():
+            held[key] += len(found)
+        return held
 
     def write(self, place: Place, value: Any) -> None:
         """Note and store."""

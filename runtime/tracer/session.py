@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -45,6 +45,9 @@ from runtime.tracer.storage_table import (
     mark_uncertain,
     storage_key,
 )
+
+if TYPE_CHECKING:
+    from runtime.tracer.twins import Twin
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
 """Says where in the user's source the trace stands; the converter installs one that maps generated code back."""
@@ -155,7 +158,9 @@ class Session:
         self.raising: BaseException | None = None
         """The exception that is being recorded as one of the Program's."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
-        """Lists and dicts of which a join made copies while they are still known by other names, and the copies."""
+        """Lists and dicts that may be the same as others, where it is not known when."""
+        self.twins: dict[int, list[Twin]] = {}
+        """Lists and dicts, by identity, that are one object where flags hold."""
         self.loop_options: list[Any] = []
         """Options of loops whose blocks the trace is in, innermost last."""
         self.varying: frozenset[Place] = frozenset()

@@ -378,7 +378,7 @@ def shared_list_of_one_kind(x):
     return a, b, len(b), a is b
 
 
-@case("a branch chooses one of two lists", *BOTH, refused="D2S226")
+@case("a branch chooses one of two lists", *BOTH)
 def chosen_list(x):
     a, b = [1], [2]
     if x.sum() > 0:
@@ -389,7 +389,7 @@ def chosen_list(x):
     return a, b, c
 
 
-@case("one list by two names made in a branch", *BOTH, refused="D2S226")
+@case("one list by two names made in a branch", *BOTH)
 def made_shared(x):
     if x.sum() > 0:
         a = [1]
