@@ -53,6 +53,9 @@ def read(session: Session, target: list[Any], key: Any) -> Any:
 
 def write(session: Session, target: list[Any], key: Any, value: Any) -> None:
     """``target[key] = value``."""
+    if isinstance(key, slice) and key == slice(None) and isinstance(value, (list, tuple)):
+        array.replace(session, target, list(value))
+        return
     if isinstance(key, slice):
         raise refusal(session, "assignment to a slice")
     array.set_(session, target, key, value)
@@ -78,4 +81,4 @@ def refusal(session: Session, what: str) -> Exception:
     """The located error for what such a list cannot do."""
     return session.error(
         f"{what} of a list whose length is only known while the Program runs", code="D2S253",
-        hint="Use append, extend, pop, indexing, slices, len, for, torch.stack or torch.cat.")
+        hint="Use append, extend, pop, reverse, indexing, slices, len, for, torch.stack or torch.cat.")

@@ -23,6 +23,7 @@ from dy2static.operators.staging import (
     python_method,
 )
 from dy2static.operators.torch_values import to_torch
+from runtime.tracer import array
 from runtime.tracer import cond as tracer_cond
 
 _MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
@@ -46,6 +47,8 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     key = _as_int(session, obj, key)
     if isinstance(key, Staged):
         return _by_staged_key(session, obj, key)
+    if isinstance(key, slice) and type(obj) is list and any_staged([key]) and not _holds_containers(obj):
+        return _part(session, obj, key)
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *_MODULES)):
         raise _refuse_key(session, obj, "a slice or key of")
     if obj is os.environ:
@@ -64,6 +67,18 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     if isinstance(obj, CONTAINERS):
         note_item_read(session, obj, key, value)
     return value
+
+
+def _holds_containers(value: Any) -> bool:
+    """Whether one of the items can be changed, or an item of a tuple among them."""
+    return any(isinstance(item, CONTAINERS) or isinstance(item, tuple) and _holds_containers(item) for item in value)
+
+
+def _part(session: Session, obj: list[Any], where: slice) -> list[Any]:
+    """``obj[where]``, how long it is only known while the Program runs: a list like those that grow in a loop."""
+    for position, value in enumerate(obj):
+        note_item_read(session, obj, position, value)
+    return array.slice_(session, array.of_items(session, obj), where) if obj else []
 
 
 def _by_choice(session: Session, obj: Any, key: Choice) -> Any:

@@ -36,6 +36,16 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
     return Growing(tuple(_variables(arrays)), item)
 
 
+def of_items(session: Session, items: list[Any]) -> list[Any]:
+    """A list that grows, with the items of an ordinary list that has some."""
+    item = structure.as_items(structure.structure_of(session, items[0]))
+    for one in items[1:]:
+        item = _wider(session, item, structure.structure_of(session, one))
+    for one in items:
+        session.keep_in_list(one)
+    return [Growing(tuple(_variables(structure.lower(session, items, structure.Array(item)))), item)]
+
+
 def _variables(operands: list[Operand]) -> list[Variable]:
     return [operand for operand in operands if isinstance(operand, Variable)]
 
@@ -224,6 +234,20 @@ def slice_(session: Session, target: list[Any], where: slice) -> list[Any]:
     return [Growing(_each(session, grown, "array.slice", places), grown.item)]
 
 
+def replace(session: Session, target: list[Any], values: list[Any]) -> None:
+    """``target[:] = values``."""
+    other = as_growing(session, values, content(target))
+    for value in values:
+        if not isinstance(value, Growing):
+            session.keep_in_list(value)
+    _store(session, target, other.variables, other.item)
+
+
+def reverse(session: Session, target: list[Any]) -> None:
+    """``target.reverse()``."""
+    _store(session, target, content(slice_(session, target, slice(None, None, -1))).variables, content(target).item)
+
+
 def clear(session: Session, target: list[Any]) -> None:
     """``target.clear()``."""
     session.journal.note_content(target)
@@ -272,6 +296,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "append": append,
     "extend": extend,
     "pop": pop,
+    "reverse": reverse,
     "clear": clear,
 }
 """List methods that work on a list that has grown; ``copy`` and ``__len__`` are functions above."""
