@@ -462,7 +462,10 @@ def _remember(key: Any, value: Any, tensors: list[torch.Tensor]) -> None:
         if type(one) is not FakeTensor or any(one is tensor for tensor in tensors) or _key_of(one, []) is None:
             return
         storage = storage_identity(one)
-        view = next((i for i, tensor in enumerate(tensors) if storage_identity(tensor) == storage), None)
+        views = [i for i, tensor in enumerate(tensors) if storage_identity(tensor) == storage]
+        if len(views) > 1:  # of which one it is a view cannot be told
+            return
+        view = views[0] if views else None
         if view is None and (storage in own or one.storage_offset() != 0):
             return
         if view is not None and one.dtype != tensors[view].dtype:  # view(dtype), view_as_real
