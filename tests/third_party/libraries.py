@@ -27,6 +27,12 @@ class Library:
     """How many Programs the calls need."""
     module: bool = False
     """Convert what is made, and compare the gradients of its parameters too."""
+    loop: str = ""
+    """Why a loop in it depends on data."""
+    what: str = ""
+    """What else it does that depends on data."""
+    why: str = ""
+    """Why it is refused."""
 
     def bound(self) -> Callable[..., Any]:
         """The function, with its object given."""
@@ -37,6 +43,12 @@ class Library:
 
 
 LIBRARIES: dict[str, Library] = {}
+DISTRIBUTIONS = {
+    "entmax": "entmax", "kornia": "kornia", "mixture_of_experts": "mixture-of-experts", "nflows": "nflows",
+    "st_moe_pytorch": "st-moe-pytorch", "torch_geometric": "torch-geometric", "torchcrf": "pytorch-crf",
+    "torchdeq": "torchdeq", "torchdiffeq": "torchdiffeq", "torchmin": "pytorch-minimize",
+}  # fmt: skip
+"""What pip calls the packages."""
 
 
 def library(name: str, package: str, calls: Callable[[], list[tuple[Any, ...]]], **options: Any) -> Any:
@@ -68,7 +80,10 @@ def _ode_calls() -> list[tuple[Any, ...]]:
 def _ode(method: str) -> None:
     stages = {"while_loop", "custom_grad"} if method != "rk4" else set()
 
-    @library(f"torchdiffeq {method}", "torchdiffeq", _ode_calls, tolerance=1e-12, stages=stages)
+    @library(f"torchdiffeq {method}", "torchdiffeq", _ode_calls, tolerance=1e-12, stages=stages,
+             what="a fixed grid of steps" * (not stages),
+             loop="steps are taken, or rejected and made smaller by the error that was found, until the time is reached"
+             * bool(stages))
     def solve(y0: Any, w: Any, t: Any) -> Any:
         import torchdiffeq
 
@@ -86,9 +101,10 @@ def _rosenbrock(x: torch.Tensor) -> torch.Tensor:
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
 
-def _minimise(method: str, refused: str) -> None:
+def _minimise(method: str, refused: str, why: str) -> None:
     @library(f"pytorch-minimize {method}", "torchmin",
-             lambda: [(_rand(seed, 3, grad=False),) for seed in range(3)], tolerance=1e-9, refused=refused)
+             lambda: [(_rand(seed, 3, grad=False),) for seed in range(3)], tolerance=1e-9, refused=refused, why=why,
+             loop="iterates until the gradient is small")
     def solve(x0: Any) -> Any:
         import torchmin
 
@@ -96,9 +112,13 @@ def _minimise(method: str, refused: str) -> None:
         return result.x, result.fun, result.nit, result.status
 
 
-for _method, _code in (("bfgs", "D2S226"), ("l-bfgs", "D2S226"), ("cg", "D2S254"), ("newton-cg", "D2S222"),
-                       ("trust-ncg", "D2S250")):  # fmt: skip
-    _minimise(_method, _code)
+_BRACKET = "the bracket of the line search is one of several lists, and changed"
+for _method, _code, _why in (
+    ("bfgs", "D2S226", _BRACKET), ("l-bfgs", "D2S226", _BRACKET), ("cg", "D2S226", _BRACKET),
+    ("newton-cg", "D2S226", _BRACKET),
+    ("trust-ncg", "D2S250", "a variable is a tensor on one path and something else on another"),
+):  # fmt: skip
+    _minimise(_method, _code, _why)
 
 
 # -- sequences
@@ -117,13 +137,15 @@ def _crf_calls() -> list[tuple[Any, ...]]:
             for seed, length in enumerate((5, 3, 1))]  # fmt: skip
 
 
-@library("pytorch-crf likelihood", "torchcrf", _crf_calls, tolerance=1e-12, make=_crf)
+@library("pytorch-crf likelihood", "torchcrf", _crf_calls, tolerance=1e-12, make=_crf,
+         what="likelihood under a mask, and checks of the mask")
 def crf_likelihood(crf: Any, emissions: Any, tags: Any, mask: Any) -> Any:
     return crf(emissions, tags, mask)
 
 
 @library("pytorch-crf decoding", "torchcrf", lambda: [(e, m) for e, _, m in _crf_calls()], make=_crf,
-         refused="D2S265")
+         loop="the way back starts at the length of each sequence and follows the best tag; lists of tags as results",
+         stages={"while_loop"})
 def crf_decoding(crf: Any, emissions: Any, mask: Any) -> Any:
     return crf.decode(emissions, mask)
 
@@ -131,10 +153,13 @@ def crf_decoding(crf: Any, emissions: Any, mask: Any) -> Any:
 # -- fixed points
 
 
-def _fixed_point(solver: str, dtype: torch.dtype = torch.float32, refused: str = "") -> None:
-    @library(f"torchdeq {solver} {dtype}", "torchdeq", lambda: [
+def _fixed_point(solver: str, dtype: torch.dtype = torch.float32, refused: str = "", why: str = "") -> None:
+    precision = " in double precision" if dtype is torch.float64 else ""
+
+    @library(f"torchdeq {solver}{precision}", "torchdeq", lambda: [
         tuple(x.detach().to(dtype).requires_grad_() for x in (_rand(seed, 2, 4), _rand(seed + 5, 4, 4, scale=scale)))
-        for seed, scale in enumerate((0.2, 0.05, 0.4))], tolerance=1e-5, refused=refused)
+        for seed, scale in enumerate((0.2, 0.05, 0.4))], tolerance=1e-5, refused=refused, why=why,
+        loop="iterates until the residual is below the tolerance, and keeps the best iterate")
     def solve(x: Any, w: Any) -> Any:
         from torchdeq.solver import get_solver
 
@@ -146,15 +171,15 @@ def _fixed_point(solver: str, dtype: torch.dtype = torch.float32, refused: str =
 _fixed_point("fixed_point_iter")
 _fixed_point("anderson")
 _fixed_point("broyden")
-# the solver keeps its statistics in single precision: a list of both kinds is stacked
-_fixed_point("anderson", torch.float64, refused="D2S252")
+_fixed_point("anderson", torch.float64, refused="D2S252",
+             why="a list that grows begins in single precision, goes on in double precision, and is stacked")
 
 
 # -- sparse attention weights
 
 
 @library("entmax bisection", "entmax", lambda: [(_rand(seed, 3, 5, scale=3.0),) for seed in range(2)],
-         tolerance=1e-12)
+         tolerance=1e-12, what="`entmax_bisect`: a fixed number of halvings, with a backward of its own")
 def entmax_bisection(x: Any) -> Any:
     import entmax
 
@@ -162,7 +187,7 @@ def entmax_bisection(x: Any) -> Any:
 
 
 @library("entmax sparsemax", "entmax", lambda: [(_rand(seed, 3, 5, scale=3.0),) for seed in range(2)],
-         tolerance=1e-12)
+         tolerance=1e-12, what="`sparsemax`, `entmax15`: supports that depend on data, with a backward of their own")
 def sparsemax(x: Any) -> Any:
     import entmax
 
@@ -177,7 +202,7 @@ def _image(seed: int) -> torch.Tensor:
 
 
 @library("kornia canny", "kornia", lambda: [(_image(seed),) for seed in range(3)], tolerance=1e-5,
-         stages={"while_loop"})
+         stages={"while_loop"}, loop="hysteresis: weak edges beside strong ones become strong until nothing changes")
 def canny(image: Any) -> Any:
     import kornia
 
@@ -191,7 +216,8 @@ def _boxes(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat([corner, corner + size], 1), torch.rand(8, generator=generator)
 
 
-@library("kornia nms", "kornia", lambda: [_boxes(seed) for seed in range(4)], stages={"while_loop"})
+@library("kornia nms", "kornia", lambda: [_boxes(seed) for seed in range(4)], stages={"while_loop"},
+         loop="the best box is kept and what overlaps it removed until no box is left")
 def nms(boxes: Any, scores: Any) -> Any:
     from kornia.geometry.bbox import nms as suppress
 
@@ -200,7 +226,8 @@ def nms(boxes: Any, scores: Any) -> Any:
 
 @library("kornia mean average precision", "kornia",
          lambda: [(*_boxes(seed), _boxes(seed + 9)[0], torch.arange(8) % 2 + 1) for seed in range(2)],
-         tolerance=1e-6, stages={"while_loop"})
+         tolerance=1e-6, stages={"while_loop"},
+         loop="goes through the detections of each class, as many as there are, and matches each with the truth")
 def mean_average_precision(boxes: Any, scores: Any, truth: Any, labels: Any) -> Any:
     from kornia.metrics import mean_average_precision as precision
 
@@ -229,6 +256,7 @@ def _unused(*args: Any) -> None:
 
 for _name, _package in (("st-moe-pytorch", "st_moe_pytorch"), ("mixture-of-experts", "mixture_of_experts")):
     library(_name, _package, _tokens, tolerance=1e-5, make=_experts(_package), module=True,
+            what="`MoE` in training: routing by data, capacity, experts; gradients of all parameters",
             programs=2 if _package == "st_moe_pytorch" else 1)(_unused)
 
 
@@ -240,14 +268,15 @@ def _graph(seed: int) -> torch.Tensor:
 
 
 @library("torch-geometric coalesce", "torch_geometric", lambda: [(_graph(s), _rand(s, 12)) for s in range(3)],
-         tolerance=1e-12)
+         tolerance=1e-12, what="as many edges as differ")
 def coalesce(edges: Any, weights: Any) -> Any:
     from torch_geometric import utils
 
     return utils.coalesce(edges, weights, num_nodes=6)
 
 
-@library("torch-geometric k-hop subgraph", "torch_geometric", lambda: [(_graph(seed),) for seed in range(3)])
+@library("torch-geometric k-hop subgraph", "torch_geometric", lambda: [(_graph(seed),) for seed in range(3)],
+         what="as many nodes and edges as are within two steps")
 def subgraph(edges: Any) -> Any:
     from torch_geometric import utils
 
@@ -262,7 +291,7 @@ def _pooling() -> Any:
 
 library("torch-geometric TopKPooling", "torch_geometric",
         lambda: [(_rand(seed, 6, 4).detach().float(), _graph(seed)) for seed in range(3)],
-        tolerance=1e-5, make=_pooling, module=True)(_unused)
+        tolerance=1e-5, make=_pooling, module=True, what="keeps the best nodes and the edges between them")(_unused)
 
 
 # -- flows
@@ -270,7 +299,8 @@ library("torch-geometric TopKPooling", "torch_geometric",
 
 @library("nflows splines", "nflows", lambda: [
     (_rand(seed, 5, scale=scale), _rand(seed + 1, 5, 4), _rand(seed + 2, 5, 4), _rand(seed + 3, 5, 3))
-    for seed, scale in ((0, 1.0), (1, 3.0), (2, 0.1))], tolerance=1e-9, stages={"cond"})
+    for seed, scale in ((0, 1.0), (1, 3.0), (2, 0.1))], tolerance=1e-9, stages={"cond"},
+    what="branches on what lies inside the interval")
 def splines(x: Any, widths: Any, heights: Any, derivatives: Any) -> Any:
     from nflows.transforms.splines.rational_quadratic import unconstrained_rational_quadratic_spline as spline
 

@@ -149,7 +149,6 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[..., Inputs]]] = {
     "gpt_neox": (_tiny("GPTNeoXForCausalLM", "GPTNeoXConfig", **SMALL), labelled),
     "gptj": (_tiny("GPTJForCausalLM", "GPTJConfig", **_GPT, rotary_dim=4), labelled),
     "granite": (_tiny("GraniteForCausalLM", "GraniteConfig", **_without(GROUPED, "head_dim")), labelled),
-    "layoutlm": (_tiny("LayoutLMModel", "LayoutLMConfig", **SMALL), masked),
     "llama": (_tiny("LlamaForCausalLM", "LlamaConfig", **GROUPED), labelled),
     "mamba": (_tiny("MambaForCausalLM", "MambaConfig", vocab_size=99, hidden_size=32, num_hidden_layers=2,
                     state_size=4), text),
@@ -191,7 +190,24 @@ MODELS: dict[str, tuple[Callable[[], Any], Callable[..., Inputs]]] = {
     "xlm_roberta": (_tiny("XLMRobertaForMaskedLM", "XLMRobertaConfig", **SMALL), labelled),
 }
 
-REFUSED: dict[str, tuple[Callable[[], Any], Callable[..., Inputs], str]] = {
-    "longformer": (_tiny("LongformerModel", "LongformerConfig", **SMALL, attention_window=4), masked, "D2S231"),
+KINDS = {
+    "encoders": ("albert", "bert", "deberta", "deberta_v2", "distilbert", "electra", "ernie", "mpnet", "rembert",
+                 "roberta", "xlm_roberta"),
+    "decoders": ("bloom", "codegen", "cohere", "falcon", "gemma", "gemma2", "gpt2", "gpt_neo", "gpt_neox", "gptj",
+                 "granite", "llama", "mistral", "olmo", "opt", "phi", "phi3", "qwen2", "qwen3", "stablelm",
+                 "starcoder2", "xglm"),
+    "mixture of experts, routed by data": ("mixtral", "olmoe", "qwen2_moe"),
+    "state space": ("mamba",),
+    "encoder and decoder": ("bart", "marian", "pegasus", "t5"),
+    "images, sound, both": ("beit", "clip", "convnext", "deit", "dinov2", "resnet", "segformer", "swin", "vit",
+                            "wav2vec2", "whisper"),
+}  # fmt: skip
+"""What the models are."""
+
+REFUSED: dict[str, tuple[Callable[[], Any], Callable[..., Inputs], str, str]] = {
+    "longformer": (_tiny("LongformerModel", "LongformerConfig", **SMALL, attention_window=4), masked, "D2S231",
+                   "the length of a slice depends on a maximum over data"),
+    "layoutlm": (_tiny("LayoutLMModel", "LayoutLMConfig", **SMALL), masked, "D2S229",
+                 "an `except IndexError` around embeddings of data gives their error another message"),
 }
-"""Models that are not captured, with the code of the located error."""
+"""Models that are not captured, with the code of the located error and its reason."""

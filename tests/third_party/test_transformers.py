@@ -74,7 +74,7 @@ def test_captured_whole(name: str, train: bool) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_with_a_place(name: str) -> None:
-    make, inputs, code = REFUSED[name]
+    make, inputs, code, _ = REFUSED[name]
     with pytest.raises(TraceError, match=code) as failure:
         dy2static.to_static(make().eval())(**inputs())
     assert "modeling_" in str(failure.value)

@@ -1,0 +1,99 @@
+"""Writes docs/third_party.md from what the tests declare: ``python -m tests.third_party.table``.
+
+It needs the libraries, for their versions.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from libraries import DISTRIBUTIONS, LIBRARIES, Library
+from models import FLOAT32, KINDS, MODELS, REFUSED
+
+PAGE = Path(__file__).parents[2] / "docs" / "third_party.md"
+
+_HEAD = """# Code that was not written for dy2static
+
+What other people's code does when it is converted, unmodified. The lists are those of
+[tests/third_party](../tests/third_party), which hold each line against eager PyTorch; in a checkout, install the
+libraries with `pip install -e ".[dev,third-party]"` and run them with `pytest -m slow tests/third_party`. This page is
+written by `python -m tests.third_party.table`.
+"""
+
+_VERSIONS = "Versions: "
+
+_MODELS = """## Hugging Face transformers
+
+Tiny random models, forward captured whole by `to_static(model)`, with loss where the model has one: one Program for
+the inputs tried. Outputs are equal to eager to the last bit, in training (with dropout, under one seed) and in
+evaluation; gradients of all parameters agree to 1e-10 of the largest one in double precision (1e-5 for those marked
+\\*, compared in single precision).
+"""
+
+_EXPERTS = """The mixtures of experts run with `experts_implementation="eager"`, the loop over the experts that were
+chosen: the grouped matrix product that transformers takes otherwise has no shape rule for single precision on CPUs in
+torch 2.13.
+"""
+
+_LIBRARIES = """Results and gradients are held against eager on inputs that take different paths.
+"""
+
+_TAIL = """## In other tools' hands
+
+[tests/end_to_end/test_composability.py](../tests/end_to_end/test_composability.py) holds these against eager.
+
+"""
+
+
+def page(versions: str) -> str:
+    """The text of the page; ``versions``: of the libraries that were used."""
+    parts = [_HEAD, f"{_VERSIONS}{versions}.\n", _MODELS, _models(), _EXPERTS]
+    loops = {name: one for name, one in LIBRARIES.items() if one.loop and not one.refused}
+    others = {name: one for name, one in LIBRARIES.items() if not one.loop and not one.refused}
+    refused = {name: one for name, one in LIBRARIES.items() if one.refused}
+    parts += ["## Loops that depend on data\n", _LIBRARIES, _rows("why its loop depends on data", loops, "loop")]
+    parts += ["## Branches, routing and sizes that depend on data\n", _rows("what is converted", others, "what")]
+    parts += ["## Refused, with a located error\n", _rows("why", refused, "why", code=True)]
+    parts += [_TAIL + _kept_table()]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _models() -> str:
+    lines = [f"{len(MODELS)} architectures:\n", "| kind | architectures |", "| --- | --- |"]
+    for kind, names in KINDS.items():
+        lines.append(f"| {kind} | {', '.join(name + (chr(92) + '*') * (name in FLOAT32) for name in names)} |")
+    refused = "; ".join(f"{name} ({code}: {why})" for name, (_, _, code, why) in REFUSED.items())
+    return "\n".join([*lines, "", f"Refused, with a located error: {refused}.", ""])
+
+
+def _rows(column: str, libraries: dict[str, Library], field: str, code: bool = False) -> str:
+    lines = [f"| library and code | {column} |{' code |' * code}", f"| --- | --- |{' --- |' * code}"]
+    for name, one in libraries.items():
+        lines.append(f"| {name} | {getattr(one, field)} |" + f" {one.refused} |" * code)
+    return "\n".join([*lines, ""])
+
+
+def _kept_table() -> str:
+    """The last table of the page: it is written by hand."""
+    return PAGE.read_text().split(_TAIL, 1)[1]
+
+
+def versions_of(text: str) -> str:
+    """Those that a page names."""
+    line = next(line for line in text.splitlines() if line.startswith(_VERSIONS))
+    return line.removeprefix(_VERSIONS).removesuffix(".")
+
+
+def installed() -> str:
+    """Those of the libraries installed here."""
+    names = sorted({"torch", "transformers", *(DISTRIBUTIONS[one.package] for one in LIBRARIES.values())})
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(installed()))
+    print(f"wrote {PAGE.name}")

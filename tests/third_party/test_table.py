@@ -1,0 +1,28 @@
+"""The page says what the tests declare; this needs none of the libraries."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.third_party import table
+
+
+def test_the_page_is_up_to_date() -> None:
+    text = table.PAGE.read_text()
+    assert text == table.page(table.versions_of(text)), "run python -m tests.third_party.table"
+
+
+def test_every_model_has_a_kind() -> None:
+    assert sorted(name for names in table.KINDS.values() for name in names) == sorted(table.MODELS)
+
+
+@pytest.mark.parametrize("name", table.LIBRARIES)
+def test_every_library_says_what_it_shows(name: str) -> None:
+    library = table.LIBRARIES[name]
+    assert library.why if library.refused else library.loop or library.what
+    assert not library.stages or library.loop or library.what
+
+
+def test_there_are_enough() -> None:
+    assert len(table.MODELS) >= 20
+    assert sum(bool(one.loop) and not one.refused for one in table.LIBRARIES.values()) >= 8
