@@ -10,6 +10,7 @@ import functools
 import inspect
 import logging
 import types
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,6 +93,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return traced_call(session, f.__func__, args, kwargs)
     if isinstance(f, _CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
         return f(*args, **kwargs)  # said once, not at each run
+    if isinstance(f, weakref.ref):
+        _require_living(session, f)
     if isinstance(f, _CACHED):  # a cache must not keep values of a trace
         return traced_call(session, f.__wrapped__, args, kwargs)
     method = _call_method(f)
@@ -104,6 +107,18 @@ _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
 """Classes of torch whose constructors are converted."""
 
 _CACHED: Any = type(functools.lru_cache(lambda: None))
+
+
+def _require_living(session: Session, reference: Any) -> None:
+    """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
+    staged = session.pictures or any(op.name in _PATHS for op in session.program.block.ops)
+    if staged and id(reference) in memo(session).created:
+        raise session.error(
+            "whether the object of a weak reference still lives may depend on the path that a run takes",
+            hint="Keep the object, and a flag for whether it is in use.", code="D2S264")
+
+
+_PATHS = ("cond", "switch", "while_loop")
 
 
 def _call_method(f: Any) -> types.FunctionType | None:
@@ -278,6 +293,10 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             raise session.error(
                 f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
                 hint="Loop over the items and compare.", code="D2S263")
+    if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], torch.Tensor):
+        from dy2static.operators import traced_compare
+
+        traced_compare.require_identity(session, args[0])
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
         raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
                             hint="Index a list with a single int, or use a tensor and index that.")

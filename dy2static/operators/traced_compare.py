@@ -32,6 +32,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: contains(session, container, option))
     unseen.require_own(session, container)
+    if isinstance(value, torch.Tensor) and isinstance(container, (dict, set, frozenset)):
+        require_identity(session, value)
     if isinstance(container, StagedRange):
         return _in_range(session, container, value)
     if isinstance(container, torch.Tensor):
@@ -155,3 +157,19 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
         raise session.error(
             "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
             code="D2S264", hint="Set a flag on each path and test that.")
+
+
+def require_identity(session: Session, value: Any) -> None:
+    """Refuse to take, for its identity, a tensor or container that is one of several on some paths only.
+
+    Raises:
+        TraceError: It may be the same object as another.
+    """
+    require_own(session, value)
+    if not isinstance(value, torch.Tensor) or not session.knows(value):
+        return
+    info = session.info(value)
+    if any(root.storage is not info.storage and root.flags and not root.steps for root in aliases.roots(info, ())):
+        raise session.error(
+            "the identity of a tensor is asked for (by id(), hash() or as a key) that is another one on "
+            "some paths", code="D2S264", hint="Set a flag on each path and test that.")

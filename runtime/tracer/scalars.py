@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy
 import torch
 
 from runtime.ir import ScalarType, Variable
@@ -163,6 +164,20 @@ class StagedNumber(Staged):
 
     def __float__(self) -> float:
         refuse(self, "converted to a float")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's operators (``np.float64(2) * n``) are Python's; its functions compute with numbers, not Programs."""
+        result: Any = None
+        exact = (Staged, int, float, numpy.integer)  # a float32 would make the result one
+        if method == "__call__" and not kwargs and all(isinstance(value, exact) for value in inputs):
+            plain = [value.item() if isinstance(value, numpy.generic) else value for value in inputs]
+            try:
+                result = ufunc(*(numpy.asarray(value, dtype=object) for value in plain))
+            except TypeError:
+                result = None
+        if isinstance(result, Staged):
+            return result
+        refuse(self, f"given to NumPy's {ufunc.__name__}")
 
     def conjugate(self) -> Any:
         """The number itself, as for every real Python number."""

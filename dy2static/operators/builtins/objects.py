@@ -138,6 +138,10 @@ def _identity(function: Any, how: str) -> Any:
         if args and (isinstance(args[0], Choice) or any_staged(args)):
             raise session.error(f"a value that is only known while the Program runs was {how}", code="D2S210",
                                 hint="Use the value itself.")
+        if args:
+            from dy2static.operators import traced_compare
+
+            traced_compare.require_identity(session, args[0])
         return function(*args, **kwargs)
 
     return apply
