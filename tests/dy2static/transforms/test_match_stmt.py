@@ -1,0 +1,60 @@
+"""A rewritten ``match`` does what the original did, for values that every kind of pattern meets."""
+
+from __future__ import annotations
+
+import collections
+
+import pytest
+
+import dy2static.operators
+from dy2static.transforms import match_stmt
+from dy2static.transforms.base import rewritten
+
+SOURCE = """
+def f(value):
+    match value:
+        case None | True:
+            return "singleton"
+        case 1 | "a" | -2:
+            return "value"
+        case [1, *rest, 2] if len(rest) == 1:
+            return "starred", rest
+        case (1, 2) as pair:
+            return "pair", pair
+        case [[a, _], {"k": b, **more}]:
+            return "nested", a, b, more
+        case {"k": 1}:
+            return "mapping"
+        case str(text):
+            return "text", text
+        case complex(real=r, imag=0):
+            return "attributes", r
+        case float() | int():
+            return "number"
+        case []:
+            return "empty"
+    return "none"
+"""
+VALUES = [
+    None, True, False, 1, 1.0, "a", "b", -2, 3, [1, 5, 2], (1, 5, 6, 2), (1, 2), [1, 2], [[1, 2], {"k": 3, "z": 4}],
+    [(1, 2), {"z": 4}], {"k": 1, "l": 2}, {"k": 2}, 2j, 2 + 0j, 1.5, [], (), {}, b"ab", collections.deque([1, 2]),
+    range(1, 3), {1, 2}, collections.defaultdict(list), collections.OrderedDict(k=1), iter([1, 2]),
+]  # fmt: skip
+
+
+def _made(text):
+    names = {"_d2s": dy2static.operators}
+    exec(text, names)
+    return names["f"]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_it_does_what_python_does(value):
+    text = rewritten(SOURCE, match_stmt.transform)
+    assert "match" not in text.replace("is_matched", "")
+    assert _made(text)(value) == _made(SOURCE)(value)
+
+
+def test_alternatives_that_bind_stay():
+    text = "def f(x):\n    match x:\n        case [a] | (a, _):\n            return a"
+    assert "match x:" in rewritten(text, match_stmt.transform)
