@@ -1,4 +1,4 @@
-"""Training through control flow: who is right? Ten small functions, four tools, eager as the judge.
+"""Training through control flow: who is right? Ten small functions, six tools, eager as the judge.
 
     python benchmarks/who_is_right.py > docs/training_through_control_flow.md
 
@@ -185,11 +185,15 @@ CASES: list[tuple[Callable[..., Tensor], Callable[..., Tensor] | None]] = [
     (dropout_branch, dropout_branch_by_hand), (recurrent, recurrent_by_hand), (dropout_loop, dropout_loop_by_hand),
     (for_break, for_break_by_hand), (growing_list, None), (fill, fill_by_hand), (inner_descent, None),
 ]  # fmt: skip
-TOOLS = ["torch.cond / while_loop", "torch.jit.script", "torch.compile", "dy2static"]
+TOOLS = ["torch.cond / while_loop", "torch.export", "torch.compile", "torch.jit.trace", "torch.jit.script", "dy2static"]
 
 
 def convert(tool: str, plain: Callable[..., Tensor], by_hand: Callable[..., Tensor] | None) -> Callable[..., Tensor]:
     """The function as a tool runs it."""
+    if tool == "torch.export":
+        return torch.export.export(_Module(plain), _arguments(0)).module()
+    if tool == "torch.jit.trace":
+        return torch.jit.trace(plain, _arguments(0), check_trace=False)
     if tool == "torch.jit.script":
         return torch.jit.script(plain)
     if tool == "torch.compile":
@@ -203,11 +207,27 @@ def convert(tool: str, plain: Callable[..., Tensor], by_hand: Callable[..., Tens
     return by_hand
 
 
+class _Module(torch.nn.Module):
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, w: Tensor, v: Tensor, n: Tensor) -> Tensor:
+        return self.function(x, w, v, n)
+
+
+def _arguments(seed: int) -> tuple[Tensor, ...]:
+    """Arguments whose sums have both signs, and loops of several lengths."""
+    torch.manual_seed(seed)
+    x, w, v = (torch.randn(3, 3) for _ in range(3))
+    x = x - x.mean() + (0.5 if seed % 2 else -0.5)
+    return x.requires_grad_(), w.requires_grad_(), v.requires_grad_(), torch.tensor((4, 2, 5, 3)[seed % 4])
+
+
 def run(function: Callable[..., Tensor], seed: int) -> list[Tensor | None]:
     """Value, gradients and the next random number."""
-    torch.manual_seed(seed)
-    x, w, v = (torch.randn(3, 3, requires_grad=True) for _ in range(3))
-    result = function(x, w, v, torch.tensor(4))
+    x, w, v, n = _arguments(seed)
+    result = function(x, w, v, n)
     result.backward()
     return [result.detach(), x.grad, w.grad, v.grad, torch.rand(1)]
 
@@ -258,8 +278,8 @@ def main() -> None:
     print("# Training through control flow: who is right?\n")
     print("Ten small functions, each run forward and backward on four inputs. Eager PyTorch is the judge: values,")
     print("gradients (None where eager has None) and the random stream must be its own. `torch.cond` and `while_loop`")
-    print("run a version written for them by hand; the others get the plain function (`torch.jit.script`, "
-          "`torch.compile(fullgraph=True)`).")
+    print("run a version written for them by hand; the others get the plain function; `torch.compile` with")
+    print("`fullgraph=True`. The sums of the four inputs have both signs, and the loops run 2 to 5 times.")
     print(f"Run with PyTorch {torch.__version__}; made by `python benchmarks/who_is_right.py`.\n")
     print("| function | " + " | ".join(TOOLS) + " |")
     print("| --- |" + " --- |" * len(TOOLS))
