@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from runtime.ir import Location, Operator
+from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Type, Variable
 from runtime.tracer import aliases
-from runtime.tracer.aliases import BOOL, Flags, LoopValue, Root
+from runtime.tracer.aliases import BOOL, Flags, Late, Link, LoopValue, PathEnd, Root
 from runtime.tracer.storage_table import Storage, ViewStep, mark_uncertain
 
 if TYPE_CHECKING:
@@ -30,8 +31,13 @@ class _Share:
     number: Number
     base: Storage | Number
     steps: tuple[ViewStep, ...]
+    holes: tuple[Variable, ...] = ()
+    """What stands in ``steps`` for numbers that an iteration computes."""
     value: LoopValue | None = None
-    cases: list[Flags] = field(default_factory=list)
+    numbers: tuple[LoopValue, ...] = ()
+    """Those numbers, carried beside ``value``, which says whether the share holds."""
+    cases: list[tuple[Flags, tuple[Operand | Late, ...]]] = field(default_factory=list)
+    """When an iteration leaves it so, with those numbers then."""
 
     def same(self, number: Number, base: Storage | Number, steps: tuple[ViewStep, ...]) -> bool:
         """Whether it is about these."""
@@ -39,12 +45,57 @@ class _Share:
         one = mine is base or (isinstance(mine, tuple) and mine == base)
         return self.number == number and one and aliases.key(self.steps) == aliases.key(steps)
 
+    def carry(self, first: bool, body: Scope) -> None:
+        """Let the loop carry it, if it is asked for; ``first``: whether it holds before the loop."""
+        self.value = LoopValue(BOOL, first, body)
+        self.numbers = tuple(LoopValue(hole.type, UNDEF, body) for hole in self.holes)
+
+    def add(self, dependent: Storage, base: Storage, flag: Late, numbers: Iterable[Late]) -> None:
+        """Note it where ``flag`` holds."""
+        pending = tuple(numbers)
+        steps = aliases.with_variables(self.steps, {hole: late.var for hole, late in zip(self.holes, pending)})
+        aliases.add(dependent, base, steps, (flag,), pending)
+
+
+class _Chosen:
+    """A number of the case that holds at the end of an iteration, as a Late."""
+
+    def __init__(self, type: Type, path: PathEnd, cases: list[tuple[Flags, Operand | Late]]) -> None:
+        self.var = Variable("", type)
+        self._path, self._cases = path, cases
+
+    def demand(self, session: Session) -> Variable:
+        """The number, now computed."""
+        if self.var.name:
+            return self.var
+        with session.reopen(self._path.scope):
+            result: Operand = UNDEF
+            for flags, value in self._cases:
+                mine = value.demand(session) if hasattr(value, "demand") else value
+                if result is UNDEF:
+                    result = mine
+                    continue
+                flag = aliases.any_of(session, [flags])
+                blocks = [Block(yields=[mine]), Block(yields=[result])]
+                (result,) = session.emit("cond", [flag], types=[self.var.type], blocks=blocks)
+            assert isinstance(result, Variable)
+        self.var = result
+        return result
+
+
+@functools.cache
+def _hole(place: int, kind: str) -> Variable:
+    """What stands for a number that an iteration computes: the same in every attempt to trace the body."""
+    return Variable("", ScalarType(kind))  # type: ignore[arg-type]
+
 
 class LoopAliases:
     """The shares found so far: each attempt to trace the body starts from those of the attempt before."""
 
     def __init__(self, before: LoopAliases | None = None) -> None:
-        self.shares: list[_Share] = [] if before is None else [_Share(s.number, s.base, s.steps) for s in before.shares]
+        self.shares: list[_Share] = (
+            [] if before is None else [_Share(s.number, s.base, s.steps, s.holes) for s in before.shares]
+        )
         self.unknown: list[tuple[Number, Storage | Number]] = [] if before is None else list(before.unknown)
         self._inside: dict[Number, Storage] = {}
         self.touched: set[Storage] = set()
@@ -68,10 +119,10 @@ class LoopAliases:
             info = session.info(outside)
             first.append(self._share(number, info.storage, info.steps))
         for share in self.shares:
-            share.value = LoopValue(BOOL, any(share is f for f in first), body)
+            share.carry(any(share is f for f in first), body)
             dependent, base = self._inside.get(share.number), self._storage(share.base, self._inside)
-            if dependent is not None and base is not None:
-                aliases.add(dependent, base, share.steps, (share.value.inside,))
+            if dependent is not None and base is not None and share.value is not None:
+                share.add(dependent, base, share.value.inside, (value.inside for value in share.numbers))
         self._refuse_unknown(self._inside, location)
 
     def leave(self, session: Session, path: Path, entry: Any, pairs: Pairs, visible: Callable[[Any], bool]) -> bool:
@@ -84,17 +135,18 @@ class LoopAliases:
         for storage, members in by_root.items():
             if aliases.is_outside(storage, entry):
                 for number, root in members:
-                    self._found(number, storage, root.steps, root.flags, visible)
+                    self._found(number, storage, root, visible)
                 continue
             links, unknown = aliases.links(members)
             for link in links:
-                self._found(link.one, link.other, link.steps, link.flags, visible)
+                self._found(link.one, link.other, link, visible)
             for pair in unknown:
                 self._not_known(*pair)
         known = True
         for share in self.shares[count:]:
-            share.value = LoopValue(BOOL, False, path.scope)
-            known = known and self._untouched(share.number) and self._untouched(share.base)
+            share.carry(False, path.scope)
+            stays = self._inside.get(share.number) in by_root  # then the next iteration may leave it so too
+            known = known and not stays and self._untouched(share.number) and self._untouched(share.base)
         return known and all(self._untouched(a) and self._untouched(b) for a, b in self.unknown[refused:])
 
     def finish(self, session: Session, op: Operator, path: Path, pairs: Pairs, location: Location | None) -> None:
@@ -105,32 +157,46 @@ class LoopAliases:
         for share in self.shares:
             if share.value is None:
                 continue
-            share.value.next = list(share.cases)
-            share.value.finish(session, op, aliases.PathEnd(path.scope, path.ended))
+            end = aliases.PathEnd(path.scope, path.ended)
+            share.value.next = [flags for flags, _ in share.cases]
+            share.value.finish(session, op, end)
+            for position, carried in enumerate(share.numbers):
+                if share.cases:
+                    cases = [(flags, numbers[position]) for flags, numbers in share.cases]
+                    carried.next = _Chosen(share.holes[position].type, end, cases)
+                carried.finish(session, op, end)
             dependent, base = after.get(share.number), self._storage(share.base, after)
             if dependent is not None and base is not None and dependent is not base:
-                aliases.add(dependent, base, share.steps, (share.value.after,))
+                share.add(dependent, base, share.value.after, (value.after for value in share.numbers))
         self._refuse_unknown(after, location)
 
     def _untouched(self, base: Storage | Number) -> bool:
         return self._storage(base, self._inside) not in self.touched
 
-    def _share(self, number: Number, base: Storage | Number, steps: tuple[ViewStep, ...]) -> _Share:
+    def _share(
+        self, number: Number, base: Storage | Number, steps: tuple[ViewStep, ...], holes: tuple[Variable, ...] = ()
+    ) -> _Share:
         for share in self.shares:
             if share.same(number, base, steps):
                 return share
-        self.shares.append(_Share(number, base, steps))
+        self.shares.append(_Share(number, base, steps, holes))
         return self.shares[-1]
 
     def _found(
-        self, number: Number, base: Storage | Number, steps: Any, flags: Flags, visible: Callable[[Any], bool]
+        self, number: Number, base: Storage | Number, how: Root | Link[Number], visible: Callable[[Any], bool]
     ) -> None:
         if number == base:
             return
-        if not all(visible(var) for var in aliases.step_variables(steps)):
-            self._not_known(number, base)
-            return
-        self._share(number, base, steps).cases.append(flags)
+        computed = list(dict.fromkeys(var for var in aliases.step_variables(how.steps) if not visible(var)))
+        holes: dict[Variable, Variable] = {}
+        for place, var in enumerate(computed):
+            if not isinstance(var.type, ScalarType):
+                self._not_known(number, base)
+                return
+            holes[var] = _hole(place, var.type.kind)
+        share = self._share(number, base, aliases.with_variables(how.steps, holes), tuple(holes.values()))
+        lates = {late.var: late for late in how.pending}
+        share.cases.append((how.flags, tuple(lates.get(var, var) for var in computed)))
 
     def _not_known(self, number: Number, base: Storage | Number) -> None:
         if number != base and not any(a == number and b is base or (a, b) == (number, base) for a, b in self.unknown):
