@@ -232,6 +232,9 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     original = getattr(f, "_torchdynamo_orig_callable", None)
     if original is not None:  # what torch.compile was given
         return traced_call(session, original, args, kwargs)
+    if getattr(f, "__name__", "") in ("as_subclass", "_make_subclass"):
+        for arg in args:
+            _require_plain(session, arg)
     if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
         raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
@@ -333,6 +336,8 @@ def _join(session: Session, between: str, pieces: Any) -> Any:
 
 def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An instance: ``__init__`` (and ``__new__``) of users' classes are converted."""
+    if issubclass(cls, torch.Tensor):
+        _require_plain(session, cls)
     if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, _CONVERTED_CLASSES)):
         made = call_torch(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
@@ -342,6 +347,18 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     if not isinstance(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
     return made
+
+
+def _require_plain(session: Session, cls: Any) -> None:
+    """Refuse to make a tensor of a user's class: a Program's tensors are torch's own.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if isinstance(cls, type) and not cls.__module__.startswith("torch."):
+        if issubclass(cls, torch.Tensor) and cls is not torch.Tensor:
+            raise session.error(f"a tensor of the class {cls.__name__} is made inside a converted function",
+                                code="D2S213", hint="Make it outside.")
 
 
 def _found(cls: type, name: str) -> Any:

@@ -548,3 +548,18 @@ def test_local_functions_leave_no_guards(traced):
         return step(step(x))
 
     assert all(guard.holds() for guard in traced(outer, X[0]).guards)
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: x.as_subclass(Marked), Marked, lambda x: torch.Tensor._make_subclass(Marked, x),
+])  # fmt: skip
+def test_a_tensor_of_a_users_class_is_not_made(make):
+    def f(x):
+        return make(x) * 2
+
+    with pytest.raises(TraceError, match=r"D2S213[\s\S]*test_calls.py"):
+        dy2static.to_static(f)(torch.ones(3))
