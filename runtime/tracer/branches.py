@@ -158,6 +158,9 @@ def include_new(entry: dict[Storage, Variable], paths: Sequence[Path]) -> None:
 
 def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
+    from runtime.tracer.choices import require_converted
+
+    require_converted(error)
     cls = type(error)
     session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
     args = [torch_internals.say_tensor(arg) for arg in error.args]

@@ -124,6 +124,20 @@ def _refused(how: str) -> Callable[..., NoReturn]:
     return method
 
 
+def require_converted(error: BaseException) -> None:
+    """Refuse an exception that code which is not converted raised because a value is one of several."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, ChoiceOperators):
+        from runtime.tracer.session import error_place
+
+        raise state.current().error(
+            f"a value that differs between paths is asked for its attribute {error.name!r} in code that is "
+            "not converted",
+            hint="Let the function be converted, or give the variable one object on every path.",
+            code="D2S210",
+            location=error_place(error),
+        )
+
+
 def _length(value: Any) -> int | None:
     """How many items unpacking finds in a value, if that is known."""
     from runtime.tracer.structure import growing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -149,3 +150,22 @@ def by_dict(x):
 def test_the_whole_namespace_is_refused(function):
     with pytest.raises(TraceError, match="D2S254.*attribute 'b' is only set on some paths"):
         check(function, *BOTH)
+
+
+@contextlib.contextmanager
+def not_converted(o):
+    yield o.n
+
+
+def test_attributes_in_code_that_is_not_converted():
+    def f(x):
+        o = Plain()
+        o.n = 0
+        for _ in range(int((x > 0).sum())):
+            with not_converted(o):
+                o = Plain()
+                o.n, o.other = 1, x
+        return x
+
+    with pytest.raises(TraceError, match="D2S210.*asked for its attribute 'n'"):
+        check(f, *BOTH)
