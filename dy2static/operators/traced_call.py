@@ -232,7 +232,7 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     original = getattr(f, "_torchdynamo_orig_callable", None)
     if original is not None:  # what torch.compile was given
         return traced_call(session, original, args, kwargs)
-    if getattr(f, "__name__", "") in ("as_subclass", "_make_subclass"):
+    if getattr(f, "__name__", "") == "as_subclass":
         for arg in args:
             _require_plain(session, arg)
     if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
@@ -268,6 +268,8 @@ _MODES: tuple[Any, ...] = (torch.set_grad_enabled, torch.inference_mode, torch.a
 def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     owner: Any = getattr(f, "__self__", None)
     name = f.__name__
+    if name == "_make_subclass" and args:
+        _require_plain(session, args[0])
     if name == "__getattribute__" and not isinstance(owner, type):  # super().__getattribute__(name) of a user's lookup
         from dy2static.operators import traced_attribute
 
