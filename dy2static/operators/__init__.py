@@ -27,6 +27,7 @@ from dy2static.operators.load import load
 from dy2static.operators.match_stmt import is_mapping, is_matched, is_sequence, positional, starred, without_keys
 from dy2static.operators.nonlocal_stmt import note_nonlocal
 from dy2static.operators.patches import install
+from dy2static.operators.percent_format import percent
 from dy2static.operators.raise_stmt import raise_stmt
 from dy2static.operators.subscript import del_item, item, set_item
 from dy2static.operators.while_stmt import while_stmt
@@ -38,6 +39,6 @@ __all__ = [
     "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "call", "catching",
     "compare", "context", "decided", "del_attr", "del_item", "for_stmt", "format_value", "fstring", "generator",
     "handler", "handling", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "load", "not_",
-    "note_nonlocal", "or_", "outside", "positional", "raise_stmt", "set_attr", "set_global", "set_item", "slice",
-    "starred", "take", "while_stmt", "without_keys",
+    "note_nonlocal", "or_", "outside", "percent", "positional", "raise_stmt", "set_attr", "set_global", "set_item",
+    "slice", "starred", "take", "while_stmt", "without_keys",
 ]  # fmt: skip

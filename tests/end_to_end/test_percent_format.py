@@ -1,0 +1,59 @@
+"""``%`` on text, with numbers and tensors that only the Program knows."""
+
+from __future__ import annotations
+
+import linecache
+
+import pytest
+import torch
+
+import dy2static
+from dy2static.errors import TraceError
+from tests.end_to_end.oracle import check
+
+CALLS = [(torch.full((1,), value),) for value in (1.25, -2.0, 1234.5)]
+FIELDS = ["%d", "%5d|", "%-6d|", "%05d", "%+d", "% d", "%i", "%f", "%.2f", "%8.3f|", "%-8.1f|", "%08.2f", "%e", "%g",
+          "%.3g", "%s", "%10s|", "%-10s|", "%r", "%5.1f%%", "%+.1e"]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_each_field(field):
+    names = {}
+    exec_source = f"def f(x):\n    return '{field}' % x.sum().item(), 'a {field} b' % (int(x.sum()),)\n"
+    path = f"<doctest {field!r}>"
+    linecache.cache[path] = (len(exec_source), None, exec_source.splitlines(True), path)
+    exec(compile(exec_source, path, "exec"), names)
+    check(names["f"], *CALLS)
+
+
+def several(x):
+    return "%s: %d of %d, %.1f%%" % ("a", int(x.sum()), 7, x.sum())
+
+
+def tensors(x):
+    return "%s and %r" % (x, x * 2)
+
+
+def plain(x):
+    return "%s %5.2f %d%%" % ("a", 1.5, 3), x
+
+
+@pytest.mark.parametrize("function", [several, tensors, plain], ids=lambda f: f.__name__)
+def test_texts(function):
+    check(function, *CALLS)
+
+
+def test_other_fields_are_refused():
+    def f(x):
+        return "%.3d" % int(x.sum())
+
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(f)(torch.ones(2))
+    assert caught.value.location is not None
+
+
+def test_plain_values_are_pythons():
+    def f(x, n):
+        return x * ("%d" % n == "3")
+
+    check(f, (torch.ones(2), 3), (torch.ones(2), 4))
