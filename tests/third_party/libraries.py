@@ -116,7 +116,7 @@ _BRACKET = "the bracket of the line search is one of several lists, and changed"
 for _method, _code, _why in (
     ("bfgs", "D2S226", _BRACKET), ("l-bfgs", "D2S226", _BRACKET), ("cg", "D2S226", _BRACKET),
     ("newton-cg", "D2S226", _BRACKET),
-    ("trust-ncg", "D2S250", "a variable is a tensor on one path and something else on another"),
+    ("trust-ncg", "D2S250", "every iteration of the loop makes an object of a class of the library"),
 ):  # fmt: skip
     _minimise(_method, _code, _why)
 
