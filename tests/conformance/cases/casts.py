@@ -100,7 +100,7 @@ def texts(t):
     return f"{v:.2f}|{v!r}|{v}", str(v), repr(v)
 
 
-@case("str.format and % of numbers read off tensors", *FLOATS, refused="D2S210")
+@case("str.format and % of numbers read off tensors", *FLOATS)
 def old_texts(t):
     v = t.item()
     return "{:>8}".format(v), "%.1f" % v
