@@ -192,3 +192,21 @@ def require_own(session: Session, container: Any) -> None:
         hint="Make a new one instead (xs = xs + [x]), or copy it first (list(xs), dict(d)) on every path.",
         code="D2S226",
     )
+
+
+def require_unshared(session: Session, changed: set[int], location: Location | None) -> None:
+    """Refuse a loop that changed what stands for a list or dict that something else refers to, too.
+
+    Raises:
+        TraceError: One of them, by identity, is shared.
+    """
+    for key in changed:
+        if key in session.shared_containers:
+            container = session.shared_containers[key][0]
+            raise session.error(
+                f"a {type(container).__name__} that another variable holds, too, is changed in a loop in which its own "
+                "variable becomes another one",
+                hint="Copy it before the loop (list(xs), dict(d)).",
+                code="D2S226",
+                location=location,
+            )

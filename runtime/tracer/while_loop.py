@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import copies, structure
+from runtime.tracer import copies, structure, twins
 from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.describing import describe
@@ -45,18 +45,21 @@ def _with_sizes(session: Session, name: str, value: Any, invariants: dict[str, A
     return replace(carried, shape=shape, strides=carried.strides if fixed else None, layout_known=known)
 
 
-def _check_sizes(session: Session, slot: _Slot, invariants: dict[str, Any], location: Location | None) -> None:
-    if slot.place is not None or slot.label not in invariants or not isinstance(slot.carried, structure.Tensor):
-        return
-    for dim, (wanted, size) in enumerate(zip(invariants[slot.label], slot.carried.shape)):
-        if wanted is not None and size is structure.DYNAMIC or (type(size) is int and wanted not in (None, size)):
-            found = "changes in the loop" if size is structure.DYNAMIC else f"is {size}"
-            raise session.error(
-                f"the size of '{slot.label}' in dimension {dim} {found}, but shape_invariants says {wanted}",
-                hint="Say None for a size that may change.",
-                code="D2S282",
-                location=location,
-            )
+def _check_sizes(
+    session: Session, slots: Sequence[_Slot], invariants: dict[str, Any], location: Location | None
+) -> None:
+    for slot in slots:
+        if slot.place is not None or slot.label not in invariants or not isinstance(slot.carried, structure.Tensor):
+            continue
+        for dim, (wanted, size) in enumerate(zip(invariants[slot.label], slot.carried.shape)):
+            if wanted is not None and size is structure.DYNAMIC or (type(size) is int and wanted not in (None, size)):
+                found = "changes in the loop" if size is structure.DYNAMIC else f"is {size}"
+                raise session.error(
+                    f"the size of '{slot.label}' in dimension {dim} {found}, but shape_invariants says {wanted}",
+                    hint="Say None for a size that may change.",
+                    code="D2S282",
+                    location=location,
+                )
 
 
 @dataclass(eq=False)
@@ -104,9 +107,11 @@ def while_loop(
         slots, written, shares = attempt.slots, attempt.written, attempt.aliases
     else:
         raise _never_fixed(session, attempt, location)
-    for slot in attempt.slots:
-        _check_sizes(session, slot, invariants, location)
-    attempt.finish(first, location, options or {})
+    _check_sizes(session, attempt.slots, invariants, location)
+    found, changed = attempt.finish(first, location, options or {})
+    del attempt, slots, repeat, unknown  # nothing here holds what the loop replaced
+    copies.share(session, found, location)
+    copies.require_unshared(session, changed, location)
 
 
 def _never_fixed(session: Session, attempt: _Attempt, location: Location | None) -> Exception:
@@ -267,8 +272,8 @@ class _Attempt:
         self.outs = outs
         return stable, unknown
 
-    def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> None:
-        """Record the Operator and give names, places and memory their values after the loop."""
+    def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> tuple[list[copies.Pair], set[int]]:
+        """Record the Operator and give names, places and memory their values after the loop; see ``_replaced``."""
         session, path = self.session, self.path
         flag_type = ScalarType("bool")
         inits: list[Operand] = [session.operand(first)]
@@ -327,18 +332,41 @@ class _Attempt:
         for slot, value in zip(self.slots[self.count :], values[self.count :]):
             assert slot.place is not None
             session.journal.write(slot.place, value)
-        self._share_copies(values, location)
+        return self._replaced(values)
 
-    def _share_copies(self, values: list[Any], location: Any) -> None:
-        """Lists and dicts that were there before the loop, are known by another name, and that the loop replaces."""
+    def _replaced(self, values: list[Any]) -> tuple[list[copies.Pair], set[int]]:
+        """Lists and dicts from before the loop and those an iteration leaves, beside what stands for them after it.
+
+        And those, by identity, whose stand-ins the body changed.
+        """
+        session, path = self.session, self.path
         found: list[copies.Pair] = []
-        for slot, value in zip(self.slots, values):
+        changed: set[int] = set()
+        met: dict[int, list[tuple[Any, copies.Pair]]] = {}
+        outs = [None] * len(values) if path.ended else self.outs
+        for slot, out, value, inner in zip(self.slots, outs, values, self.inner):
             if isinstance(slot.carried, structure.Known):
                 continue
-            pairs = list(copies.pairs(slot.init, value))
-            found += pairs[1:] if slot.place is not None and slot.place.kind == "content" else pairs
-            slot.init = None
-        copies.share(self.session, found, location)
+            skipped = 1 if slot.place is not None and slot.place.kind == "content" else 0
+            mine = list(copies.pairs(slot.init, value))[skipped:]
+            stood_for = list(copies.pairs(slot.init, inner))[skipped:]
+            with path.inside(session):
+                left = list(copies.pairs(out, value))[skipped:]
+                stood_for += list(copies.pairs(out, inner))[skipped:]
+                for pair in left:
+                    for other, _ in ((pair.original, ()), *twins.reach(session, pair.original)):
+                        met.setdefault(id(other), []).append((other, pair))
+            found += mine + left
+            for pair in stood_for:
+                if Place("content", pair.copy) in session.journal.first_stores:
+                    changed.add(id(pair.original))
+        for key, reached in met.items():
+            for other, pair in reached:
+                one = key not in self.old and len({id(p.copy) for _, p in reached}) == 1
+                if not one and other is not pair.original:
+                    for container in (pair.original, pair.copy, other):
+                        session.shared_containers[id(container)] = (container, session.location())
+        return found, changed
 
 
 def _same_items(a: Any, b: Any) -> bool:

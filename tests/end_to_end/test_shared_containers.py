@@ -7,6 +7,8 @@ import dataclasses
 import pytest
 import torch
 
+from dy2static import to_static
+from dy2static.errors import Dy2StaticError
 from tests.end_to_end.oracle import check
 
 X = [(torch.tensor([1.0, 2.0]),), (torch.tensor([-1.0, -2.0]),)]
@@ -309,6 +311,42 @@ def changed_in_a_loop(x):
 
 
 @case
+def chosen_in_a_loop(x):
+    a, b = [0], [1]
+    for i in range(int(x.abs().sum())):
+        c = a if x.sum() > i else b
+        c.append(i)
+    return a, b
+
+
+@case
+def replaced_in_a_loop_by_its_only_name(x):
+    d = {"p": x, "n": 0}
+    out = [x]
+    n = int(x.sum() > 0)
+    while n < 1:
+        n = n + 1
+        d = {**d, "p": d["p"] * 2}
+        out.append(x)
+        out = out[:2]
+    d["n"] += 1
+    out.append(x * 2)
+    return d, out
+
+
+@case
+def replaced_on_a_path_of_a_loop(x):
+    out = [x]
+    for _ in range(int(x.abs().sum())):
+        if x[0] > 0:
+            out.append(x)
+        if len(out) > 1:
+            out = out[:2]
+    out.append(x * 2)
+    return out
+
+
+@case
 def no_path_taken(x):
     a = [1]
     b = a
@@ -356,6 +394,83 @@ def a_finally_changes_what_was_returned(x):
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 def test_shared(function):
     check(function, *X)
+
+
+def changed_and_replaced_in_a_loop(x):
+    a = []
+    b = a
+    for i in range(int(x.abs().sum())):
+        b.append(i)
+        b = b + [0]
+    return a, b
+
+
+def replaced_in_a_loop_while_chosen(x):
+    a, b = [0], [1]
+    c = a if x.sum() > 0 else b
+    for _ in range(int(x.abs().sum())):
+        c.append(1)
+        c = c + [5]
+    return a, b, c
+
+
+def known_by_another_name(x):
+    a = [0]
+    items = a
+    for i in range(int(x.abs().sum())):
+        items = items + [i]
+    items.append(7)
+    return a, items
+
+
+def given_another_name_in_a_loop(x):
+    a, b = [0], [1]
+    for _ in range(int(x.abs().sum())):
+        b = a
+    b.append(5)
+    return a, b
+
+
+def changed_before_it_is_given_away(x):
+    a, b = [0], [1]
+    for _ in range(int(x.abs().sum())):
+        b.append(5)
+        b = a
+    return a, b
+
+
+def chosen_in_a_loop_and_changed_after(x):
+    a, b, c = [0], [1], [9]
+    for i in range(int(x.abs().sum())):
+        c = a if x.sum() > i else b
+    c.append(7)
+    return a, b, c
+
+
+def two_names_of_what_an_iteration_makes(x):
+    a, b = [0], [1]
+    for i in range(int(x.abs().sum())):
+        a = [i]
+        b = a
+    a.append(1)
+    return a, b
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        changed_and_replaced_in_a_loop,
+        replaced_in_a_loop_while_chosen,
+        known_by_another_name,
+        given_another_name_in_a_loop,
+        changed_before_it_is_given_away,
+        chosen_in_a_loop_and_changed_after,
+        two_names_of_what_an_iteration_makes,
+    ],
+)
+def test_what_a_loop_replaces_and_another_name_knows_is_refused(function):
+    with pytest.raises(Dy2StaticError, match="D2S226"):
+        to_static(function)(*X[0])
 
 
 def test_what_the_caller_gave():
