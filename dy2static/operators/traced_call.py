@@ -112,7 +112,7 @@ _CACHED: Any = type(functools.lru_cache(lambda: None))
 def _require_living(session: Session, reference: Any) -> None:
     """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
     staged = session.pictures or any(op.name in _PATHS for op in session.program.block.ops)
-    if staged and id(reference) in memo(session).created:
+    if staged and id(reference) in memo(session).created and not unseen.is_local(session, reference()):
         raise session.error(
             "whether the object of a weak reference still lives may depend on the path that a run takes",
             hint="Keep the object, and a flag for whether it is in use.", code="D2S264")

@@ -109,6 +109,11 @@ def require_own(session: Session, value: Any) -> None:
             raise advanced(session)
 
 
+def is_local(session: Session, value: Any) -> bool:
+    """Whether a variable of the user's running functions is this very object, on whatever path."""
+    return value is not None and any(local is value for local in _roots(session))
+
+
 def _roots(session: Session) -> Iterator[Any]:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "_trace_once":
