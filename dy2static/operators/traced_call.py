@@ -6,6 +6,7 @@ symbolic numbers; everything else runs as it is, under a note of why.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -132,6 +133,10 @@ def _call_method(f: Any) -> types.FunctionType | None:
 # -- Python functions
 
 
+_MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__  # type: ignore[attr-defined]
+"""What ``contextlib.contextmanager`` makes of every function."""
+
+
 def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a Python function: converted if it is a user's, else as it is."""
     file = f.__code__.co_filename
@@ -140,6 +145,9 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     home = home_of(file)
     if home == "dy2static":
         return f(*args, **kwargs)
+    if f.__code__ is _MANAGER_CODE:  # its generator is converted, too
+        made: Any = f.__wrapped__  # type: ignore[attr-defined]
+        return contextlib.contextmanager(lambda *a, **k: traced_call(session, made, a, k))(*args, **kwargs)
     reason = reason_not_converted(f)
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])

@@ -244,16 +244,15 @@ class _NoBackward:
 
     def apply(self, arguments: Sequence[Any], n_inputs: int) -> list[Any]:
         """Run the Program; its results get a node that refuses."""
-        with torch.no_grad():
-            values = self.runner.plain.run(arguments[:n_inputs], arguments[n_inputs:])
+        values = self.runner.plain.run(arguments[:n_inputs], arguments[n_inputs:])
         own = {id(argument) for argument in arguments}
 
         def refusing(value: Any) -> Any:
             if isinstance(value, list):
                 return [refusing(item) for item in value]
-            if not isinstance(value, torch.Tensor) or id(value) in own or not value.is_floating_point():
+            if not isinstance(value, torch.Tensor) or id(value) in own or not value.requires_grad:
                 return value
-            return RefusingNode.apply(self.message, value, *arguments)
+            return RefusingNode.apply(self.message, value.detach(), *arguments)
 
         return [refusing(value) for value in values]
 
@@ -265,7 +264,7 @@ class RefusingNode(torch.autograd.Function):
     def forward(ctx: Any, message: str, value: torch.Tensor, *arguments: torch.Tensor) -> torch.Tensor:
         """The value as it is."""
         ctx.message = message
-        return value.detach()
+        return value.view_as(value)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:

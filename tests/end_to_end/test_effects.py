@@ -299,3 +299,32 @@ def test_other_tensors_are_others():
         return x * (y is x) + 2 * (x is x.view(3)) + (y is y)
 
     check(f, POS, NEG)
+
+
+class Counter:
+    def __init__(self, value):
+        self.value = value
+        self.hits = 0
+
+
+@contextlib.contextmanager
+def counted(counter, step):
+    counter.hits += step
+    try:
+        yield counter.hits
+    finally:
+        counter.value = counter.value + 1
+
+
+def test_generators_of_context_managers_are_converted():
+    def f(x):
+        counter = Counter(x)
+        if x.sum() > 0:
+            counter = Counter(x * 2)
+            with counted(counter, 2) as hits:
+                counter.value = counter.value * hits
+        with counted(counter, 1) as hits:
+            y = counter.value + hits
+        return y, counter.value, counter.hits
+
+    check(f, POS, NEG)

@@ -327,7 +327,13 @@ def test_a_write_that_spoils_backward_is_refused_there():
             y = y + 1
         return y
 
+    def beside(x, n):
+        with torch.no_grad():
+            z = x * 2
+        return square(x, n), z, x.detach()
+
     x = torch.randn(3).requires_grad_()
+    assert [value.requires_grad for value in to_static(beside)(x, torch.tensor(2.0))] == [True, False, False]
     expected = square(x, torch.tensor(2.0))
     result = to_static(square)(x, torch.tensor(2.0))
     torch.testing.assert_close(result.detach(), expected.detach())
