@@ -133,7 +133,7 @@ def _call_method(f: Any) -> types.FunctionType | None:
 # -- Python functions
 
 
-_MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__  # type: ignore[attr-defined]
+_MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 """What ``contextlib.contextmanager`` makes of every function."""
 
 
