@@ -86,6 +86,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     entry = session.storages.snapshot()
     entry_names = names.get()
     old = older(session, runs, entry_names)
+    known_objects = frozenset(session.created)
     paths = [trace_path(session, name, names, run) for run in runs]
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
@@ -96,7 +97,9 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
         join.add([path.names[position] for path in paths], hint=names.names[position])
     for place in places:
         before = place.get()
-        made = place.kind == "content" and id(place.owner) not in old and sum(place in p.places for p in paths) == 1
+        owner = id(place.owner)
+        made = owner not in old if place.kind == "content" else owner in session.created and owner not in known_objects
+        made = made and sum(place in path.places for path in paths) == 1
         if made and not _outside(session, entry, before):
             before = _NOWHERE
         session.mixed_lists = place.kind == "content"
