@@ -40,6 +40,7 @@ from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.tracer import contents, reads, unseen
+from runtime.tracer.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -228,6 +229,9 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
             raise session.last_error  # it was swallowed
     except torch_internals.SHAPE_ERRORS as error:
         raise session.undecidable() from error
+    except AttributeError as error:
+        require_converted(error)
+        raise
     finally:
         session.unconverted.pop()
 

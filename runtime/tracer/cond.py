@@ -85,8 +85,8 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
-    old = older(session, runs, entry_names)
-    known_objects = frozenset(session.created)
+    objects = set(session.created)
+    old = older(session, runs, entry_names, objects)
     paths = [trace_path(session, name, names, run) for run in runs]
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
@@ -98,7 +98,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     for place in places:
         before = place.get()
         owner = id(place.owner)
-        made = owner not in old if place.kind == "content" else owner in session.created and owner not in known_objects
+        made = owner not in old if place.kind == "content" else owner in session.created and owner not in objects
         made = made and sum(place in path.places for path in paths) == 1
         if made and not _outside(session, entry, before):
             before = _NOWHERE

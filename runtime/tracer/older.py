@@ -25,10 +25,14 @@ _LEAVES = (
 """What holds no container of the user's. Operators' functions close over the session: it is the whole trace."""
 
 
-def older(session: Session, functions: Iterable[Callable[..., Any]], values: Iterable[Any] = ()) -> frozenset[int]:
+def older(
+    session: Session, functions: Iterable[Callable[..., Any]], values: Iterable[Any] = (),
+    objects: set[int] | None = None,
+) -> frozenset[int]:  # fmt: skip
     """Identities of the lists, dicts and sets reachable from functions' closures and from some values.
 
-    They are valid while the construct is traced: its entry values and the journal keep those objects alive.
+    ``objects`` gets those of everything else, too. They are valid while the construct is traced: its entry values and
+    the journal keep those objects alive.
     """
     found: set[int] = set()
     seen: set[int] = set()
@@ -54,4 +58,6 @@ def older(session: Session, functions: Iterable[Callable[..., Any]], values: Ite
                 todo += namespace.values()
         if isinstance(value, (list, dict, set)):
             found.add(id(value))
+    if objects is not None:
+        objects |= seen
     return frozenset(found)
