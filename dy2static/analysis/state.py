@@ -86,20 +86,35 @@ def _state(node: gast.AST, scope: Scope) -> set[str]:
     return state - scope.globals
 
 
-def _placeholders(block: list[gast.AST], given: set[str], scope: Scope) -> set[str]:
+def _placeholders(block: list[gast.AST], given: set[str], scope: Scope, inner: bool = False) -> set[str]:
     """Names that need a placeholder at the start of ``block``: those that a construct in it hands over, and that may
-    be unbound before it or are bound in nobody but its functions. ``given`` are bound when the block starts.
+    be unbound before it or are bound in nobody but its functions. ``given`` are bound when the block starts; ``inner``:
+    the block becomes a function of its own.
     """
     needed: set[str] = set()
     direct = given | _bound_directly(block)
+    sure = _sure(block, given) if inner else {}
     for node in _constructs(block):
         state = set(facts.get(node, Fact.STATE))
         local = state & scope.locals
         needed |= (local - facts.get(node, Fact.BOUND)) | (local - direct)
+        if inner:  # what the function bound before the block is another variable than the block's own
+            needed |= local - sure[node]
         targets = bound_in([node.target]) if isinstance(node, gast.For) else set()
         for body, fact in (("body", Fact.UNDEFINED), ("orelse", Fact.UNDEFINED_ORELSE)):
-            facts.put(node, fact, ordered(_placeholders(getattr(node, body), targets, scope) - state))
+            facts.put(node, fact, ordered(_placeholders(getattr(node, body), targets, scope, inner=True) - state))
     return needed
+
+
+def _sure(block: Iterable[gast.AST], given: set[str]) -> dict[gast.AST, set[str]]:
+    """For each of the outermost constructs in ``block``: what plain statements of the block bound before it."""
+    bound = set(given)
+    found: dict[gast.AST, set[str]] = {}
+    for statement in block:
+        found.update((node, set(bound)) for node in _constructs([statement]))
+        if not isinstance(statement, (*CONSTRUCTS, *_COMPOUND)):
+            bound |= bound_in([statement])
+    return found
 
 
 def _bound_directly(block: Iterable[gast.AST]) -> set[str]:

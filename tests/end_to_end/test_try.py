@@ -648,3 +648,47 @@ def known_indices(x, limit):
 def test_indices_that_are_known_cannot_be_out_of_range():
     check(known_indices, (torch.ones(3), torch.ones(1)), (-torch.ones(3), torch.ones(1)))
     check(known_indices, (torch.ones(3), torch.ones(4)))
+
+
+def bound_again_in_finally(x, limit):
+    m = 1
+    if x.sum() > limit:
+        pass
+    else:
+        if x.max() > 0.1:
+            m = 2
+        else:
+            m = 3
+        try:
+            x = x + {}["absent"]
+        except KeyError:
+            try:
+                x = x + 1
+            finally:
+                m = m + 1
+        x = x * m
+    return x
+
+
+def test_a_variable_of_a_branch_that_only_finally_binds_plainly():
+    check(bound_again_in_finally, (torch.ones(3), 9.0), (-torch.ones(3), 9.0), (torch.ones(3), 1.0))
+
+
+def of_a_branch_only(x, limit):
+    m = 1
+    if x.sum() > limit:
+        pass
+    else:
+        if x.max() > 0.1:
+            m = 2
+        else:
+            m = 3
+        try:
+            x = x + 1
+        finally:
+            m = m + 1
+    return x
+
+
+def test_a_variable_of_a_branch_that_nothing_reads_afterwards():
+    check(of_a_branch_only, (torch.ones(3), 9.0), (-torch.ones(3), 9.0), (torch.ones(3), 1.0))
