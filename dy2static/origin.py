@@ -176,10 +176,15 @@ def location_of_frame(frame: FrameType) -> Location | None:
     return location_of_code(frame.f_code, frame.f_lasti, frame.f_lineno)
 
 
-@lru_cache(maxsize=65536)
 def location_of_code(code: CodeType, instruction: int, line: int | None) -> Location | None:
     """As `location_of_frame`, from the parts that a traceback entry has."""
-    origins = _maps.get(code.co_filename)
+    return _location(code.co_filename, code, instruction, line)
+
+
+@lru_cache(maxsize=65536)
+def _location(file: str, code: CodeType, instruction: int, line: int | None) -> Location | None:
+    """``file``: code objects of two files that read alike are equal, their places are not."""
+    origins = _maps.get(file)
     if origins is None:
         return None
     return origins.location(code, instruction, line)

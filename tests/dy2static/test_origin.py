@@ -15,7 +15,9 @@ from typing import Any
 
 import gast
 import pytest
+import torch
 
+from dy2static import to_static
 from dy2static.errors import ConversionError, converting, fail
 from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.origin import characters, copy_origin, is_user_file, location_of_frame, user_location
@@ -185,3 +187,16 @@ def test_fail_shows_file_line_caret_and_hint(module: types.ModuleType) -> None:
     with pytest.raises(ConversionError) as bare:
         fail(None, "nothing known")
     assert bare.value.location is None
+
+
+def test_code_that_reads_alike_in_two_files_has_places_of_its_own(tmp_path):
+    text = "def {0}(x):\n    if x.sum() > 0:\n        raise ValueError('positive')\n    return x\n"
+    for name in ("one", "other"):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text.format(name))
+        spec = importlib.util.spec_from_file_location(f"reads_alike_{name}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        with pytest.raises(ValueError, match="^positive$") as caught:
+            to_static(getattr(module, name))(torch.ones(3))
+        assert str(caught.traceback[-1].path) == str(path)
