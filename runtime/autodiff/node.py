@@ -63,6 +63,9 @@ def gradient_path(name: str) -> Iterator[None]:
 _NO_PROGRAM = (NotDifferentiable, TraceError)
 """What a replay raises where the gradient has no static form: torch's autograd does it at run time."""
 
+_ON_A_PATH = ("modified by an inplace operation", "a view and is being modified inplace")
+"""What autograd says of a write that spoils a backward: at run time it says so only on the path that has the write."""
+
 
 class Runner:
     """Runs one Program, with gradients."""
@@ -73,7 +76,7 @@ class Runner:
         self.skip = tuple(skip)
         self._plain: Executable | None = None
         self._asks_gradients = bool(targets(program))
-        self._halves: dict[Any, _Halves | _NoBackward | None] = {}
+        self._halves: dict[Any, _Halves | None] = {}
         self._sized: set[Any] = set()
         """Kinds of arguments whose derivatives are made for each size by itself."""
         self._lowered: dict[Any, Runner | None] = {}
@@ -121,7 +124,7 @@ class Runner:
 
         return run
 
-    def halves(self, arguments: Sequence[Any]) -> _Halves | _NoBackward | None:
+    def halves(self, arguments: Sequence[Any]) -> _Halves | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
         key = self._halves_key(arguments)
         found = self._halves.get(key, self)
@@ -141,7 +144,7 @@ class Runner:
         key = _key(arguments)
         return (key, tuple(argument.shape for argument in arguments)) if key in self._sized else key
 
-    def _derive(self, arguments: Sequence[Any]) -> _Halves | _NoBackward | None:
+    def _derive(self, arguments: Sequence[Any]) -> _Halves | None:
         if not _plain_tensors(arguments):
             return None
         try:
@@ -150,9 +153,7 @@ class Runner:
         except _NO_PROGRAM:
             return None
         except RuntimeError as error:
-            if "modified by an inplace operation" in str(error):  # eager says so in backward
-                return _NoBackward(self, str(error))
-            if "a view and is being modified inplace" in str(error):  # eager says so on the path where it is
+            if any(message in str(error) for message in _ON_A_PATH):
                 return None
             if not torch_internals.is_shape_error(error):  # a kernel that cannot be replayed while sizes are not known
                 raise
@@ -234,42 +235,6 @@ class _Halves:
             if id(value) not in own:  # a path that gives an argument back gives that very tensor
                 values[position] = result
         return values
-
-
-class _NoBackward:
-    """A Program that writes what its own backward needs: it runs, and backward raises what eager's raises."""
-
-    def __init__(self, runner: Runner, message: str) -> None:
-        self.runner, self.message = runner, message
-
-    def apply(self, arguments: Sequence[Any], n_inputs: int) -> list[Any]:
-        """Run the Program; its results get a node that refuses."""
-        values = self.runner.plain.run(arguments[:n_inputs], arguments[n_inputs:])
-        own = {id(argument) for argument in arguments}
-
-        def refusing(value: Any) -> Any:
-            if isinstance(value, list):
-                return [refusing(item) for item in value]
-            if not isinstance(value, torch.Tensor) or id(value) in own or not value.requires_grad:
-                return value
-            return RefusingNode.apply(self.message, value.detach(), *arguments)
-
-        return [refusing(value) for value in values]
-
-
-class RefusingNode(torch.autograd.Function):
-    """The identity; backward raises."""
-
-    @staticmethod
-    def forward(ctx: Any, message: str, value: torch.Tensor, *arguments: torch.Tensor) -> torch.Tensor:
-        """The value as it is."""
-        ctx.message = message
-        return value.view_as(value)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
-        """Raise RuntimeError with the message."""
-        raise RuntimeError(ctx.message)
 
 
 class _Call:

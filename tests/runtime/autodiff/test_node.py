@@ -340,3 +340,27 @@ def test_a_write_that_spoils_backward_is_refused_there():
     for value in (expected, result):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             value.sum().backward()
+
+
+def test_a_write_that_spoils_backward_does_so_on_its_own_path():
+    from dy2static import to_static
+
+    def square(x):
+        y = torch.tanh(x)
+        if x.sum() > 0:
+            y *= y
+        return y
+
+    converted = to_static(square)
+    for value, spoiled in ((1.0, True), (-1.0, False)):
+        mine, theirs = (torch.full((3,), value).requires_grad_() for _ in range(2))
+        result, expected = converted(mine), square(theirs)
+        torch.testing.assert_close(result.detach(), expected.detach())
+        if spoiled:
+            for one in (result, expected):
+                with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                    one.sum().backward()
+        else:
+            result.sum().backward()
+            expected.sum().backward()
+            torch.testing.assert_close(mine.grad, theirs.grad)
