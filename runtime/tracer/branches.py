@@ -117,6 +117,7 @@ def trace_path(
                 raise session.undecidable() from error
             except Exception as error:
                 stage_raise(session, error)
+                error.__traceback__ = None  # its frames, in a cycle with it, would hold what the path made
                 ended = True
         exit_names = names.get()
         exit_storages = session.storages.snapshot()
