@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import torch
 
 from runtime.ir import UNDEF, Block, Operand, Operator, ScalarType, TensorType, Type, Variable, leaves
+from runtime.tracer.certainty import require_certain
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Scope, Session
@@ -277,6 +278,8 @@ def propagate(session: Session, written: Sequence[Storage]) -> None:
     infos = session.known_tensors()
     observed = {id(info.storage) for info in infos}
     for source in written:
+        for reached in _reached(session, source):
+            require_certain(session, reached)
         related = _related(session, source)
         for touched in session.touched:
             touched.update(related)
@@ -287,14 +290,28 @@ def propagate(session: Session, written: Sequence[Storage]) -> None:
 
 def _related(session: Session, source: Storage) -> list[Storage]:
     """The storages that aliases connect with one, itself included."""
-    found = {source: None}
-    todo = [source]
+    return _closure(session, [source], lambda s: [*(alias.base for alias in s.aliases), *_dependents(s)])
+
+
+def _reached(session: Session, source: Storage) -> list[Storage]:
+    """The storages that a write to one may change."""
+    above = _closure(session, [source], lambda storage: [alias.base for alias in storage.aliases])
+    return _closure(session, above, _dependents)[1:]
+
+
+def _dependents(storage: Storage) -> list[Storage]:
+    found = [alias.dependent() for ref in storage.dependents if (alias := ref()) is not None]
+    return [dependent for dependent in found if dependent is not None]
+
+
+def _closure(session: Session, start: list[Storage], of: Callable[[Storage], list[Storage]]) -> list[Storage]:
+    """What is reached from some storages, themselves first."""
+    found = dict.fromkeys(start)
+    todo = list(start)
     while todo:
-        storage = todo.pop()
-        below = [alias.dependent() for ref in storage.dependents if (alias := ref()) is not None]
-        for other in (*(alias.base for alias in storage.aliases), *below):
+        for other in of(todo.pop()):
             # One that is not visible belongs to a path, or to an attempt at a loop's body, that is over.
-            if other is not None and other not in found and session.visible(other.first):
+            if other not in found and session.visible(other.first):
                 found[other] = None
                 todo.append(other)
     return list(found)
@@ -453,6 +470,4 @@ def _sizes(session: Session, like: Variable, type: Type) -> list[Variable]:
     """The sizes that a tensor of a type with unknown ones has where it is ``like``."""
     if not isinstance(type, TensorType) or type.shape is None or all(isinstance(dim, int) for dim in type.shape):
         return []
-    return [
-        session.emit("scalar.size", [like, dim], types=[ScalarType("int")])[0] for dim in range(len(type.shape))
-    ]
+    return [session.emit("scalar.size", [like, dim], types=[ScalarType("int")])[0] for dim in range(len(type.shape))]

@@ -28,12 +28,12 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
     """Any list as arrays of the items that ``like`` holds, or of a structure that fits both."""
     grown = structure.growing(value)
     if grown is not None:
+        like.pool.merge(grown.pool)
         return with_items(session, grown, _wider(session, like.item, grown.item))
     item = like.item
     for one in value:
         item = _wider(session, item, structure.structure_of(session, one))
-    arrays = structure.lower(session, value, structure.Array(item))
-    return Growing(tuple(_variables(arrays)), item)
+    return _of(session, value, structure.Array(item, like.pool))
 
 
 def of_items(session: Session, items: list[Any]) -> list[Any]:
@@ -41,13 +41,13 @@ def of_items(session: Session, items: list[Any]) -> list[Any]:
     item = structure.as_items(structure.structure_of(session, items[0]))
     for one in items[1:]:
         item = _wider(session, item, structure.structure_of(session, one))
-    for one in items:
-        session.keep_in_list(one)
-    return [Growing(tuple(_variables(structure.lower(session, items, structure.Array(item)))), item)]
+    return [_of(session, items, structure.Array(item))]
 
 
-def _variables(operands: list[Operand]) -> list[Variable]:
-    return [operand for operand in operands if isinstance(operand, Variable)]
+def _of(session: Session, items: list[Any], array: structure.Array) -> Growing:
+    operands = structure.lower(session, items, array)
+    variables = tuple(operand for operand in operands if isinstance(operand, Variable))
+    return Growing(variables, array.item, array.pool)
 
 
 def _wider(session: Session, item: structure.Structure, other: structure.Structure) -> structure.Structure:
@@ -66,7 +66,7 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
     if not isinstance(item, structure.Options):
         if structure.width(item) != structure.width(grown.item):
             raise _differ(session)
-        return Growing(grown.variables, item)
+        return Growing(grown.variables, item, grown.pool)
     if isinstance(grown.item, structure.Options):
         selector, rest = grown.variables[0], list(grown.variables[1:])
         targets = [_place_of(session, option, item) for option in grown.item.options]
@@ -75,9 +75,7 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
             (selector,) = session.emit("array.lookup", [selector, targets], types=[selector.type])
     else:
         targets, columns = [_place_of(session, grown.item, item)], [list(grown.variables)]
-        (selector,) = session.emit(
-            "array.fill", [grown.variables[0], targets[0]], types=[ArrayType(ScalarType("int"))]
-        )
+        (selector,) = session.emit("array.fill", [grown.variables[0], targets[0]], types=[ArrayType(ScalarType("int"))])
     if len(set(targets)) < len(targets):
         raise _differ(session)
     variables = [selector]
@@ -90,7 +88,7 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
         else:
             for type_ in structure.types(session, option):
                 variables += session.emit("array.fill", [grown.variables[0], None], types=[ArrayType(type_)])
-    return Growing(tuple(variables), item)
+    return Growing(tuple(variables), item, grown.pool)
 
 
 def _place_of(session: Session, item: structure.Structure, among: structure.Options) -> int:
@@ -117,9 +115,9 @@ def _each(session: Session, grown: Growing, name: str, *args: list[Operand]) -> 
     return tuple(results)
 
 
-def _store(session: Session, target: list[Any], variables: tuple[Variable, ...], item: structure.Structure) -> None:
+def _store(session: Session, target: list[Any], variables: tuple[Variable, ...], like: Growing) -> None:
     session.journal.note_content(target)
-    target[:] = [Growing(variables, item)]
+    target[:] = [Growing(variables, like.item, like.pool)]
     session.journal.changed(target)
 
 
@@ -134,8 +132,8 @@ def append(session: Session, target: list[Any], value: Any) -> None:
     grown = content(target)
     item = _wider(session, grown.item, structure.structure_of(session, value))
     grown = with_items(session, grown, item)
-    session.keep_in_list(value)
-    _store(session, target, _each(session, grown, "array.append", structure.lower_item(session, value, item)), item)
+    grown.pool.put(session, value)
+    _store(session, target, _each(session, grown, "array.append", structure.lower_item(session, value, item)), grown)
 
 
 def extend(session: Session, target: list[Any], values: list[Any]) -> None:
@@ -143,7 +141,7 @@ def extend(session: Session, target: list[Any], values: list[Any]) -> None:
     grown = content(target)
     other = as_growing(session, list(values), grown)
     grown = with_items(session, grown, other.item)
-    _store(session, target, _each(session, grown, "array.extend", list(other.variables)), other.item)
+    _store(session, target, _each(session, grown, "array.extend", list(other.variables)), other)
 
 
 def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
@@ -152,7 +150,7 @@ def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     first = as_growing(session, a, grown)
     second = as_growing(session, b, first)
     first = with_items(session, first, second.item)
-    return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item)]
+    return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item, second.pool)]
 
 
 def parts_joined(target: list[Any]) -> Growing:
@@ -196,7 +194,7 @@ def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
     value = structure.lift(session, grown.item, iter(variables))
     if isinstance(value, structure.Choice) and len(value.options) == 1:
         value = value.options[0]
-    session.keep_in_list(value)
+    grown.pool.got(session, value)
     return value
 
 
@@ -205,10 +203,10 @@ def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
     grown = content(target)
     item = _wider(session, grown.item, structure.structure_of(session, value))
     grown = with_items(session, grown, item)
-    session.keep_in_list(value)
+    grown.pool.put(session, value)
     places: list[Operand] = [session.operand(index)] * len(grown.variables)
     values = structure.lower_item(session, value, item)
-    _store(session, target, _each(session, grown, "array.set", places, values), item)
+    _store(session, target, _each(session, grown, "array.set", places, values), grown)
 
 
 def pop(session: Session, target: list[Any], index: Any = -1) -> Any:
@@ -223,7 +221,7 @@ def pop(session: Session, target: list[Any], index: Any = -1) -> Any:
         rest, popped = session.emit("array.pop", [var, operand], types=[var.type, var.type.element])
         rests.append(rest)
         items.append(popped)
-    _store(session, target, tuple(rests), grown.item)
+    _store(session, target, tuple(rests), grown)
     return _item(session, grown, items)
 
 
@@ -231,21 +229,18 @@ def slice_(session: Session, target: list[Any], where: slice) -> list[Any]:
     """``target[where]``."""
     grown = content(target)
     places: list[Operand] = [session.operand(where)] * len(grown.variables)
-    return [Growing(_each(session, grown, "array.slice", places), grown.item)]
+    return [Growing(_each(session, grown, "array.slice", places), grown.item, grown.pool)]
 
 
 def replace(session: Session, target: list[Any], values: list[Any]) -> None:
     """``target[:] = values``."""
     other = as_growing(session, values, content(target))
-    for value in values:
-        if not isinstance(value, Growing):
-            session.keep_in_list(value)
-    _store(session, target, other.variables, other.item)
+    _store(session, target, other.variables, other)
 
 
 def reverse(session: Session, target: list[Any]) -> None:
     """``target.reverse()``."""
-    _store(session, target, content(slice_(session, target, slice(None, None, -1))).variables, content(target).item)
+    _store(session, target, content(slice_(session, target, slice(None, None, -1))).variables, content(target))
 
 
 def clear(session: Session, target: list[Any]) -> None:
@@ -285,9 +280,7 @@ def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
     else:
         shape[place] = structure.DYNAMIC
     needs = item.requires_grad and torch.is_grad_enabled()
-    joined = structure.Tensor(
-        tuple(shape), None, item.dtype, item.device, needs, False, needs and item.sometimes
-    )
+    joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, needs, False, needs and item.sometimes)
     (var,) = session.emit(name, [array, dim], types=structure.types(session, joined))
     return structure.lift(session, joined, iter([var]))
 

@@ -58,18 +58,6 @@ def held_choice(value: Any, depth: int = 0) -> Any:
     return None
 
 
-def options_of(value: Any) -> Iterator[Any]:
-    """The value without choices: all their options, with what lists, tuples and dicts hold."""
-    if isinstance(value, ChoiceOperators):
-        for option in value.options:
-            yield from options_of(option)
-    elif isinstance(value, (list, tuple, dict)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from options_of(item)
-    else:
-        yield value
-
-
 def with_option(value: Any, choice: Any, option: Any) -> Any:
     """``value`` with one of its options in place of a choice, wherever that is inside."""
     if value is choice:
@@ -188,6 +176,7 @@ class ChoiceOperators:
         assert count is not None
         items = [distribute(state.current(), self, operator.itemgetter(index)) for index in range(count)]
         return iter(items)
+
     __len__ = _refused("asked for its length")
     __index__ = _refused("used as an index")
     __int__, __float__ = _refused("converted to an int"), _refused("converted to a float")

@@ -16,7 +16,8 @@ from runtime.errors import ProgramError
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ops import aten
 from runtime.tracer import aliases, scalars, stale_views
-from runtime.tracer.calls import RestartWithSharedInputs, flatten_results, tensors_in, unflatten_results
+from runtime.tracer.calls import flatten_results, tensors_in, unflatten_results
+from runtime.tracer.certainty import require_certain
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
 
@@ -271,11 +272,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 mark_uncertain(source.storage, result.storage, reason, self.session.location())
 
     def _requires_grad(self, func: Any, infos: list[TensorInfo]) -> bool:
-        return (
-            torch.is_grad_enabled()
-            and any(info.requires_grad for info in infos)
-            and _keeps_history(func)
-        )
+        return torch.is_grad_enabled() and any(info.requires_grad for info in infos) and _keeps_history(func)
 
     # -- operators that write ------------------------------------------------------------------------------------
 
@@ -289,7 +286,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         bases: list[Storage] = []
         for tensor in written:
             storage = infos[id(tensor)].storage
-            self.require_certain(storage, tensor)
+            require_certain(session, storage)
             if storage not in bases:
                 bases.append(storage)
         if torch.is_grad_enabled():
@@ -358,21 +355,6 @@ class Recorder(torch_internals.TorchDispatchMode):
         return unflatten_results(
             result, [by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat]
         )
-
-    def require_certain(self, storage: Storage, tensor: torch.Tensor | None = None) -> None:
-        """Refuse a write to memory that may or may not be shared with another live tensor."""
-        for uncertainty in storage.uncertain:
-            other = uncertainty.other()
-            if other is None:
-                continue
-            if self.session.is_input(storage) and self.session.is_input(other):
-                raise RestartWithSharedInputs((storage.label, other.label))
-            where = f" (at {uncertainty.location})" if uncertainty.location else ""
-            raise self.session.error(
-                f"an in-place write to a tensor that may share its memory with another: {uncertainty.reason}{where}",
-                hint="Write out of place (x = x + y instead of x += y), or .clone() the tensor before it is shared.",
-                code="D2S222",
-            )
 
     def _record_metadata_change(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         """``t_()``, ``unsqueeze_()`` and the like: the tensor becomes another view of its storage."""

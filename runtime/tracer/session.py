@@ -17,7 +17,6 @@ from runtime.ir import (
     Dim,
     Input,
     Location,
-    ObjectType,
     Operand,
     Operator,
     Parameter,
@@ -29,8 +28,7 @@ from runtime.ir import (
 )
 from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
-from runtime.tracer import calls, catching, scalars
-from runtime.tracer.choices import options_of
+from runtime.tracer import catching, scalars
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
 from runtime.tracer.journal import Journal, Place
@@ -123,8 +121,6 @@ class Session:
         self.scope = Scope(self.program.block, None)
         self.fake_mode, self.shape_env = torch_internals.make_fake_mode()
         self.storages = StorageTable()
-        self._lists = Storage(Variable("lists", ObjectType()), label="a list that grows")
-        """Stands for the memory of whatever lists that grow hold."""
         self.journal = Journal(self)
         self.guards = GuardSet()
         self.sizes = Sizes(self)
@@ -576,13 +572,6 @@ class Session:
         info = TensorInfo(storage, (), real.requires_grad)
         info.cached, info.cached_for = var, var
         return self.register(fake, info)
-
-    def keep_in_list(self, value: Any) -> None:
-        """A tensor becomes an item of a list whose length is not known: from now on it may not be written in place."""
-        for tensor in calls.tensors_in(tuple(options_of(value)), {}):
-            storage = self.info(tensor).storage
-            if all(uncertainty.other() is not self._lists for uncertainty in storage.uncertain):
-                mark_uncertain(storage, self._lists, "it is an item of a list that grows", self.location())
 
     def own_variable(self, tensor: torch.Tensor) -> Variable | None:
         """The input or parameter that this tensor object is, if it is one."""

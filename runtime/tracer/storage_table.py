@@ -18,6 +18,7 @@ from runtime.ir import Location, Variable
 
 if TYPE_CHECKING:
     from runtime.tracer.aliases import Alias, Late
+    from runtime.tracer.pools import Pool
 
 
 @dataclass(eq=False)
@@ -31,6 +32,8 @@ class Storage:
     """How the user would call it (``x``, ``self.weight``), for error messages."""
     uncertain: list[Uncertainty] = field(default_factory=list)
     """Storages that may or may not be this very memory when the Program runs."""
+    pools: list[tuple[Pool, Location | None]] = field(default_factory=list)
+    """Those that it is in, and where it was put there or came out."""
     aliases: list[Alias] = field(default_factory=list)
     """Memory that this is, or is a view of, where their flags hold."""
     dependents: list[weakref.ref[Alias]] = field(default_factory=list)

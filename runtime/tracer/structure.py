@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
@@ -20,6 +20,7 @@ from runtime.tracer import scalars, state
 from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING
+from runtime.tracer.pools import Pool
 from runtime.tracer.scalars import Staged, StagedInt
 from runtime.tracer.staged_size import StagedSize
 
@@ -58,11 +59,13 @@ class Growing:
     ``variables`` are arrays, one for each Variable that carries an item of structure ``item``.
     """
 
-    __slots__ = ("variables", "item", "joined")
+    __slots__ = ("variables", "item", "pool", "joined", "__weakref__")
 
-    def __init__(self, variables: tuple[Variable, ...], item: Structure) -> None:
+    def __init__(self, variables: tuple[Variable, ...], item: Structure, pool: Pool) -> None:
         self.variables = variables
         self.item = item
+        self.pool = pool
+        pool.hold(self)
         self.joined: tuple[list[Any], Growing] | None = None
         """A list that Python's own ``+`` made and that this is the first array of, and what it holds."""
 
@@ -143,6 +146,7 @@ class Array:
     """A list whose length differs between paths or iterations: one array Variable for each Variable of an item."""
 
     item: Structure
+    pool: Pool = field(default_factory=Pool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +234,7 @@ def structure_of(session: Session, value: Any) -> Structure:
         return Options(tuple(_option(session, option) for option in value.options))
     grown = growing(value)
     if grown is not None:
-        return Array(grown.item)
+        return Array(grown.item, grown.pool)
     if type(value) in (list, tuple, StagedSize):
         return Sequence(type(value), tuple(structure_of(session, item) for item in value))
     fields = field_items(value)
@@ -317,9 +321,11 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
 def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | None:
     """Lists of different lengths become one whose length is carried, if their items have one structure."""
     items: list[Structure] = []
+    pool = Pool()
     for s in (a, b):
         if isinstance(s, Array):
             items.append(s.item)
+            pool = s.pool.merge(pool)
         elif isinstance(s, Sequence) and s.kind is list:
             items += s.items
         else:
@@ -332,7 +338,7 @@ def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | N
     items_of_one = as_items(structure_of(session, item.value) if isinstance(item, Known) else item)
     if isinstance(items_of_one, Options) and not (session.mixed_lists or isinstance(a, Array) or isinstance(b, Array)):
         return None
-    return Array(items_of_one)
+    return Array(items_of_one, pool)
 
 
 def as_items(item: Structure) -> Structure:
@@ -470,11 +476,12 @@ def _lower_array(session: Session, value: Any, s: Array) -> list[Operand]:
     if grown is not None:
         from runtime.tracer.array import with_items
 
+        s.pool.merge(grown.pool)
         grown = with_items(session, grown, s.item)
         return [session.require_visible(var, "a list") for var in grown.variables]
     rows = [lower_item(session, item, s.item) for item in value]
     for item in value:
-        session.keep_in_list(item)
+        s.pool.put(session, item)
     arrays: list[Operand] = []
     for position, type_ in enumerate(types(session, s.item)):
         arrays += session.emit("array.new", [[row[position] for row in rows]], types=[ArrayType(type_)])
@@ -574,7 +581,7 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
             session.created[id(made)] = made
         return made
     if isinstance(s, Array):
-        return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item)]
+        return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)]
     selector = StagedInt(next(variables))
     return Choice(selector, tuple(lift(session, option, variables) for option in s.options))
 

@@ -1,0 +1,136 @@
+"""Which tensors the items of lists that grow may be: what must not be written while such a list, or an item, is in use.
+
+Which item a tensor is is only known while the Program runs, so a write to one that is in a list cannot be carried to
+it. All lists that may hold items of each other, because one was made from the other, form a *pool*.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from runtime.tracer import structure
+    from runtime.tracer.session import Session
+    from runtime.tracer.storage_table import Storage
+
+
+class Pool:
+    """Lists that grow, and the memory of their items; merged pools are one from then on."""
+
+    def __init__(self) -> None:
+        self._one: Pool | None = None
+        self._lists: list[weakref.ref[structure.Growing]] = []
+        self._put: weakref.WeakSet[Storage] = weakref.WeakSet()
+        self._got: weakref.WeakSet[Storage] = weakref.WeakSet()
+        """Memory that was put into a list, and memory that came out as an item: the latter is one of the former."""
+
+    def find(self) -> Pool:
+        """The pool that this one is part of now."""
+        while self._one is not None:
+            self = self._one
+        return self
+
+    def merge(self, other: Pool) -> Pool:
+        """Make two pools one."""
+        into, other = self.find(), other.find()
+        if into is not other:
+            other._one = into
+            into._lists += other._lists
+            into._put |= other._put
+            into._got |= other._got
+        return into
+
+    def hold(self, grown: structure.Growing) -> None:
+        """A list of the pool."""
+        self.find()._lists.append(weakref.ref(grown))
+
+    def put(self, session: Session, value: Any) -> None:
+        """A value becomes an item."""
+        for part in _parts(value):
+            if isinstance(part, torch.Tensor):
+                self.find()._put.add(_storage(session, part, self))
+            else:
+                self.merge(part.pool)
+
+    def got(self, session: Session, value: Any) -> None:
+        """A value is one of the items."""
+        for part in _parts(value):
+            if isinstance(part, torch.Tensor):
+                self.find()._got.add(_storage(session, part, self))
+
+    def shares(self, session: Session, storage: Storage) -> bool:
+        """Whether a write to memory of the pool could be seen through one of its lists or items."""
+        one = self.find()
+        used = {id(info.storage) for info in session.known_tensors()}
+        others = one._got if storage not in one._got else one._got | one._put
+        if any(other is not storage and (id(other) in used or other.origin is not None) for other in others):
+            return True
+        held = session.journal.holders()
+        for ref in one._lists:
+            grown = ref()
+            if grown is not None and _in_use(session, grown, held):
+                return True
+        return False
+
+
+def _parts(value: Any) -> Iterator[torch.Tensor | structure.Growing]:
+    """The tensors and lists that grow inside a value."""
+    from runtime.tracer import structure
+
+    if isinstance(value, (torch.Tensor, structure.Growing)):
+        yield value
+    elif isinstance(value, structure.Choice):
+        for option in value.options:
+            yield from _parts(option)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _parts(item)
+    elif (fields := structure.field_items(value)) is not None:
+        for item in fields[1]:
+            yield from _parts(item)
+
+
+def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:
+    storage = session.info(tensor).storage
+    if all(known.find() is not pool.find() for known, _ in storage.pools):
+        storage.pools.append((pool, session.location()))
+    return storage
+
+
+def _in_use(session: Session, grown: structure.Growing, held: dict[int, int]) -> bool:
+    """Whether the user's program still has a list with this content; the tracer's notes of it do not count."""
+    noted = {id(before): place for frame in session.journal.frames for place, before in frame.items()}
+    referrers = gc.get_referrers(grown)
+    while referrers:
+        referrer = referrers.pop()
+        if isinstance(referrer, FrameType) and referrer.f_globals is globals():
+            continue
+        if type(referrer) is not list:
+            return True
+        place = noted.get(id(referrer))
+        if place is not None and place.kind == "content":  # what a list held before: that list may get it back
+            referrer = place.owner
+        if _references(referrer) - _ALONE - held.get(id(referrer), 0) > 0:
+            return True
+    return False
+
+
+def _references(value: Any) -> int:
+    return sys.getrefcount(value)
+
+
+def _count_alone() -> int:
+    values: list[Any] = [[]]
+    value = values.pop()
+    return _references(value)
+
+
+_ALONE = _count_alone()
+"""How many references Python counts when nothing but a local variable holds an object."""
