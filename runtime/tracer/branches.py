@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ from runtime.tracer import session as tracer_session
 from runtime.tracer import unseen
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.journal import Place
+from runtime.tracer.notes import noted
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import Storage
 
@@ -74,6 +76,16 @@ class Path:
     """Values at the end of every storage alive then."""
     result: Any = None
 
+    def held(self) -> Iterator[Any]:
+        """The objects that it refers to."""
+        yield from self.names
+        yield self.result
+        for place, value in self.places.items():
+            if place.kind != "content":
+                yield value
+            elif isinstance(value, (list, dict)):
+                yield from value.values() if isinstance(value, dict) else value
+
     @contextlib.contextmanager
     def inside(self, session: Session) -> Iterator[None]:
         """Record at the path's end, with memory and Python state as they were there."""
@@ -99,12 +111,13 @@ def trace_path(
     entry_storages = session.storages.snapshot()
     reachable = unseen.picture(session)
     modes = torch_internals.ambient_modes()
+    made = len(session.created)
     session.journal.open()
     session.pictures.append(reachable)
     ended = False
     result = None
     try:
-        with session.open(kind) as scope:
+        with noted(session, lambda: entry_names), session.open(kind) as scope:
             if prepare is not None:
                 prepare(scope)
             try:
@@ -117,7 +130,7 @@ def trace_path(
                 raise session.undecidable() from error
             except Exception as error:
                 stage_raise(session, error)
-                error.__traceback__ = None  # its frames, in a cycle with it, would hold what the path made
+                error.__traceback__ = None  # see _forget_frames
                 ended = True
         exit_names = names.get()
         exit_storages = session.storages.snapshot()
@@ -126,9 +139,17 @@ def trace_path(
         places = session.journal.close()
         names.set(entry_names)
         session.storages.restore(entry_storages)
+        _forget_frames(session, made)
     require_modes(session, modes, ended)
     unseen.require_unchanged(session, reachable, "on a path that only some inputs take")
     return Path(scope, ended, exit_names, places, exit_storages, result)
+
+
+def _forget_frames(session: Session, made: int) -> None:
+    """Exceptions raised and caught on a path: their frames would keep alive what the path, and we, had."""
+    for error in itertools.islice(session.created.values(), made, None):
+        if isinstance(error, BaseException):
+            error.__traceback__ = None
 
 
 def require_modes(session: Session, before: dict[str, Any], ended: bool) -> None:

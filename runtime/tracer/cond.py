@@ -11,6 +11,7 @@ from runtime.ir import UNDEF, Operand, Type, Variable
 from runtime.tracer import aliases, copies, stale_views, structure
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, trace_path
 from runtime.tracer.journal import Place
+from runtime.tracer.notes import noted
 from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
@@ -87,7 +88,10 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     entry_names = names.get()
     objects = set(session.created)
     old = older(session, runs, entry_names, objects)
-    paths = [trace_path(session, name, names, run) for run in runs]
+    paths: list[Path] = []
+    with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
+        for run in runs:
+            paths.append(trace_path(session, name, names, run))
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
     session.older = old

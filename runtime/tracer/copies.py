@@ -6,7 +6,6 @@ Where it is not known which is which, both are *shared* from then on, and changi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.ir import Location
 from runtime.tracer import structure, twins
 from runtime.tracer.aliases import Flags
+from runtime.tracer.notes import ALONE, own_references, references
 from runtime.tracer.structure import Choice
 
 if TYPE_CHECKING:
@@ -68,14 +68,6 @@ def pairs(source: Any, joined: Any, exact: bool = True) -> Iterator[Pair]:
             yield from pairs(inner, other, exact)
 
 
-def _references(pair: Pair) -> int:
-    return sys.getrefcount(pair.original)
-
-
-_ALONE = _references(Pair([], None))
-"""How many references Python counts when nothing but the pair holds an object."""
-
-
 def share(
     session: Session, found: list[Pair], location: Location | None, flags: twins.JoinFlags | None = None,
     old: frozenset[int] = frozenset(),
@@ -106,27 +98,32 @@ def share(
 def _known(session: Session, found: list[Pair]) -> set[int]:
     """The originals, by identity, that more refers to than the pairs and other originals that nothing refers to."""
     first = {id(pair.original): pair for pair in found}
-    noted = session.journal.holders()
-    references = {key: _references(pair) - _ALONE - noted[key] for key, pair in first.items()}
+    own = own_references(session, first)
+    counts: dict[int, int] = {}
+    for key, pair in first.items():
+        original = pair.original
+        counts[key] = references(original) - ALONE - own[key]
+        del original
     for pair in found:
-        references[id(pair.original)] -= pair is not first[id(pair.original)]
-    items = {key: [id(item) for item in _items(pair.original)] for key, pair in first.items()}
-    for held in items.values():
+        counts[id(pair.original)] -= 1
+    inner = {key: [id(item) for item in items(pair.original)] for key, pair in first.items()}
+    for held in inner.values():
         for item in held:
-            if item in references:
-                references[item] -= 1
+            if item in counts:
+                counts[item] -= 1
     known: set[int] = set()
-    todo = [key for key, count in references.items() if count > 0]
+    todo = [key for key, count in counts.items() if count > 0]
     while todo:
         key = todo.pop()
         known.add(key)
-        for item in items[key]:  # what holds it is referred to itself
-            if item in references and item not in known:
+        for item in inner[key]:  # what holds it is referred to itself
+            if item in counts and item not in known:
                 todo.append(item)
     return known
 
 
-def _items(container: Any) -> Any:
+def items(container: Any) -> Any:
+    """What a list or dict holds."""
     return container.values() if isinstance(container, dict) else container
 
 

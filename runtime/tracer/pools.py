@@ -7,13 +7,14 @@ it. All lists that may hold items of each other, because one was made from the o
 from __future__ import annotations
 
 import gc
-import sys
 import weakref
 from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+from runtime.tracer.notes import ALONE, own_references, references
 
 if TYPE_CHECKING:
     from runtime.tracer import structure
@@ -72,10 +73,9 @@ class Pool:
         others = one._got if storage not in one._got else one._got | one._put
         if any(other is not storage and (id(other) in used or other.origin is not None) for other in others):
             return True
-        held = session.journal.holders()
         for ref in one._lists:
             grown = ref()
-            if grown is not None and _in_use(session, grown, held):
+            if grown is not None and _in_use(session, grown):
                 return True
         return False
 
@@ -104,7 +104,7 @@ def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:
     return storage
 
 
-def _in_use(session: Session, grown: structure.Growing, held: dict[int, int]) -> bool:
+def _in_use(session: Session, grown: structure.Growing) -> bool:
     """Whether the user's program still has a list with this content; the tracer's notes of it do not count."""
     noted = {id(before): place for frame in session.journal.frames for place, before in frame.items()}
     referrers = gc.get_referrers(grown)
@@ -117,20 +117,6 @@ def _in_use(session: Session, grown: structure.Growing, held: dict[int, int]) ->
         place = noted.get(id(referrer))
         if place is not None and place.kind == "content":  # what a list held before: that list may get it back
             referrer = place.owner
-        if _references(referrer) - _ALONE - held.get(id(referrer), 0) > 0:
+        if references(referrer) - ALONE - own_references(session, (id(referrer),))[id(referrer)] > 0:
             return True
     return False
-
-
-def _references(value: Any) -> int:
-    return sys.getrefcount(value)
-
-
-def _count_alone() -> int:
-    values: list[Any] = [[]]
-    value = values.pop()
-    return _references(value)
-
-
-_ALONE = _count_alone()
-"""How many references Python counts when nothing but a local variable holds an object."""

@@ -45,6 +45,7 @@ from runtime.tracer.storage_table import (
 )
 
 if TYPE_CHECKING:
+    from runtime.tracer.notes import Note
     from runtime.tracer.twins import Twin
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
@@ -174,6 +175,8 @@ class Session:
         """Whether lists of other lengths whose items differ in structure are joined to one whose length is carried."""
         self.pictures: list[Any] = []
         """What was there when each of the paths began that the trace is on, innermost last (see ``unseen``)."""
+        self.notes: list[Note] = []
+        """What the tracer refers to for the constructs that the trace is in, innermost last."""
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
 

@@ -7,7 +7,6 @@ brought up to date under that flag, as a branch of the user's own would do it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from runtime.ir import Operator
 from runtime.tracer import aliases
 from runtime.tracer.aliases import BOOL, Flags, JoinOutput, PathEnd
 from runtime.tracer.journal import Place
+from runtime.tracer.notes import ALONE, own_references, references
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Scope, Session
@@ -112,17 +112,11 @@ def propagate(session: Session, changed: Any) -> None:
             _update(session, changed, *entry)
 
 
-def _references(entry: list[Any]) -> int:
-    return sys.getrefcount(entry[0])
-
-
-_ALONE = _references([[]])
-"""How many references Python counts when nothing but the entry holds an object."""
-
-
 def _observed(session: Session, entry: list[Any]) -> bool:
-    """Whether anything but the tracer's own notes refers to a container."""
-    return _references(entry) - _ALONE - session.journal.holders()[id(entry[0])] > 0
+    """Whether anything but the tracer refers to a container."""
+    container = entry[0]
+    own = own_references(session, (id(container),))[id(container)]
+    return references(container) - ALONE - 1 - own > 0  # one is the entry's
 
 
 def _update(session: Session, changed: Any, other: Any, cases: list[Flags]) -> None:

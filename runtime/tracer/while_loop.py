@@ -5,7 +5,8 @@ The condition is computed before the loop and at the end of each iteration, in e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +17,10 @@ from runtime.tracer import copies, structure, twins
 from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.describing import describe
+from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import Place
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
+from runtime.tracer.notes import ALONE, noted, own_references, references
 from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
@@ -84,39 +87,48 @@ def while_loop(
     names = all_names(session, names)
     location = session.location()
     invariants = (options or {}).get("shape_invariants") or {}
-    slots = [
-        _Slot(name, value, _with_sizes(session, name, value, invariants))
-        for name, value in zip(names.names, names.get())
-    ]
     for name in invariants.keys() - set(names.names):
         raise session.error(
             f"shape_invariants names '{name}', which is no variable that this loop carries",
             hint=f"Its variables are: {', '.join(name for name in names.names if name)}.",
             code="D2S282",
         )
-    written: list[Storage] = []
-    repeat: set[Place] | None = None
-    shares: LoopAliases | None = None
-    for number in range(_TRIES):
-        attempt = _Attempt(session, slots, written, test, body, names, shares)
-        stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
-        # An object made by the body is another one each time: what only one of two equal attempts stored to is such.
-        if stable and (not unknown or repeat is not None):
-            break
-        repeat = unknown if stable else None
-        slots, written, shares = attempt.slots, attempt.written, attempt.aliases
-    else:
-        raise _never_fixed(session, attempt, location)
+    attempt = _settle(session, test, body, names, invariants, location)
     _check_sizes(session, attempt.slots, invariants, location)
     found, changed = attempt.finish(first, location, options or {})
-    del attempt, slots, repeat, unknown  # nothing here holds what the loop replaced
+    del attempt  # nothing here holds what the loop replaced
     copies.share(session, found, location)
     copies.require_unshared(session, changed, location)
 
 
-def _never_fixed(session: Session, attempt: _Attempt, location: Location | None) -> Exception:
+def _settle(
+    session: Session, test: Callable[[], Any], body: Callable[[], None], names: Names, invariants: dict[str, Any],
+    location: Location | None,
+) -> _Attempt:  # fmt: skip
+    """Trace the body until what it was taken to carry is what an iteration leaves."""
+    slots = [
+        _Slot(name, value, _with_sizes(session, name, value, invariants))
+        for name, value in zip(names.names, names.get())
+    ]
+    written: list[Storage] = []
+    repeat: set[Place] | None = None
+    shares: LoopAliases | None = None
+    known: set[int] = set()
+    for number in range(_TRIES):
+        attempt = _Attempt(session, slots, written, test, body, names, shares, known)
+        stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
+        # An object made by the body is another one each time: what only one of two equal attempts stored to is such.
+        if stable and (not unknown or repeat is not None):
+            return attempt
+        repeat = unknown if stable else None
+        slots, written, shares, changing = attempt.slots, attempt.written, attempt.aliases, attempt.changed
+        del attempt  # while the next one runs, nothing here holds what this one made
+    raise _never_fixed(session, changing, location)
+
+
+def _never_fixed(session: Session, changing: list[_Slot], location: Location | None) -> Exception:
     """The located error that says which variable never gets a structure that stays, and what it was last."""
-    found = [slot for slot in attempt.changed if slot.label or slot.place is not None]
+    found = [slot for slot in changing if slot.label or slot.place is not None]
     names = [slot.place.describe() if slot.place is not None else f"'{slot.label}'" for slot in found]
     lasts = [f"{name} was {describe(slot.carried)}" for name, slot in zip(names, found)]
     return session.error(
@@ -141,6 +153,7 @@ class _Attempt:
         body: Callable[[], None],
         names: Names,
         before: LoopAliases | None,
+        known: set[int],
     ) -> None:
         self.session = session
         self.aliases = LoopAliases(before)
@@ -154,6 +167,8 @@ class _Attempt:
         self.inner: list[Any] = []
         self.count = len(names.names)
         self.old = older(session, (body, test), names.get())
+        self.known = known
+        """The slots, by number, whose lists and dicts something else may refer to, too."""
 
         def run() -> Any:
             body()
@@ -162,10 +177,38 @@ class _Attempt:
 
         session.touched.append(self.aliases.touched)
         try:
-            self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
+            with noted(session, self._held):
+                self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
         finally:
             session.touched.pop()
         include_new(self.entry, [self.path])
+
+    def _held(self) -> Iterator[Any]:
+        """What is kept of the loop's state while the body is traced."""
+        for slot in self.slots:
+            yield slot.init
+            if isinstance(slot.carried, structure.Known):
+                yield slot.carried.value
+        for number, value in enumerate(self.inner):
+            if number not in self.known or isinstance(self.slots[number].carried, structure.Known):
+                yield value
+
+    def _note_known(self, values: list[Any], also: Iterable[Any] = ()) -> bool:
+        """Find slots whose list or dict more than its one variable refers to; whether there are new ones.
+
+        ``also``: what else refers to the values only for the tracer.
+        """
+        count = len(self.known)
+        held = Counter(map(id, values))
+        own = own_references(self.session, held) + held + Counter(map(id, also))
+        for number, slot in enumerate(self.slots):
+            value = values[number]
+            if isinstance(slot.carried, structure.Known) or _is_leaf(value):
+                continue
+            alone = type(value) in (list, dict) and all(map(_is_leaf, copies.items(value)))
+            if not alone or held[id(value)] > 1 or references(value) - ALONE > own[id(value)]:
+                self.known.add(number)
+        return len(self.known) > count
 
     def _enter(self, scope: Scope) -> None:
         """Give every carried thing a Block argument and its stand-in inside the body."""
@@ -180,6 +223,7 @@ class _Attempt:
             storage.value = var
         scope.block.args.extend(self.args)
         self.names.set(tuple(self.inner[: self.count]))
+        self._note_known([slot.init for slot in self.slots])
         for slot, value in zip(self.slots[self.count :], self.inner[self.count :]):
             assert slot.place is not None
             if slot.place.kind == "content" and isinstance(value, structure.Choice):
@@ -213,7 +257,6 @@ class _Attempt:
         session, path = self.session, self.path
         if path.ended:
             return True, set()
-        stable = True
         unknown: set[Place] = set()
         entry_places = {place: place.get() for place in path.places}
         outs = [
@@ -223,6 +266,8 @@ class _Attempt:
                 for slot, value in zip(self.slots[self.count :], self.inner[self.count :])
             ),
         ]
+        with path.inside(session):
+            stable = not self._note_known(outs, path.held())
         known_places = {slot.place for slot in self.slots if slot.place is not None}
         next_slots: list[_Slot] = []
         session.older = self.old
@@ -367,6 +412,11 @@ class _Attempt:
                     for container in (pair.original, pair.copy, other):
                         session.shared_containers[id(container)] = (container, session.location())
         return found, changed
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether nothing inside a value can be changed in place but tensors."""
+    return isinstance(value, (torch.Tensor, Staged, structure.Growing, structure.Undefined)) or is_plain(value)
 
 
 def _same_items(a: Any, b: Any) -> bool:
