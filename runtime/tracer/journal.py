@@ -204,6 +204,7 @@ class Journal:
         )
         for key, found in self._session.twins.items():
             held[key] += len(found)
+        held.update(self._session.shared_containers.keys())
         return held
 
     def write(self, place: Place, value: Any) -> None:
