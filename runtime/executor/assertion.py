@@ -39,7 +39,21 @@ def emit_assert(emitter: Emitter, op: Operator) -> None:
         emitter.line(f"raise {exception(emitter, op.attrs['exception'])}({', '.join(args)})")
 
 
+def rebuilt(cls: type[BaseException], *args: object, **fields: object) -> BaseException:
+    """An exception with these arguments and attributes; the initialiser of a user's class has run while tracing."""
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
 def emit_raise(emitter: Emitter, op: Operator) -> None:
-    """``raise ValueError(a, b)``."""
-    args = ", ".join(emitter.operand(arg) for arg in op.args)
-    emitter.line(f"raise {exception(emitter, op.attrs['exception'])}({args})")
+    """``raise ValueError(a, b)``, with the attributes that the user's code gave the exception."""
+    name = exception(emitter, op.attrs["exception"])
+    args = [emitter.operand(arg) for arg in op.args]
+    cls = emitter.namespace[name]
+    if isinstance(cls, type) and (op.kwargs or cls.__module__ != "builtins"):
+        fields = f"**{{{', '.join(f'{key!r}: {emitter.operand(value)}' for key, value in op.kwargs.items())}}}"
+        emitter.line(f"raise {emitter.bind(rebuilt, 'f')}({', '.join([name, *args, fields])})")
+    else:
+        emitter.line(f"raise {name}({', '.join(args)})")

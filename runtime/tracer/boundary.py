@@ -18,7 +18,7 @@ from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.tracer import state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
-from runtime.tracer.branches import PathEnds
+from runtime.tracer.branches import PathEnds, must_run, stage_raise
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import Guard
@@ -243,6 +243,12 @@ def _trace_once(
                 result = call(function, bound) if call is not None else function(**bound)
             except PathEnds:
                 raised = True
+            except Exception as error:
+                if not must_run(session, error):
+                    session.journal.keep(error)
+                    raise
+                stage_raise(session, error)
+                raised = True
             outputs = Outputs(session)
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)
@@ -250,8 +256,7 @@ def _trace_once(
     except torch_internals.SHAPE_ERRORS as error:
         raise session.undecidable() from error
     finally:
-        places = session.journal.frames[0]
-        for place, old in places.items():
+        for place, old in session.journal.frames[0].items():
             place.set(old)
         state.enter(before)
         session.fake_mode.finished = leaked

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import torch
+
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Variable
+from runtime.ops.registry import definition
 from runtime.tracer import session as tracer_session
-from runtime.tracer import unseen
+from runtime.tracer import structure, unseen
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
@@ -178,6 +181,16 @@ def include_new(entry: dict[Storage, Variable], paths: Sequence[Path]) -> None:
                 entry.setdefault(storage, storage.origin)
 
 
+def must_run(session: Session, error: BaseException) -> bool:
+    """Whether a raise on the main path must wait for the Program: something before it is seen or may raise itself."""
+    if isinstance(error, (Dy2StaticError, RecursionError, *torch_internals.SHAPE_ERRORS)):
+        return False
+    if any(map(structure.has_traced, (*error.args, *vars(error).values()))):
+        return True
+    known = (definition(op.name) for op in session.program.block.walk())
+    return any(one.effect or one.random for one in known)
+
+
 def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
     from runtime.tracer.choices import require_converted
@@ -198,6 +211,7 @@ def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None
     session.emit(
         "raise",
         [session.operand(arg) for arg in args if _plain(arg)],
+        {key: session.operand(value) for key, value in vars(error).items() if _plain(value)},
         attrs={
             "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
         },
@@ -208,4 +222,6 @@ def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None
 def _plain(value: Any) -> bool:
     from runtime.tracer.scalars import kind_of
 
-    return value is None or kind_of(value) is not None
+    if type(value) in (list, tuple, dict):
+        return all(map(_plain, value.values() if isinstance(value, dict) else value))
+    return value is None or isinstance(value, torch.Tensor) or kind_of(value) is not None

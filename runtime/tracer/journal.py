@@ -207,6 +207,12 @@ class Journal:
         held.update(self._session.shared_containers.keys())
         return held
 
+    def keep(self, owner: Any) -> None:
+        """What was stored to attributes of an object that leaves the trace stays."""
+        for frame in self.frames:
+            for place in [place for place in frame if place.kind == "attribute" and place.owner is owner]:
+                del frame[place]
+
     def write(self, place: Place, value: Any) -> None:
         """Note and store."""
         self.note(place)

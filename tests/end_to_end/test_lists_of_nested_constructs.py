@@ -16,7 +16,8 @@ from tests.end_to_end.oracle import check
 
 
 def calls() -> list[tuple[Any, ...]]:
-    return [((torch.tensor([1.0, -2.0, 3.0]) * s).requires_grad_(), torch.tensor(n)) for s in (1, -1) for n in (0, 1, 3)]
+    x = torch.tensor([1.0, -2.0, 3.0])
+    return [((x * sign).requires_grad_(), torch.tensor(n)) for sign in (1, -1) for n in (0, 1, 3)]
 
 
 def a_loop_in_a_branch(x, n):

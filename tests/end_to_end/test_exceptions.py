@@ -1,0 +1,125 @@
+"""Exceptions of the main path and of branches: which comes first, what is seen before, arguments and attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from dy2static import to_static
+
+
+class Refused(Exception):
+    """An exception whose initialiser takes other arguments than it keeps, and that has attributes."""
+
+    def __init__(self, code: int, *, at: Any) -> None:
+        super().__init__(f"code {code}")
+        self.code = code
+        self.at = at
+
+
+def what_comes_first(x, k):
+    if x[0] > 0:
+        late = x * 2
+    b = x + late
+    if k < 4:
+        raise AssertionError("not so")
+    return b
+
+
+def a_staged_number_in_the_message(x, k):
+    n = int((x > 0).sum())
+    if k < 3:
+        raise ValueError(f"bad {n}", n, k)
+    return x
+
+
+def a_key(x, k):
+    raise KeyError(int((x > 0).sum()))
+
+
+def a_tensor(x, k):
+    if x.sum() > 0:
+        raise ValueError("bad", x.detach(), [k, x.sum().item()])
+    raise ValueError("good", x.detach() * 2)
+
+
+def printed_before(x, k):
+    if x.sum() > 0:
+        print("positive")
+    raise ValueError("end")
+
+
+def drawn_before(x, k):
+    y = torch.randn(3)
+    raise ValueError("end", y)
+
+
+def own_class_on_a_path(x, k):
+    if x.sum() > 0:
+        raise Refused(3, at=x.detach() * 2)
+    return x * 2
+
+
+def own_class_at_the_end(x, k):
+    n = int((x > 0).sum())
+    raise Refused(k, at=n)
+
+
+def own_class_known_at_once(x, k):
+    y = x * 2
+    raise Refused(k, at=y.shape[0])
+
+
+def attributes_of_a_builtin(x, k):
+    error = ValueError("bad")
+    error.code = k
+    error.n = (x > 0).sum().item()
+    if x.mean() > 0:
+        raise error
+    return x
+
+
+def plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, torch.Tensor) else value
+
+
+def outcome(function, x, k, capsys) -> tuple[Any, ...]:
+    torch.manual_seed(7)
+    try:
+        result = function(x, k)
+    except Exception as error:
+        parts = type(error), list(map(plain, error.args)), {key: plain(value) for key, value in vars(error).items()}
+    else:
+        parts = type(result), result.detach(), None
+    return repr(parts), capsys.readouterr().out, torch.rand(1).item()
+
+
+@pytest.mark.parametrize("needs_gradient", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        what_comes_first, a_staged_number_in_the_message, a_key, a_tensor, printed_before, drawn_before,
+        own_class_on_a_path, own_class_at_the_end, own_class_known_at_once, attributes_of_a_builtin,
+    ],
+)  # fmt: skip
+def test_as_in_eager(function, needs_gradient, capsys):
+    converted = to_static(function)
+    for sign in (1.0, -1.0):
+        x = torch.full((3,), sign, requires_grad=needs_gradient)
+        for k in (1, 5):
+            assert outcome(converted, x, k, capsys) == outcome(function, x, k, capsys)
+
+
+def test_a_mistake_known_at_once_keeps_the_very_exception():
+    error = Refused(1, at=object())
+
+    def function(x):
+        y = x * 2
+        raise error
+        return y
+
+    with pytest.raises(Refused) as caught:
+        to_static(function)(torch.ones(3))
+    assert caught.value is error
