@@ -17,6 +17,8 @@ def describe(s: structure.Structure) -> str:
         return f"a {s.kind.__name__} of {_count(len(s.items), 'item')}"
     if isinstance(s, structure.Fields):
         return f"a {s.cls.__name__} of {_count(len(s.keys), 'item')}"
+    if isinstance(s, structure.Made):
+        return f"a {s.cls.__name__}"
     if isinstance(s, structure.Array):
         return "a list that grows"
     return describe(s.options[-1])

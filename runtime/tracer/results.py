@@ -19,7 +19,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import gradients, structure
+from runtime.tracer import gradients, objects, structure
 from runtime.tracer.arguments import Path
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
@@ -162,15 +162,15 @@ class Outputs:
             kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
             keys, items = fields
             if kind == "dataclass":
-                extra = [(key, item) for key, item in _attributes(value).items() if key not in keys]
+                extra = [(key, item) for key, item in objects.attributes(value).items() if key not in keys]
                 keys, items = (*keys, *(key for key, _ in extra)), (*items, *(item for _, item in extra))
             return self._record(kind, self._name(type(value), _name_of(type(value))), keys, items)
         return self._object(value)
 
     def _object(self, value: Any) -> Any:
         if self._made_inside(value):
-            if _is_simple(type(value)):
-                attributes = _attributes(value)
+            if objects.is_simple(type(value)):
+                attributes = objects.attributes(value)
                 name = self._name(type(value), _name_of(type(value)))
                 return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
             if id(value) not in self.session.externals and _holds_traced(value):
@@ -320,28 +320,6 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _is_simple(cls: type) -> bool:
-    """Whether objects of a class are their attributes and nothing more: it derives from no built-in class."""
-    if issubclass(cls, (torch.nn.Module, type)):
-        return False
-    try:
-        object.__new__(cls)
-    except TypeError:  # Python refuses where a built-in class has memory of its own
-        return False
-    return True
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """The attributes in an object's ``__dict__`` and ``__slots__``."""
-    found = dict(getattr(value, "__dict__", {}))
-    for cls in type(value).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                found[name] = getattr(value, name)
-    return found
-
-
 def _holds_traced(value: Any, depth: int = 0) -> bool:
     """Whether a value of the trace is inside, however it is held."""
     if isinstance(value, torch.Tensor):
@@ -367,8 +345,8 @@ def _inside(value: Any) -> list[Any]:
         return [value.func, *value.args, *value.keywords.values()]
     if isinstance(value, types.GeneratorType):
         return list(value.gi_frame.f_locals.values()) if value.gi_frame is not None else []
-    if _is_simple(type(value)) or dataclasses.is_dataclass(value):
-        return list(_attributes(value).values())
+    if objects.is_simple(type(value)) or dataclasses.is_dataclass(value):
+        return list(objects.attributes(value).values())
     return []
 
 

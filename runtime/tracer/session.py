@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ from runtime.tracer.storage_table import (
 
 if TYPE_CHECKING:
     from runtime.tracer.notes import Note
+    from runtime.tracer.structure import Made
     from runtime.tracer.twins import Twin
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
@@ -171,6 +172,10 @@ class Session:
         """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
         self.older: frozenset[int] = frozenset()
         """Containers that existed before the construct that is being joined, by identity."""
+        self.made: dict[int, Made] = {}
+        """Objects that the iteration being joined made, by identity."""
+        self.stand_ins: dict[Hashable, Any] = {}
+        """What stands for such objects in the structures being lifted."""
         self.mixed_lists = False
         """Whether lists of other lengths whose items differ in structure are joined to one whose length is carried."""
         self.pictures: list[Any] = []

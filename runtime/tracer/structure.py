@@ -8,7 +8,7 @@ a value in that structure; ``lift`` rebuilds a value from Variables.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -156,7 +156,15 @@ class Options:
     options: tuple[Structure, ...]
 
 
-Structure = Known | Number | Tensor | Sequence | Fields | Array | Options
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An object that an iteration made: the loop carries what it holds, once for all that know it (loop_objects)."""
+
+    cell: Hashable
+    cls: type
+
+
+Structure = Known | Number | Tensor | Sequence | Fields | Array | Options | Made
 
 
 def is_namedtuple(value: object) -> bool:
@@ -226,6 +234,8 @@ def has_traced(value: Any, depth: int = 0) -> bool:
 
 def structure_of(session: Session, value: Any) -> Structure:
     """The structure in which ``value`` is carried by Variables."""
+    if id(value) in session.made:
+        return session.made[id(value)]
     if isinstance(value, Staged):
         return Number(value.kind)
     if isinstance(value, torch.Tensor):
@@ -289,8 +299,9 @@ def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
 
 
 def _opened(session: Session, s: Structure) -> Structure:
-    """A known choice as its options: they are joined one by one."""
-    return structure_of(session, s.value) if isinstance(s, Known) and isinstance(s.value, Choice) else s
+    """A known choice as its options, which are joined one by one; an object that an iteration made as such."""
+    opened = isinstance(s, Known) and (isinstance(s.value, Choice) or id(s.value) in session.made)
+    return structure_of(session, s.value) if isinstance(s, Known) and opened else s
 
 
 def unify(session: Session, a: Structure, b: Structure) -> Structure:
@@ -309,6 +320,8 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
         return Number(kinds[0])
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return _unify_tensors(a, b)
+    if isinstance(a, Made) and isinstance(b, Made) and a.cell == b.cell:
+        return a
     kept = a, b
     a, b = _pictured(session, a), _pictured(session, b)
     if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
@@ -343,8 +356,20 @@ def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | N
 
 def as_items(item: Structure) -> Structure:
     """An item's structure as an array holds it: carried by a Variable at least, so that there is an array at all."""
+    if _has_made(item):
+        raise state.current().error(
+            "an object that is made in a loop is put into a list that grows there, which would hold copies of it",
+            hint="Append what it holds (its tensors and numbers), or give the list its final length before the loop.",
+            code="D2S251",
+        )
     carried = _as_item(item)
     return carried if width(carried) else Options((carried,))
+
+
+def _has_made(item: Structure) -> bool:
+    if isinstance(item, Options):
+        return any(map(_has_made, item.options))
+    return isinstance(item, Made) or (isinstance(item, (Sequence, Fields)) and any(map(_has_made, item.items)))
 
 
 def _as_item(item: Structure) -> Structure:
@@ -388,7 +413,17 @@ def _carried(session: Session, s: Structure) -> Structure:
     """The structure of an option: what is traced in it is carried, for it may belong to one path only."""
     if isinstance(s, Known) and s.picture is not None:
         return s
-    return structure_of(session, s.value) if isinstance(s, Known) and has_traced(s.value) else s
+    traced = isinstance(s, Known) and (has_traced(s.value) or _holds_made(session, s.value))
+    return structure_of(session, s.value) if isinstance(s, Known) and traced else s
+
+
+def _holds_made(session: Session, value: Any) -> bool:
+    """Whether a container holds an object that an iteration made."""
+    if id(value) in session.made:
+        return True
+    if not session.made or not isinstance(value, (list, tuple, dict)):
+        return False
+    return any(_holds_made(session, item) for item in (value.values() if isinstance(value, dict) else value))
 
 
 def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
@@ -412,6 +447,9 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     if isinstance(outer, Options):
         options = inner.options if isinstance(inner, Options) else (inner,)
         return all(any(fits(session, option, target) for target in outer.options) for option in options)
+    if isinstance(outer, Made):
+        options = inner.options if isinstance(inner, Options) else (inner,)
+        return all(isinstance(option, Made) and option.cell == outer.cell for option in options)
     if isinstance(inner, Options):
         return False
     if isinstance(outer, Number):
@@ -453,7 +491,7 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
 
 def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
-    if isinstance(s, Known):
+    if isinstance(s, (Known, Made)):
         return []
     if isinstance(s, Number):
         return [session.operand(value)]
@@ -539,7 +577,7 @@ def _one_of(session: Session, flag: Any, a: list[Operand], b: list[Operand], s: 
 
 def width(s: Structure) -> int:
     """How many Variables carry a value of structure ``s``."""
-    if isinstance(s, Known):
+    if isinstance(s, (Known, Made)):
         return 0
     if isinstance(s, (Number, Tensor)):
         return 1
@@ -552,7 +590,7 @@ def width(s: Structure) -> int:
 
 def types(session: Session, s: Structure) -> list[Type]:
     """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
-    if isinstance(s, Known):
+    if isinstance(s, (Known, Made)):
         return []
     if isinstance(s, Number):
         return [ScalarType(s.kind)]  # type: ignore[arg-type]
@@ -569,6 +607,8 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
     """A value of structure ``s`` carried by the next Variables (which belong to the current Block)."""
     if isinstance(s, Known):
         return s.value
+    if isinstance(s, Made):
+        return session.stand_ins[s.cell]
     if isinstance(s, Number):
         return scalars.wrap(next(variables))
     if isinstance(s, Tensor):
@@ -619,6 +659,7 @@ __all__ = [
     "Choice",
     "Fields",
     "Known",
+    "Made",
     "Number",
     "ObjectType",
     "Options",

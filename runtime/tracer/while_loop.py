@@ -5,6 +5,7 @@ The condition is computed before the loop and at the end of each iteration, in e
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +14,14 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import copies, structure, twins
+from runtime.tracer import copies, loop_objects, structure, twins
 from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.describing import describe
 from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import Place
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
+from runtime.tracer.loop_objects import Cell, LoopObjects
 from runtime.tracer.notes import ALONE, noted, own_references, references
 from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
@@ -73,6 +75,14 @@ class _Slot:
     init: Any
     carried: structure.Structure
     place: Place | None = None
+    cell: Cell | None = None
+    """What a stand-in holds is carried as a tuple."""
+
+    def describe(self) -> str:
+        """How the user would call it."""
+        if self.cell is not None:
+            return f"what a {self.cell.cls.__name__} made in the loop holds"
+        return self.place.describe() if self.place is not None else f"'{self.label}'"
 
 
 def while_loop(
@@ -128,8 +138,9 @@ def _settle(
 
 def _never_fixed(session: Session, changing: list[_Slot], location: Location | None) -> Exception:
     """The located error that says which variable never gets a structure that stays, and what it was last."""
-    found = [slot for slot in changing if slot.label or slot.place is not None]
-    names = [slot.place.describe() if slot.place is not None else f"'{slot.label}'" for slot in found]
+    named = [slot for slot in changing if slot.label or slot.place is not None]
+    found = named or [slot for slot in changing if slot.cell is not None]
+    names = [slot.describe() for slot in found]
     lasts = [f"{name} was {describe(slot.carried)}" for name, slot in zip(names, found)]
     return session.error(
         f"{' and '.join(names) or 'what this loop changes'} never reach{'es' if len(names) == 1 else ''} a fixed "
@@ -166,7 +177,11 @@ class _Attempt:
         self.args: list[Variable] = []
         self.inner: list[Any] = []
         self.count = len(names.names)
-        self.old = older(session, (body, test), names.get())
+        self.made: dict[int, structure.Made] = {}
+        """What the iteration made and leaves, by identity."""
+        self.objects = set(session.created)
+        """Objects that no iteration of this attempt made, by identity."""
+        self.old = older(session, (body, test), names.get(), self.objects)
         self.known = known
         """The slots, by number, whose lists and dicts something else may refer to, too."""
 
@@ -214,9 +229,8 @@ class _Attempt:
         """Give every carried thing a Block argument and its stand-in inside the body."""
         session = self.session
         for slot in self.slots:
-            mine = [session.new_variable(type_, slot.label) for type_ in structure.types(session, slot.carried)]
-            self.args += mine
-            self.inner.append(structure.lift(session, slot.carried, iter(mine)))
+            self.args += [session.new_variable(type_, slot.label) for type_ in structure.types(session, slot.carried)]
+        self.inner += self._lifted(iter(self.args))
         for storage in self.written:
             var = session.new_variable(storage.value.type, storage.label)
             self.args.append(var)
@@ -225,7 +239,8 @@ class _Attempt:
         self.names.set(tuple(self.inner[: self.count]))
         self._note_known([slot.init for slot in self.slots])
         for slot, value in zip(self.slots[self.count :], self.inner[self.count :]):
-            assert slot.place is not None
+            if slot.place is None:
+                continue
             if slot.place.kind == "content" and isinstance(value, structure.Choice):
                 raise session.error(
                     f"what {slot.place.describe()} holds differs in structure between the iterations of a loop",
@@ -235,6 +250,17 @@ class _Attempt:
             session.journal.write(slot.place, value)
         pairs = self._pairs([slot.init for slot in self.slots], self.inner)
         self.aliases.enter(session, scope, list(pairs), session.location())
+
+    def _lifted(self, variables: Iterator[Variable]) -> list[Any]:
+        """The values of all slots, carried by the next Variables."""
+        session = self.session
+        session.stand_ins = {slot.cell: loop_objects.stand_in(session, slot.cell) for slot in self.slots if slot.cell}
+        values = [structure.lift(session, slot.carried, variables) for slot in self.slots]
+        for slot, value in zip(self.slots, values):
+            if slot.cell is not None:
+                loop_objects.fill(session, session.stand_ins[slot.cell], slot.cell, value)
+        session.stand_ins = {}
+        return values
 
     def _pairs(self, values: Sequence[Any], stand_ins: Sequence[Any]) -> Pairs:
         """The tensors of the state, by number, beside those that stand for them."""
@@ -259,22 +285,19 @@ class _Attempt:
             return True, set()
         unknown: set[Place] = set()
         entry_places = {place: place.get() for place in path.places}
-        outs = [
-            *path.names,
-            *(
-                path.places.get(slot.place, value) if slot.place is not None else value
-                for slot, value in zip(self.slots[self.count :], self.inner[self.count :])
-            ),
-        ]
+        known_places = {slot.place for slot in self.slots if slot.place is not None}
+        outs, contents = self._outs([*known_places, *(repeated - known_places)])
         with path.inside(session):
             stable = not self._note_known(outs, path.held())
-        known_places = {slot.place for slot in self.slots if slot.place is not None}
         next_slots: list[_Slot] = []
         session.older = self.old
         starts = [structure.known(session, slot.init, self.old) for slot in self.slots]
-        with path.inside(session):
+        with path.inside(session), self._made():
             for slot, start, out in zip(self.slots, starts, outs):
                 carried = slot.carried
+                if out is None and slot.cell is not None:  # no object of this iteration
+                    next_slots.append(slot)
+                    continue
                 session.mixed_lists = late or (slot.place is not None and slot.place.kind == "content")
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
@@ -286,7 +309,7 @@ class _Attempt:
                     or structure.fits(session, structure.Known(out), carried)
                 ):
                     carried = structure.unify(session, carried, structure.known(session, out, self.old))
-                next_slots.append(_Slot(slot.label, slot.init, carried, slot.place))
+                next_slots.append(_Slot(slot.label, slot.init, carried, slot.place, slot.cell))
                 if carried is not slot.carried:
                     stable = False
                     self.changed.append(next_slots[-1])
@@ -295,11 +318,18 @@ class _Attempt:
                 if place in known_places or structure.same_known(out, before) or _same_items(out, before):
                     continue
                 if place not in repeated:
-                    unknown.add(place)
+                    if id(place.owner) not in self.made:
+                        unknown.add(place)
                     continue
                 session.mixed_lists = late or place.kind == "content"
                 carried = structure.unify(session, structure.Known(before), structure.Known(out))
                 next_slots.append(_Slot(place.name, before, carried, place))
+                stable = False
+            for cell in contents:
+                if any(slot.cell == cell for slot in self.slots):
+                    continue
+                carried = structure.structure_of(session, contents[cell])
+                next_slots.append(_Slot("", None, carried, cell=cell))
                 stable = False
         session.older, session.mixed_lists = frozenset(), False
         for storage in self.entry:
@@ -317,6 +347,31 @@ class _Attempt:
         self.outs = outs
         return stable, unknown
 
+    def _outs(self, places: Sequence[Place]) -> tuple[list[Any], dict[Cell, tuple[Any, ...]]]:
+        """What the slots hold at the end of the iteration, and what the objects do that it made and that leave it."""
+        session, path = self.session, self.path
+        ends = {place: path.places[place] for place in places if place in path.places}
+        for slot, value in zip(self.slots, self.inner):
+            if slot.place is not None:
+                ends.setdefault(slot.place, value)
+        with path.inside(session):
+            found = LoopObjects(session, self.objects)
+            self.made = found.find([*enumerate(path.names), *ends.items()])
+        values = [
+            ends[slot.place] if slot.place is not None else found.contents.get(slot.cell) if slot.cell else None
+            for slot in self.slots[self.count :]
+        ]
+        return [*path.names, *values], found.contents
+
+    @contextlib.contextmanager
+    def _made(self) -> Iterator[None]:
+        """Let structures know the objects that the iteration made."""
+        self.session.made = self.made
+        try:
+            yield
+        finally:
+            self.session.made = {}
+
     def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> tuple[list[copies.Pair], set[int]]:
         """Record the Operator and give names, places and memory their values after the loop; see ``_replaced``."""
         session, path = self.session, self.path
@@ -325,7 +380,7 @@ class _Attempt:
         types: list[Type] = []
         hints: list[str] = []
         for slot in self.slots:
-            inits += structure.lower(session, slot.init, slot.carried)
+            inits += self._lowered(slot, slot.init)
             mine = structure.types(session, slot.carried)
             types += mine
             hints += [slot.label] * len(mine)
@@ -337,12 +392,12 @@ class _Attempt:
         if path.ended:
             yields = [UNDEF] * (1 + len(types))
         else:
-            with path.inside(session):
+            with path.inside(session), self._made():
                 yields = [
                     session.operand(path.result if isinstance(path.result, (bool, Staged)) else bool(path.result))
                 ]
                 for slot, out in zip(self.slots, self.outs):
-                    yields += structure.lower(session, out, slot.carried)
+                    yields += self._lowered(slot, out)
                 yields += [path.storages.get(storage, self.entry[storage]) for storage in self.written]
         body = path.scope.block
         body.args.insert(0, session.new_variable(flag_type, "", path.scope))
@@ -368,16 +423,21 @@ class _Attempt:
             location=location,
         )
         variables = iter(outputs[1:])
-        values = [structure.lift(session, slot.carried, variables) for slot in self.slots]
+        values = self._lifted(variables)
         for storage, var in zip(self.written, variables):
             storage.value = var
         op = session.scope.block.ops[-1]
         self.aliases.finish(session, op, path, list(self._pairs(values, values)), location)
         self.names.set(tuple(values[: self.count]))
         for slot, value in zip(self.slots[self.count :], values[self.count :]):
-            assert slot.place is not None
-            session.journal.write(slot.place, value)
+            if slot.place is not None:
+                session.journal.write(slot.place, value)
         return self._replaced(values)
+
+    def _lowered(self, slot: _Slot, value: Any) -> list[Operand]:
+        if slot.cell is not None and value is None:  # no object stands there: nothing says that it is read
+            return [UNDEF] * structure.width(slot.carried)
+        return structure.lower(self.session, value, slot.carried)
 
     def _replaced(self, values: list[Any]) -> tuple[list[copies.Pair], set[int]]:
         """Lists and dicts from before the loop and those an iteration leaves, beside what stands for them after it.

@@ -1,0 +1,203 @@
+"""Objects that an iteration of a loop makes: carried by what they hold, once for all that know them.
+
+The next iteration works on *stand-ins*. Which one an object becomes depends on where it is known when the iteration
+ends: all objects that are known in exactly the same places (variables, items, attributes) become one stand-in, whose
+*cell* names those places. So two names for one object get one stand-in, and ``is``, stores and later iterations see
+one object; a name that holds this iteration's object or an earlier one is one of two stand-ins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from runtime.tracer import objects, structure
+from runtime.tracer.journal import Place
+from runtime.tracer.scalars import StagedInt
+from runtime.tracer.structure import Choice, Made
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+Position = Hashable
+"""Where an object is known: a slot of the loop or another cell, and the way to it through containers."""
+_DEPTH = 64
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What all objects share that become one stand-in."""
+
+    cls: type
+    names: tuple[str, ...]
+    positions: frozenset[Position]
+
+
+@dataclass(eq=False)
+class _Known:
+    """An object that the iteration made, and where it was found."""
+
+    value: Any
+    attributes: dict[str, Any]
+    found: list[tuple[Any, Position, tuple[Any, ...]]] = field(default_factory=list)
+    """Whose (a slot's, or that of another object's identity), the way from there, and under which choices."""
+    cell: Cell | None = None
+
+
+class LoopObjects:
+    """What an iteration leaves; looked at inside its path, where the objects are as they are at its end."""
+
+    def __init__(self, session: Session, older: set[int]) -> None:
+        self._session, self._older = session, older
+        self._known: dict[int, _Known] = {}
+        self.contents: dict[Cell, tuple[Any, ...]] = {}
+        """The attributes of each cell's object."""
+
+    def find(self, slots: Sequence[tuple[Hashable, Any]]) -> dict[int, Made]:
+        """The objects that slots hold, each slot under a name of its own: by identity, their structures."""
+        for name, value in slots:
+            for one, way, choices in self._walk(value, (), ()):
+                self._note(one, name, way, choices)
+        for known in self._in_order():
+            positions = frozenset(self._position(owner, way) for owner, way, _ in known.found)
+            known.cell = Cell(type(known.value), tuple(known.attributes), positions)
+        tops = dict(slots)
+        members: dict[Cell, list[_Known]] = {}
+        for known in self._in_order():
+            assert known.cell is not None
+            members.setdefault(known.cell, []).append(known)
+        for cell, mine in members.items():
+            self.contents[cell] = self._content(cell, mine, tops)
+        return {key: Made(known.cell, type(known.value)) for key, known in self._known.items()}
+
+    def is_made(self, value: Any) -> bool:
+        """Whether the iteration made this very object, and it can be made again."""
+        made = id(value) in self._session.created and id(value) not in self._older
+        return made and objects.can_be_rebuilt(value)
+
+    def _note(self, value: Any, owner: Any, way: Position, choices: tuple[Any, ...]) -> None:
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = _Known(value, objects.attributes(value))
+            for name, item in known.attributes.items():
+                for one, inner, mine in self._walk(item, (name,), ()):
+                    self._note(one, known, inner, mine)
+        known.found.append((owner, way, choices))
+
+    def _walk(self, value: Any, way: tuple[Any, ...], choices: tuple[Any, ...]) -> Iterator[tuple[Any, Any, Any]]:
+        """The objects in a value that the iteration made, each with the way to it and the choices on it."""
+        if isinstance(value, Choice):
+            for index, option in enumerate(value.options):
+                yield from self._walk(option, way, (*choices, (value.selector.var, index)))
+        elif self.is_made(value):
+            yield value, way, choices
+        elif len(way) <= _DEPTH:
+            for key, item in _items(value):
+                yield from self._walk(item, (*way, key), choices)
+
+    def _in_order(self) -> list[_Known]:
+        """All, those that hold others first.
+
+        Raises:
+            TraceError: Objects hold each other.
+        """
+        waiting = {key: {id(o.value) for o, _, _ in known.found if isinstance(o, _Known)}
+                   for key, known in self._known.items()}  # fmt: skip
+        order: list[_Known] = []
+        while waiting:
+            ready = [key for key, holders in waiting.items() if not holders]
+            if not ready:
+                self._refuse("hold each other")
+            for key in ready:
+                del waiting[key]
+                order.append(self._known[key])
+            for holders in waiting.values():
+                holders.difference_update(ready)
+        return order
+
+    def _position(self, owner: Any, way: Position) -> Position:
+        return (owner.cell if isinstance(owner, _Known) else owner, way)
+
+    def _content(self, cell: Cell, members: list[_Known], tops: dict[Hashable, Any]) -> tuple[Any, ...]:
+        """What the cell's object holds at the end of the iteration, whichever of ``members`` it is then."""
+        if len(members) == 1:
+            return tuple(members[0].attributes.values())
+        one_place = len(cell.positions) == 1
+        for known in members if not one_place else ():  # where one of them is known, all places must know it
+            ways: dict[Position, set[Any]] = {}
+            for owner, way, choices in known.found:
+                ways.setdefault(self._position(owner, way), set()).add(choices)
+            if any(under != next(iter(ways.values())) for under in ways.values()):
+                self._refuse("are each known to several variables on some paths only")
+        owner, way, _ = members[0].found[0]
+        value = self._at(self._position(owner, way), tops)
+        mine = {id(known.value) for known in members}
+        return self._chosen(value, lambda one: id(one) in mine)
+
+    def _at(self, position: Any, tops: dict[Hashable, Any]) -> Any:
+        owner, way = position
+        if isinstance(owner, Cell):
+            value, way = self.contents[owner][owner.names.index(way[0])], way[1:]
+        else:
+            value = tops[owner]
+        for key in way:
+            if isinstance(value, Choice):
+                self._refuse("are held by containers that differ between paths")
+            value = dict(_items(value))[key]
+        return value
+
+    def _chosen(self, value: Any, wanted: Callable[[Any], bool]) -> tuple[Any, ...]:
+        """The attributes of the wanted object that ``value`` is, joined of all that it may be."""
+        from runtime.tracer.cond import NoNames, switch
+
+        def holds(one: Any) -> bool:
+            return any(map(holds, one.options)) if isinstance(one, Choice) else wanted(one)
+
+        if not isinstance(value, Choice):
+            return tuple(objects.attributes(value).values())
+        kept = [index for index, option in enumerate(value.options) if holds(option)]
+        options = [value.options[index] for index in kept]
+        if len(options) == 1:
+            return self._chosen(options[0], wanted)
+        selector: Any = value.selector
+        if len(kept) < len(value.options):  # where it is none of them, nothing reads the cell
+            selector = 0
+            for number, index in enumerate(kept[1:], 1):
+                selector = self._session.scalar("select", value.selector == index, number, selector)
+        assert isinstance(selector, StagedInt)
+        runs = [lambda option=option: self._chosen(option, wanted) for option in options]
+        joined: tuple[Any, ...] = switch(self._session, selector, runs, NoNames())
+        return joined
+
+    def _refuse(self, what: str) -> NoReturn:
+        names = sorted({type(known.value).__name__ for known in self._known.values()})
+        raise self._session.error(
+            f"objects that an iteration of this loop makes ({', '.join(names)}) {what}",
+            hint="Keep each in one variable, or make them before the loop and change them in it.",
+            code="D2S226",
+        )
+
+
+def _items(value: Any) -> Iterable[tuple[Hashable, Any]]:
+    """What a container holds that a structure takes apart."""
+    if isinstance(value, (list, tuple)):
+        return enumerate(value)
+    fields = structure.field_items(value)
+    return zip(*fields) if fields is not None else ()
+
+
+def stand_in(session: Session, cell: Cell) -> Any:
+    """A new object of the cell's class, still without its attributes."""
+    made: Any = object.__new__(cell.cls)
+    session.created[id(made)] = made
+    return made
+
+
+def fill(session: Session, made: Any, cell: Cell, content: tuple[Any, ...]) -> None:
+    """Give a stand-in its attributes."""
+    for name, item in zip(cell.names, content):
+        session.journal.write(Place("attribute", made, name), item)
+
+
+__all__ = ["Cell", "LoopObjects", "fill", "stand_in"]
