@@ -111,11 +111,17 @@ class LoopAliases:
             (a, b) for a, b in self.unknown if a[0] not in slots and not (isinstance(b, tuple) and b[0] in slots)
         ]
 
-    def enter(self, session: Session, body: Scope, pairs: Pairs, location: Location | None) -> None:
-        """In the first iteration the state is the memory from before the loop; in others what an iteration leaves."""
+    def enter(
+        self, session: Session, body: Scope, pairs: Pairs, stand_ins: Pairs, location: Location | None
+    ) -> None:
+        """In the first iteration the state is the memory from before the loop; in others what an iteration leaves.
+
+        ``stand_ins``: also what stands for tensors that only iterations bring.
+        """
         first: list[_Share] = []
-        for number, outside, inside in pairs:
+        for number, _, inside in stand_ins:
             self._inside.setdefault(number, session.info(inside).storage)
+        for number, outside, _ in pairs:
             info = session.info(outside)
             first.append(self._share(number, info.storage, info.steps))
         for share in self.shares:

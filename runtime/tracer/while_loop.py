@@ -249,7 +249,8 @@ class _Attempt:
                 )
             session.journal.write(slot.place, value)
         pairs = self._pairs([slot.init for slot in self.slots], self.inner)
-        self.aliases.enter(session, scope, list(pairs), session.location())
+        stand_ins = list(self._pairs(self.inner, self.inner))
+        self.aliases.enter(session, scope, list(pairs), stand_ins, session.location())
 
     def _lifted(self, variables: Iterator[Variable]) -> list[Any]:
         """The values of all slots, carried by the next Variables."""

@@ -363,6 +363,17 @@ def written_in_place(x):
     return b.value, k.value, y, k is b
 
 
+def memory_of_a_variable(x):
+    t = x * 1
+    k = None
+    for j in range((x > 0).sum()):
+        a, b = Box(t), Box(t)
+        a.value += 1
+        if j == 0:
+            k = b
+    return t, None if k is None else k.value
+
+
 def memory_from_before(x):
     y = x * 1
     o = Box(y)
@@ -438,7 +449,7 @@ PLAIN = [
     one_in_another, one_in_two_others, changes_its_owner, attributes_differ, an_attribute_deleted, with_slots,
     one_of_two_classes, one_of_two_objects, crosswise, change_places, grown_lists, lists_of_two_lengths, in_a_tuple,
     nested_loops, in_the_inner_loop, in_a_branch, in_a_closure, in_a_generator, caught, left_by_break, written_in_place,
-    memory_from_before, needs_a_gradient_sometimes, compared, returned,
+    memory_of_a_variable, memory_from_before, needs_a_gradient_sometimes, compared, returned,
 ]  # fmt: skip
 
 

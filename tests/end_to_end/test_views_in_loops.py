@@ -134,3 +134,17 @@ def test_writes_reach_what_shares_memory(function):
 @pytest.mark.parametrize("function", [last_row, row_of_some_iteration, one_row_kept_by_later_iterations])
 def test_gradients(function):
     check(function, *[((sign * X).requires_grad_(), count) for sign in (1, -1) for count in COUNTS])
+
+
+def known_to_no_name_before(x):
+    t = x * 1
+    k = None
+    for j in range((x > 0).sum()):
+        t += 1
+        if j == 0:
+            k = t
+    return t, k
+
+
+def test_a_write_reaches_what_an_earlier_iteration_kept():
+    check(known_to_no_name_before, (torch.tensor([1.0, 2.0, 3.0]),), (torch.tensor([-1.0, -2.0, -3.0]),))
