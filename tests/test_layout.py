@@ -49,7 +49,7 @@ THIRD_PARTY: dict[str, set[str]] = {
 """A library, and the rooms that may import it; a library that is not listed may be imported nowhere."""
 
 PRIVATE_DOORS = "runtime.torch_internals"
-"""The one module that may use PyTorch's private names."""
+"""The one room that may use PyTorch's private names."""
 
 
 def modules() -> dict[str, Path]:
@@ -102,9 +102,9 @@ def complaints(module: str, source: str, is_package: bool = False) -> list[str]:
                 found.append(f"{module}:{line}: {room} may not import {name}")
         elif top not in sys.stdlib_module_names and not any(within(module, user) for user in THIRD_PARTY.get(top, ())):
             found.append(f"{module}:{line}: {top} may not be imported here")
-        if module != PRIVATE_DOORS and is_private(name):
+        if room != PRIVATE_DOORS and is_private(name):
             found.append(f"{module}:{line}: {name} is private to PyTorch; go through {PRIVATE_DOORS}")
-    if module != PRIVATE_DOORS:
+    if room != PRIVATE_DOORS:
         for node in ast.walk(tree):
             if not isinstance(node, ast.Attribute):
                 continue

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from runtime import torch_internals
+from runtime.torch_internals import fake_calls
 
 aten = torch.ops.aten
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64)
@@ -57,7 +58,7 @@ MODES: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(autouse=True)
 def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_internals, "_results", {})
+    monkeypatch.setattr(fake_calls, "_results", {})
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_a_remembered_result_equals_a_fresh_one(mode: torch_internals.TraceMode,
                 want = _outcome(lambda: _fresh(mode, func, args, kwargs), (tensor,))
                 got = _outcome(lambda: _called(mode, func, args, kwargs), (tensor,))
                 assert got == want, (shape, dtype, offset)
-    assert bool(torch_internals._results) == (name not in ("as bytes",))
+    assert bool(fake_calls._results) == (name not in ("as bytes",))
 
 
 @pytest.mark.parametrize("order", [("plain", "autocast"), ("autocast", "plain"), ("no_grad", "plain")])
@@ -187,13 +188,13 @@ def test_sizes_that_are_not_known_are_not_remembered() -> None:
     size = torch_internals.new_symbol(shape_env, size=True)
     tensor = torch_internals.empty_fake(mode, [size, 3], None, torch.float32, torch.device("cpu"))
     assert _called(mode, aten.add.Tensor, (tensor, 1), {}).shape[0] == size
-    assert not torch_internals._results
+    assert not fake_calls._results
 
 
 def test_what_writes_is_not_remembered(mode: torch_internals.TraceMode) -> None:
     tensor = _base(mode, "contiguous", torch.float32)
     assert _called(mode, aten.add_.Tensor, (tensor, 1), {}) is tensor
-    assert not torch_internals._results
+    assert not fake_calls._results
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

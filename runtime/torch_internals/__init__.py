@@ -1,0 +1,132 @@
+"""Every private PyTorch API this project uses, in one house: what changes when torch does.
+
+Supported: torch 2.11 and later.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch._subclasses.fake_tensor import (
+    UnsupportedOperatorException,
+)
+from torch.overrides import (
+    TorchFunctionMode,
+)
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+)
+
+from runtime.torch_internals.checks import (
+    GlobalModuleHooks,
+    global_module_hooks,
+    state_tests,
+    tensor_test,
+)
+from runtime.torch_internals.failures import (
+    SHAPE_ERRORS,
+    is_shape_error,
+    plain_user_location,
+    say_tensor,
+)
+from runtime.torch_internals.fake_calls import (
+    fake_call,
+    unknown_sizes,
+)
+from runtime.torch_internals.fakes import (
+    TraceMode,
+    alias_of,
+    contiguity,
+    empty_fake,
+    fake_like,
+    fake_only,
+    fake_only_metadata,
+    in_fake_mode,
+    is_fake,
+    layout_of,
+    make_fake_mode,
+    may_overlap,
+    new_symbol,
+    size_expr,
+    storage_identity,
+    tensor_weak_dict,
+)
+from runtime.torch_internals.modes import (
+    ambient_modes,
+    autocast_as,
+    autocast_key,
+    autocast_off,
+    autocast_state,
+    below_autograd,
+    default_device,
+    graph_is_kept,
+    no_modes,
+    others_trace,
+    quiet_shapes,
+    rng_restored,
+    rng_state,
+    saved_tensor_hooks_active,
+    set_ambient_modes,
+    undisturbed,
+    without_autocast_cache,
+)
+from runtime.torch_internals.operators import (
+    is_composite,
+    parse_to,
+    raw_call,
+)
+
+OpOverload = torch._ops.OpOverload
+"""The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
+
+__all__ = [
+    "GlobalModuleHooks",
+    "OpOverload",
+    "SHAPE_ERRORS",
+    "TorchDispatchMode",
+    "TorchFunctionMode",
+    "TraceMode",
+    "UnsupportedOperatorException",
+    "alias_of",
+    "ambient_modes",
+    "autocast_as",
+    "autocast_key",
+    "autocast_off",
+    "autocast_state",
+    "below_autograd",
+    "contiguity",
+    "default_device",
+    "empty_fake",
+    "fake_call",
+    "fake_like",
+    "fake_only",
+    "fake_only_metadata",
+    "global_module_hooks",
+    "graph_is_kept",
+    "in_fake_mode",
+    "is_composite",
+    "is_fake",
+    "is_shape_error",
+    "layout_of",
+    "make_fake_mode",
+    "may_overlap",
+    "new_symbol",
+    "no_modes",
+    "others_trace",
+    "parse_to",
+    "plain_user_location",
+    "quiet_shapes",
+    "raw_call",
+    "rng_restored",
+    "rng_state",
+    "saved_tensor_hooks_active",
+    "say_tensor",
+    "set_ambient_modes",
+    "size_expr",
+    "state_tests",
+    "storage_identity",
+    "tensor_test",
+    "tensor_weak_dict",
+    "undisturbed",
+    "unknown_sizes",
+    "without_autocast_cache",
+]

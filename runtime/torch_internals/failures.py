@@ -1,0 +1,56 @@
+"""Errors of traces: which are about unknown sizes, where the user's code was, how eager words them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+)
+from torch.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode,
+)
+
+from runtime.ir.location import Location
+
+
+def plain_user_location() -> Location | None:
+    """The innermost frame of the current stack that is neither torch's nor this project's."""
+    import linecache
+    import os
+
+    own = os.path.dirname(os.path.abspath(__file__))
+    torch_root = os.path.dirname(os.path.abspath(torch.__file__))
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((own, torch_root)) and not file.startswith("<frozen") and "contextlib" not in file:
+            text = linecache.getline(file, frame.f_lineno, frame.f_globals).rstrip("\n")
+            return Location(file, frame.f_lineno, len(text) - len(text.lstrip()), frame.f_code.co_name, text)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+_ONLY_KNOWN_SIZES = ("symbolic sizes", "expected to contain only concrete integers")
+"""In the messages of operators whose shape rules are not written for sizes that are not known."""
+
+
+SHAPE_ERRORS: tuple[type[BaseException], ...] = (
+    GuardOnDataDependentSymNode,
+    DynamicOutputShapeException,
+    DataDependentOutputException,
+)
+"""What torch raises when a shape rule needs a size that is not known."""
+
+
+def is_shape_error(error: BaseException) -> bool:
+    """Whether torch could not work out a shape because sizes are not known."""
+    return isinstance(error, SHAPE_ERRORS) or any(text in str(error) for text in _ONLY_KNOWN_SIZES)
+
+
+def say_tensor(text: Any) -> Any:
+    """An error's text as eager words it: the tensors of a trace are Tensors to the user."""
+    return text.replace("FakeTensor", "Tensor") if isinstance(text, str) else text

@@ -1,0 +1,176 @@
+"""Calls of operators on fake tensors: remembered for fixed sizes, repaired for unknown ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import (
+    FakeTensor,
+    FakeTensorMode,
+    in_kernel_invocation_manager,
+)
+from torch.fx.experimental.symbolic_shapes import (
+    ShapeEnv,
+)
+
+from runtime.torch_internals.fakes import empty_static, fake_of, fake_only, new_symbol, storage_identity
+from runtime.torch_internals.modes import autocast_key
+
+_UNCACHED = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape, torch.Tag.inplace_view})
+
+
+_PLAIN = (int, float, bool, str, complex, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """How to make a result again; ``view``: which tensor among the arguments it shares memory with."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dtype: torch.dtype
+    device: torch.device
+    view: int | None
+
+
+_results: dict[Any, tuple[type | None, tuple[_Result, ...]]] = {}
+
+
+_RESULTS_KEPT = 20_000
+
+
+def fake_call(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any) -> Any:
+    """``func(*args, **kwargs)`` on fake tensors, below autograd; torch-function modes do not see it.
+
+    What an operator gives for metadata without symbols is remembered: asking torch for it again costs ten times more.
+    """
+    with torch._C.DisableTorchFunction():
+        tensors: list[torch.Tensor] = []
+        key = _call_key(func, args, kwargs, tensors)
+        found = None if key is None else _results.get(key)
+        if found is not None:
+            kind, results = found
+            made = [_again(fake_mode, result, tensors) for result in results]
+            return made[0] if kind is None else kind(made)
+        with fake_mode:
+            value = func(*args, **kwargs)
+        if key is not None:
+            _remember(key, value, tensors)
+        return value
+
+
+def _call_key(func: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
+    """All that the metadata of the results depends on; None if that is not known. ``tensors`` gets those in it."""
+    if func.namespace != "aten" or func._schema.is_mutable or not _UNCACHED.isdisjoint(func.tags):
+        return None
+    parts: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        part = _key_of(value, tensors)
+        if part is None:
+            return None
+        parts.append(part)
+    state = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_key()
+    return func, tuple(parts), tuple(kwargs), len(args), state
+
+
+def _key_of(value: Any, tensors: list[torch.Tensor]) -> Any:
+    kind = type(value)
+    if kind is FakeTensor:
+        if value.layout is not torch.strided or value.constant is not None or value.is_conj() or value.is_neg():
+            return None
+        shape, strides, offset = value.shape, value.stride(), value.storage_offset()
+        if any(type(part) is not int for part in (*shape, *strides, offset)):
+            return None
+        tensors.append(value)
+        return FakeTensor, tuple(shape), strides, offset, value.dtype, value.device, value.requires_grad
+    if kind in _PLAIN:
+        return kind, value
+    if kind is list or kind is tuple:
+        parts = tuple([_key_of(item, tensors) for item in value])
+        return None if None in parts else (kind, parts)
+    return None
+
+
+def _remember(key: Any, value: Any, tensors: list[torch.Tensor]) -> None:
+    kind = type(value) if type(value) in (list, tuple) else None
+    flat = [value] if kind is None else value
+    results = []
+    own: set[int] = set()
+    for one in flat:
+        if type(one) is not FakeTensor or any(one is tensor for tensor in tensors) or _key_of(one, []) is None:
+            return
+        storage = storage_identity(one)
+        views = [i for i, tensor in enumerate(tensors) if storage_identity(tensor) == storage]
+        if len(views) > 1:  # of which one it is a view cannot be told
+            return
+        view = views[0] if views else None
+        if view is None and (storage in own or one.storage_offset() != 0):
+            return
+        if view is not None and one.dtype != tensors[view].dtype:  # view(dtype), view_as_real
+            return
+        own.add(storage)
+        results.append(_Result(
+            tuple(one.shape), one.stride(), int(one.storage_offset()), one.dtype, one.device, view
+        ))  # fmt: skip
+    if len(_results) >= _RESULTS_KEPT:
+        _results.clear()
+    _results[key] = kind, tuple(results)
+
+
+def _again(fake_mode: FakeTensorMode, result: _Result, tensors: list[torch.Tensor]) -> torch.Tensor:
+    if result.view is None:
+        return empty_static(fake_mode, result.shape, result.strides, result.dtype, result.device)
+    source = tensors[result.view]
+    with torch._C._AutoDispatchBelowAutograd(), in_kernel_invocation_manager(fake_mode):
+        meta = torch.ops.aten.as_strided.default(source, result.shape, result.strides, result.offset)
+    return fake_of(fake_mode, meta, result.device)
+
+
+def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any) -> Any:
+    """Results of known rank whose sizes are fresh symbols, for an operator whose shape rule fails on unknown sizes.
+
+    The operator is run on fake tensors of two concrete sizes; sizes on which the two agree are taken as fixed.
+    None if that fails as well.
+    """
+    results = []
+    for stand_in in (4, 6):
+
+        def concrete(value: Any, stand_in: int = stand_in) -> Any:
+            if isinstance(value, torch.SymInt):
+                expr = value.node.expr
+                return int(expr.xreplace(dict.fromkeys(expr.free_symbols, stand_in)))
+            if isinstance(value, torch.Tensor):
+                sizes = [concrete(size) for size in value.shape]
+                return torch.empty(sizes, dtype=value.dtype, device=value.device)
+            if isinstance(value, (list, tuple)):
+                return type(value)(concrete(item) for item in value)
+            return value
+
+        try:
+            with fake_only(fake_mode):
+                results.append(func(*[concrete(arg) for arg in args], **{k: concrete(v) for k, v in kwargs.items()}))
+        except (RuntimeError, ValueError, TypeError, IndexError):
+            return None
+
+    def merge(a: Any, b: Any) -> Any:
+        if isinstance(a, torch.Tensor):
+            if a.dim() != b.dim():
+                raise ValueError("the rank depends on a size")
+            sizes = [
+                x if x == y and type(x) is int else new_symbol(shape_env, size=True) for x, y in zip(a.shape, b.shape)
+            ]
+            return torch.empty(sizes, dtype=a.dtype, device=a.device)
+        if isinstance(a, (list, tuple)):
+            if len(a) != len(b):
+                raise ValueError("the number of results depends on a size")
+            return type(a)(merge(x, y) for x, y in zip(a, b))
+        return a
+
+    try:
+        with fake_only(fake_mode):
+            return merge(*results)
+    except ValueError:
+        return None

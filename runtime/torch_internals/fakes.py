@@ -1,0 +1,213 @@
+"""Fake tensors and symbolic sizes: making them, and what they tell."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import (
+    FakeTensor,
+    FakeTensorMode,
+    in_kernel_invocation_manager,
+)
+from torch.fx.experimental.symbolic_shapes import (
+    ShapeEnv,
+    _constrain_range_for_size,
+)
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.weak import WeakTensorKeyDictionary
+
+
+class TraceMode(FakeTensorMode):
+    """The fake-tensor mode of one trace; once ``finished`` says so, its tensors raise what that gives."""
+
+    finished: Callable[[], BaseException] | None = None
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.finished is not None:
+            raise self.finished()
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:
+    """A fake-tensor mode over a shape environment that never specialises sizes 0 and 1."""
+    shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+    return TraceMode(shape_env=shape_env, allow_non_fake_inputs=False), shape_env
+
+
+def is_fake(tensor: object) -> bool:
+    """Whether a tensor has no data."""
+    return isinstance(tensor, FakeTensor)
+
+
+def tensor_weak_dict() -> MutableMapping[torch.Tensor, Any]:
+    """A dictionary keyed by tensor identity that does not keep tensors alive."""
+    return WeakTensorKeyDictionary()  # type: ignore[no-any-return, no-untyped-call, unused-ignore]
+
+
+@contextlib.contextmanager
+def fake_only(fake_mode: FakeTensorMode) -> Iterator[None]:
+    """Run operators on fake tensors without any other mode seeing them."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd(), fake_mode:
+        yield
+
+
+@contextlib.contextmanager
+def in_fake_mode(fake_mode: FakeTensorMode) -> Iterator[None]:
+    """Run operators on fake tensors without torch-function modes seeing them; dispatch modes do."""
+    with torch._C.DisableTorchFunction(), fake_mode:
+        yield
+
+
+def new_symbol(shape_env: ShapeEnv, *, size: bool, hint: int | None = None) -> torch.SymInt:
+    """A fresh symbolic int; ``size``: not negative; ``hint``: the value it has in the call that is traced."""
+    symbol = shape_env.create_unbacked_symint()
+    if size:
+        _constrain_range_for_size(symbol)
+    if hint is not None:
+        shape_env.set_real_tensor_prop_unbacked_vals(symbol.node.expr, hint)
+    return symbol
+
+
+def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, torch.SymInt]) -> torch.Tensor:
+    """A fake tensor with the metadata of ``real``; sizes of the dimensions in ``dynamic`` are those symbols."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        if real.layout is not torch.strided or type(real) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            return fake_mode.from_tensor(real, static_shapes=True)
+        sizes: list[Any] = [dynamic.get(dim, size) for dim, size in enumerate(real.shape)]
+        strides: list[Any] = list(real.stride())
+        if dynamic:
+            strides = _symbolic_strides(real, sizes)
+        with torch._C._AutoDispatchBelowAutograd(), fake_mode:
+            return torch.empty_strided(sizes, strides, dtype=real.dtype, device=real.device)
+
+
+def _symbolic_strides(real: torch.Tensor, sizes: list[Any]) -> list[Any]:
+    """Strides for symbolic sizes: the order of the real ones, dense where the real ones are dense."""
+    strides: list[Any] = list(real.stride())
+    expected = 1
+    running: Any = 1
+    for dim, dense in layout_of(real):
+        if dense:
+            strides[dim] = running
+        extent = real.stride(dim) * max(real.shape[dim], 1)
+        if dense or extent >= expected:
+            expected = max(expected, extent)
+            running = strides[dim] * sizes[dim]
+    return strides
+
+
+def layout_of(real: torch.Tensor) -> tuple[tuple[int, bool], ...]:
+    """The dimensions from the innermost out, each with whether it follows the one before without a gap.
+
+    Two tensors of equal layout have the same strides as functions of their sizes, gaps aside.
+
+    >>> layout_of(torch.zeros(3, 4)), layout_of(torch.zeros(3, 4).t()), layout_of(torch.zeros(3, 4)[:, ::2])
+    (((1, True), (0, True)), ((0, True), (1, True)), ((1, False), (0, True)))
+    """
+    result = []
+    expected = 1
+    for dim in sorted(range(real.dim()), key=lambda d: (real.stride(d), -d)):
+        dense = real.shape[dim] == 1 or real.stride(dim) == expected
+        result.append((dim, dense))
+        expected = max(expected, (expected if dense else real.stride(dim)) * max(real.shape[dim], 1))
+    return tuple(result)
+
+
+def contiguity(fake: torch.Tensor) -> tuple[bool, bool]:
+    """Whether a fake tensor is contiguous, and whether that is certain for every size its symbols can take."""
+    if all(type(size) is int for size in (*fake.shape, *fake.stride())):
+        with torch._C.DisableTorchFunction():
+            return fake.is_contiguous(), True
+    expected: Any = 1
+    for size, stride in zip(reversed(fake.shape), reversed(fake.stride())):
+        if type(size) is int and size == 1:
+            continue
+        if size_expr(stride) != size_expr(expected):
+            return False, True
+        expected = expected * size
+    return True, True
+
+
+def size_expr(size: Any) -> Any:
+    """The symbolic expression of a size (an int stands for itself)."""
+    return size.node.expr if isinstance(size, torch.SymInt) else size
+
+
+def may_overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors on one storage may have elements in common (conservative: byte ranges are compared)."""
+    if a.layout is not torch.strided or b.layout is not torch.strided:
+        return True
+
+    def extent(t: torch.Tensor) -> tuple[Any, Any]:
+        last = t.storage_offset() + sum((size - 1) * abs(stride) for size, stride in zip(t.shape, t.stride()))
+        return t.storage_offset() * t.element_size(), (last + 1) * t.element_size()
+
+    if a.numel() == 0 or b.numel() == 0:
+        return False
+    (a0, a1), (b0, b1) = extent(a), extent(b)
+    return a0 < b1 and b0 < a1
+
+
+def alias_of(fake_mode: FakeTensorMode, fake: torch.Tensor) -> torch.Tensor:
+    """Another tensor object on the same fake storage."""
+    if fake.layout is torch.strided and _is_static(fake):
+        with torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd():
+            with in_kernel_invocation_manager(fake_mode):
+                meta = torch.ops.aten.alias.default(fake)
+            return fake_of(fake_mode, meta, fake.device)
+    with fake_only(fake_mode):
+        return torch.ops.aten.alias.default(fake)
+
+
+def _is_static(tensor: torch.Tensor) -> bool:
+    """Whether no size of a strided tensor is symbolic."""
+    with torch._C.DisableTorchFunction():
+        parts = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
+    return all(type(part) is int for part in parts)
+
+
+def fake_of(fake_mode: FakeTensorMode, meta: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """The fake tensor over a meta tensor."""
+    with torch._C._DisableTorchDispatch():
+        return FakeTensor(fake_mode, meta, device)
+
+
+def empty_fake(
+    fake_mode: FakeTensorMode, shape: Sequence[Any], strides: Sequence[Any] | None, dtype: torch.dtype,
+    device: torch.device,
+) -> torch.Tensor:
+    """A fake tensor of its own; ``strides`` None: contiguous."""
+    if all(type(part) is int for part in (*shape, *(strides or ()))):
+        return empty_static(fake_mode, shape, strides, dtype, device)
+    with fake_only(fake_mode):
+        if strides is None:
+            return torch.empty(tuple(shape), dtype=dtype, device=device)
+        return torch.empty_strided(tuple(shape), tuple(strides), dtype=dtype, device=device)
+
+
+def empty_static(
+    fake_mode: FakeTensorMode, shape: Sequence[int], strides: Sequence[int] | None, dtype: torch.dtype,
+    device: torch.device,
+) -> torch.Tensor:
+    with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd():
+        if strides is None:
+            meta = torch.empty(tuple(shape), dtype=dtype, device="meta")
+        else:
+            meta = torch.empty_strided(tuple(shape), tuple(strides), dtype=dtype, device="meta")
+        return FakeTensor(fake_mode, meta, device)
+
+
+@contextlib.contextmanager
+def fake_only_metadata() -> Iterator[None]:
+    """Make fake tensors of real ones without any mode of the caller seeing it."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
+def storage_identity(tensor: torch.Tensor) -> int:
+    """An identity for the memory of a strided tensor, valid while it is alive."""
+    with torch._C.DisableTorchFunction():
+        return int(tensor.untyped_storage()._cdata)

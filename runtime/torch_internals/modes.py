@@ -1,0 +1,181 @@
+"""Modes of torch and its dispatcher: autocast, random state, what traces run under."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+
+@contextlib.contextmanager
+def below_autograd() -> Iterator[None]:
+    """Dispatch under which composite operators arrive whole: the autograd keys are excluded."""
+    with torch._C._AutoDispatchBelowAutograd():
+        yield
+
+
+@contextlib.contextmanager
+def quiet_shapes() -> Iterator[None]:
+    """Keep torch's own messages about sizes and failed shape rules from the user's terminal."""
+    loggers = [logging.getLogger(name) for name in (
+        "torch.fx.experimental.symbolic_shapes", "torch._subclasses.fake_tensor")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels):
+            logger.setLevel(level)
+
+
+@functools.cache
+def autocast_devices() -> tuple[str, ...]:
+    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+
+
+def autocast_key() -> Any:
+    """What ``autocast_state`` depends on, quickly."""
+    enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
+    devices = autocast_devices()
+    if len(devices) == 1:
+        return enabled("cpu"), dtype("cpu")
+    return tuple([(enabled(device), dtype(device)) for device in devices])
+
+
+_CPU = torch.device("cpu")
+
+
+def default_device() -> torch.device:
+    """``torch.get_default_device()``, quickly where no mode is active: a default device is one."""
+    return _CPU if torch._C._len_torch_function_stack() == 0 else torch.get_default_device()
+
+
+def autocast_state() -> tuple[tuple[str, bool, str], ...]:
+    """The autocast state per device type: (device type, enabled, dtype)."""
+    return tuple(
+        (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device)))
+        for device in autocast_devices()
+    )
+
+
+def ambient_modes() -> dict[str, Any]:
+    """The settings of this thread, or of the process, that decide what operators do."""
+    return {
+        "the grad mode": torch.is_grad_enabled(),
+        "inference mode": torch.is_inference_mode_enabled(),
+        "autocast": autocast_state(),
+        "the default dtype": torch.get_default_dtype(),
+        "use of deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def set_ambient_modes(modes: dict[str, Any]) -> None:
+    """Put back what ``ambient_modes`` gave; inference mode ends with its ``with`` statement."""
+    torch._C._set_grad_enabled(modes["the grad mode"])
+    for device, enabled, dtype in modes["autocast"]:
+        torch.set_autocast_enabled(device, enabled)
+        torch.set_autocast_dtype(device, getattr(torch, dtype.removeprefix("torch.")))
+    torch.set_default_dtype(modes["the default dtype"])
+    torch.use_deterministic_algorithms(modes["use of deterministic algorithms"])
+
+
+def others_trace() -> bool:
+    """Whether another tool is looking at this very run: a functorch transform (vmap, grad), jit.trace."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or torch.jit.is_tracing()
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Run fake tensors without the caller's dispatch modes, anomaly detection and hooks on saved tensors noticing."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_disable_current_modes())
+        if torch.is_anomaly_enabled():
+            stack.enter_context(torch.autograd.set_detect_anomaly(False))
+        if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
+            stack.enter_context(torch.autograd.graph.saved_tensors_hooks(_unchanged, _unchanged))
+        yield
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+@contextlib.contextmanager
+def no_modes() -> Iterator[None]:
+    """Run torch code on real tensors as if nothing was being traced."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
+@contextlib.contextmanager
+def without_autocast_cache() -> Iterator[None]:
+    """Switch autocast's weight cache off: a cast cached in one branch must not be used in another."""
+    before = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(before)
+
+
+@contextlib.contextmanager
+def autocast_as(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
+    """Run under a saved autocast state."""
+    with contextlib.ExitStack() as stack:
+        for device, enabled, dtype in saved:
+            if enabled or torch.is_autocast_enabled(device):
+                stack.enter_context(
+                    torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled)
+                )
+        yield
+
+
+@contextlib.contextmanager
+def autocast_off(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
+    """Run without autocast where a saved state has it on, or where it is on now."""
+    with contextlib.ExitStack() as stack:
+        for device, enabled, _ in saved:
+            if enabled or torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+def rng_state() -> list[torch.Tensor]:
+    """The states of the default random generators: the CPU's, then every CUDA device's."""
+    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [])]
+
+
+@contextlib.contextmanager
+def rng_restored(saved: list[torch.Tensor] | None) -> Iterator[None]:
+    """Run with an earlier random state; afterwards the present one is back."""
+    if saved is None:
+        yield
+        return
+    before = rng_state()
+
+    def put(states: list[torch.Tensor]) -> None:
+        torch.set_rng_state(states[0])
+        if len(states) > 1:
+            torch.cuda.set_rng_state_all(states[1:])
+
+    put(saved)
+    try:
+        yield
+    finally:
+        put(before)
+
+
+def graph_is_kept() -> bool:
+    """Inside a backward: whether the graph may be walked again (``retain_graph=True``)."""
+    return bool(torch._C._autograd._get_current_graph_task_keep_graph())
+
+
+def saved_tensor_hooks_active() -> bool:
+    """Whether ``torch.autograd.graph.saved_tensors_hooks`` (or ``save_on_cpu``...) is in force."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
