@@ -125,8 +125,9 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return a is b
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         require_distinct(session, a, b)
-    if id(a) in session.shared_containers and isinstance(b, type(a)):
-        require_own(session, a)
+    if type(a) is type(b):
+        for one in (a, b):
+            require_own(session, one, "compared by identity")
     if id(a) in session.twins and type(b) is type(a):
         return twins.same(session, a, b)
     if isinstance(b, Staged) and not isinstance(a, Staged):

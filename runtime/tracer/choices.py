@@ -178,6 +178,7 @@ class ChoiceOperators:
         return iter(items)
 
     __len__ = _refused("asked for its length")
+    keys = _refused("unpacked")
     __index__ = _refused("used as an index")
     __int__, __float__ = _refused("converted to an int"), _refused("converted to a float")
     __str__ = __format__ = _refused("turned into text")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
-from runtime.tracer import aliases, copies, stale_views, structure
+from runtime.tracer import aliases, copies, differing, stale_views, structure
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
@@ -99,7 +99,8 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     places: dict[Place, None] = {place: None for path in alive for place in path.places if not names.holds(place)}
     for position in range(len(entry_names)):
         join.add([path.names[position] for path in paths], hint=names.names[position])
-    for place in places:
+    holders: dict[int, differing.Holder] = {}
+    for place in list(places):
         before = place.get()
         owner = id(place.owner)
         made = owner not in old if place.kind == "content" else owner in session.created and owner not in objects
@@ -111,11 +112,30 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
         if made and isinstance(join.items[-1][1], structure.Options):
             del join.items[-1]
             join.add([path.places.get(place, _NOWHERE) for path in paths], hint=place.name)
+        if place.kind == "content" and isinstance(join.items[-1][1], structure.Options):
+            number = differing.option_of(session, of, place.owner, runs, paths)
+            if number is not None:
+                del join.items[-1]
+                values = [path.places.get(place, before) if path is paths[number] else _NOWHERE for path in paths]
+                join.add(values, hint=place.name)
+            elif differing.holder(session, place.owner, runs, paths, holders) is not None:
+                del join.items[-1], places[place]
+    for held in holders.values():
+        values = []
+        for path in paths:
+            with path.inside(session):
+                values.append(held.value(path))
+        if held.place in places:
+            position = len(entry_names) + list(places).index(held.place)
+            del join.items[position], places[held.place]
+        places[held.place] = None
+        join.add(values)
+        differing.require_few(session, join.items[-1][1], location)
     session.mixed_lists = False
     join.add([path.result for path in paths], of=of)
-    session.older = frozenset()
     storages = join.changed_storages()
     outputs = join.emit(name, pred, storages, location)
+    session.older = frozenset()
     if not alive:
         raise PathEnds()
     values = join.values(outputs)
@@ -130,6 +150,8 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
             )
         session.journal.write(place, value)
     found = join.copies(values, [place.kind == "content" for place in places], len(entry_names))
+    own = {key for held in holders.values() for key in held.copies}
+    found = [pair for pair in found if id(pair.original) not in own]
     ends = [aliases.PathEnd(path.scope, path.ended) for path in paths]
     return values[-1], found, JoinFlags(join.op, session.scope, ends), old
 

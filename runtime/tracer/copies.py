@@ -40,10 +40,11 @@ def pairs(source: Any, joined: Any, exact: bool = True) -> Iterator[Pair]:
         for option in source.options:
             if not any(option is other for other in options):
                 for other in options:
-                    yield from pairs(option, other, False)
+                    if _may_carry(other, option):
+                        yield from pairs(option, other, False)
         return
     if isinstance(joined, Choice):
-        fitting = [option for option in joined.options if type(option) is type(source)]
+        fitting = [option for option in joined.options if _may_carry(option, source)]
         if any(option is source for option in fitting):
             return
         for option in fitting:
@@ -68,6 +69,13 @@ def pairs(source: Any, joined: Any, exact: bool = True) -> Iterator[Pair]:
             yield from pairs(inner, other, exact)
 
 
+def _may_carry(option: Any, source: Any) -> bool:
+    """Whether one of several options can stand for a container: of dicts, one with the same keys."""
+    if type(option) is not type(source):
+        return False
+    return not isinstance(source, dict) or list(option) == list(source)
+
+
 def share(
     session: Session, found: list[Pair], location: Location | None, flags: twins.JoinFlags | None = None,
     old: frozenset[int] = frozenset(),
@@ -83,6 +91,8 @@ def share(
     links = _Links(session, flags, old)
     known = _known(session, found)
     for pair in found:
+        if id(pair.original) in session.shared_containers:  # what it may be, its copy may be
+            session.shared_containers[id(pair.copy)] = (pair.copy, session.shared_containers[id(pair.original)][1])
         split = len(copies[id(pair.original)]) > 1  # two variables held the original, and now each holds its own copy
         linked = id(pair.original) in session.twins and links.behind(pair)
         if not (split or linked or id(pair.original) in known):
@@ -173,8 +183,8 @@ class _Links:
             twins.add(self._session, copy, other, self._flags.flags(by_path))
 
 
-def require_own(session: Session, container: Any) -> None:
-    """Refuse to change a container that may be the same object as another.
+def require_own(session: Session, container: Any, what: str = "changed") -> None:
+    """Refuse to change a container, or to do ``what`` to it, that may be the same object as another.
 
     Raises:
         TraceError: A join made it a copy while the original is still known by another name.
@@ -184,7 +194,7 @@ def require_own(session: Session, container: Any) -> None:
         return
     where = f" (at {found[1]})" if found[1] is not None else ""
     raise session.error(
-        f"a {type(container).__name__} is changed that may be the same object as another one: a variable was given "
+        f"a {type(container).__name__} is {what} that may be the same object as another one: a variable was given "
         f"one of several objects{where}",
         hint="Make a new one instead (xs = xs + [x]), or copy it first (list(xs), dict(d)) on every path.",
         code="D2S226",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -198,14 +199,24 @@ class Journal:
 
     def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
         """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""
-        held = Counter(
+        return Counter(
             id(place.owner)
             for place in {id(p): p for f in (*self.frames, *frames, self.first_stores) for p in f}.values()
-        )
-        for key, found in self._session.twins.items():
-            held[key] += len(found)
+        ) + self._linked()
+
+    def _linked(self) -> Counter[int]:
+        held = Counter({key: len(found) for key, found in self._session.twins.items()})
         held.update(self._session.shared_containers.keys())
         return held
+
+    def before(self) -> Iterator[Any]:
+        """What the open frames keep to put back, once for each reference."""
+        for frame in self.frames:
+            for place, value in frame.items():
+                if place.kind != "content":
+                    yield value
+                elif isinstance(value, (list, dict)):
+                    yield from value.values() if isinstance(value, dict) else value
 
     def keep(self, owner: Any) -> None:
         """What was stored to attributes of an object that leaves the trace stays."""

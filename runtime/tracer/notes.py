@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from runtime.tracer.journal import Place
+
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
 Note = Callable[[], Iterable[Any]]
-"""Gives every object that the tracer refers to at one place, once for each reference."""
+"""Gives every object that the tracer refers to at one place, once for each reference; a Place for what it is of."""
 
 
 @contextmanager
@@ -29,12 +31,16 @@ def noted(session: Session, note: Note) -> Iterator[None]:
         session.notes.pop()
 
 
-def own_references(session: Session, wanted: Iterable[int]) -> Counter[int]:
-    """How many references to the wanted objects, by identity, are the tracer's own."""
+def own_references(session: Session, wanted: Iterable[int], *frames: dict[Place, Any]) -> Counter[int]:
+    """How many references to the wanted objects, by identity, are the tracer's own.
+
+    ``frames``: closed ones of the journal that are still kept.
+    """
     keys = set(wanted)
-    held = session.journal.holders()
+    noted = list(_noted(session))
+    held = session.journal.holders(*frames, {value: None for value in noted if isinstance(value, Place)})
     found = Counter({key: held[key] for key in keys if key in held})
-    for value in _noted(session):
+    for value in noted:
         if id(value) in keys:
             found[id(value)] += 1
     return found
@@ -43,6 +49,7 @@ def own_references(session: Session, wanted: Iterable[int]) -> Counter[int]:
 def _noted(session: Session) -> Iterator[Any]:
     for note in session.notes:
         yield from note()
+    yield from session.journal.before()
     for picture in session.pictures:
         for value, content in picture:
             yield value

@@ -16,6 +16,7 @@ import torch
 from runtime.ir import Block, Operator, Variable
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
+from runtime.tracer.structure import Choice
 
 _LIMIT = 4000
 _LEAVES = (
@@ -46,6 +47,8 @@ def older(
             todo += value
         elif isinstance(value, dict):
             todo += value.values()
+        elif isinstance(value, Choice):
+            todo += value.options
         elif callable(value) and getattr(value, "__closure__", None):
             for cell in value.__closure__:
                 try:

@@ -124,15 +124,16 @@ def _settle(
     repeat: set[Place] | None = None
     shares: LoopAliases | None = None
     known: set[int] = set()
-    for number in range(_TRIES):
-        attempt = _Attempt(session, slots, written, test, body, names, shares, known)
-        stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
-        # An object made by the body is another one each time: what only one of two equal attempts stored to is such.
-        if stable and (not unknown or repeat is not None):
-            return attempt
-        repeat = unknown if stable else None
-        slots, written, shares, changing = attempt.slots, attempt.written, attempt.aliases, attempt.changed
-        del attempt  # while the next one runs, nothing here holds what this one made
+    with noted(session, lambda: repeat or ()):
+        for number in range(_TRIES):
+            attempt = _Attempt(session, slots, written, test, body, names, shares, known)
+            stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
+            # An object made by the body is another one each time: what one of two equal attempts stored to is such.
+            if stable and (not unknown or repeat is not None):
+                return attempt
+            repeat = unknown if stable else None
+            slots, written, shares, changing = attempt.slots, attempt.written, attempt.aliases, attempt.changed
+            del attempt  # while the next one runs, nothing here holds what this one made
     raise _never_fixed(session, changing, location)
 
 
@@ -202,6 +203,7 @@ class _Attempt:
         """What is kept of the loop's state while the body is traced."""
         for slot in self.slots:
             yield slot.init
+            yield slot.place
             if isinstance(slot.carried, structure.Known):
                 yield slot.carried.value
         for number, value in enumerate(self.inner):
@@ -400,6 +402,7 @@ class _Attempt:
                 for slot, out in zip(self.slots, self.outs):
                     yields += self._lowered(slot, out)
                 yields += [path.storages.get(storage, self.entry[storage]) for storage in self.written]
+        session.older = frozenset()
         body = path.scope.block
         body.args.insert(0, session.new_variable(flag_type, "", path.scope))
         body.yields.extend(yields)

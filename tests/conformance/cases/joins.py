@@ -193,7 +193,7 @@ def dataclass_returned(x):
     return s
 
 
-@case("a dict that gets a key on one path", *BOTH, refused="D2S254")
+@case("a dict that gets a key on one path", *BOTH)
 def ordered_dict(x):
     d = OrderedDict(a=x)
     if x.sum() > 0:

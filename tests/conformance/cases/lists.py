@@ -261,7 +261,7 @@ def comprehension_dict(x):
     return {str(i): v if v > 0 else -v for i, v in enumerate(x)}
 
 
-@case("dict comprehension with a filter on tensors", (MIX,), refused="D2S254")
+@case("dict comprehension with a filter on tensors", (MIX,))
 def comprehension_dict_filter(x):
     return {i: v for i, v in enumerate(x) if v > 0}
 

@@ -424,7 +424,7 @@ def dict_argument_same_keys(state, x):
     return x * state["n"]
 
 
-@case("dict methods that change the keys on one path", *BOTH, refused="D2S254")
+@case("dict methods that change the keys on one path", *BOTH)
 def dict_methods(x):
     d = {"a": 1, "b": 2}
     if x.sum() > 0:
