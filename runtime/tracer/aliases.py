@@ -186,6 +186,34 @@ class PathEnd(NamedTuple):
     ended: bool
 
 
+@dataclass(eq=False)
+class Given:
+    """A Variable that is there, as a late value."""
+
+    var: Variable
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable."""
+        return self.var
+
+
+class Cases:
+    """Whether all flags of some case hold, as a late value at the end of ``scope``'s Block."""
+
+    def __init__(self, scope: Scope, cases: list[Flags]) -> None:
+        self.var = Variable("", BOOL)
+        self._scope, self._cases = scope, cases
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable, now recorded."""
+        if not self.var.name:
+            with session.reopen(self._scope):
+                made = any_of(session, self._cases)
+            assert isinstance(made, Variable)
+            self.var = made
+        return self.var
+
+
 class JoinOutput:
     """An output of a ``cond`` or ``switch``: for each path an operand, a late value of its own, or cases of flags."""
 
@@ -328,6 +356,8 @@ class _Update:
         self.session, self.source, self.related, self.infos = session, source, related, infos
         self.up: dict[Storage, Any] = {source: True}
         self.same: dict[Storage, Any] = {source: True}
+        self.cases: dict[Storage, list[Flags]] = {source: [()]}
+        """When the write reached each storage, as far as the content has gone."""
 
     def run(self, targets: list[Storage]) -> None:
         """Update what is observed."""
@@ -336,7 +366,10 @@ class _Update:
             for target in targets:
                 flag = self._same(target)
                 if flag is not False:
-                    _copy(self.session, self.source, target, (), True, self.session.operand(flag), self.infos)
+                    before, operand = target.value, self.session.operand(flag)
+                    _copy(self.session, self.source, target, (), True, operand, self.infos)
+                    reached = Given(operand) if isinstance(operand, Variable) else True
+                    target.written[target.value] = reached, before
             return
         for target in targets:
             self._refresh(target)
@@ -411,7 +444,11 @@ class _Update:
         for late in alias.pending:
             late.demand(self.session)
         flag = any_of(self.session, [alias.flags])
+        before = target.value
         _copy(self.session, source, target, alias.steps, target is alias.base, flag, self.infos)
+        cases = [(*flags, *alias.flags) for flags in self.cases[source]]
+        self.cases.setdefault(target, []).extend(cases)
+        target.written[target.value] = () in cases or Cases(self.session.scope, cases), before
 
 
 def _copy(

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 
-from runtime.ir import Block, Operand, Operator, ScalarType, Variable
-from runtime.tracer.aliases import JoinOutput, Late, PathEnd
+from runtime.ir import Block, Operand, Operator, Variable
+from runtime.tracer.aliases import BOOL, Flags, JoinOutput, Late, LoopValue, PathEnd
 from runtime.tracer.branches import Path, stage_raise
-from runtime.tracer.session import Session
+from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep
 
 _SEVERAL = {
@@ -39,13 +39,28 @@ def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> Fix
 
 def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
     """Remember which paths of a join wrote the storage, whose value is an output of ``op``."""
-    rows: list[tuple[PathEnd, Operand | Late]] = []
+    rows: list[tuple[PathEnd, Operand | list[Flags]]] = []
     for path in paths:
-        flags = list(_writes(storage, path.storages.get(storage, before), before))
-        if len(flags) > 1 and True not in flags:
-            return
-        rows.append((PathEnd(path.scope, path.ended), True if True in flags else flags[0] if flags else False))
-    storage.written[storage.value] = JoinOutput(op, session.scope, ScalarType("bool"), rows), before
+        rows.append((PathEnd(path.scope, path.ended), _cases(storage, path.storages.get(storage, before), before)))
+    storage.written[storage.value] = JoinOutput(op, session.scope, BOOL, rows), before
+
+
+class LoopWrites:
+    """Whether the iterations of a ``while_loop`` wrote a storage so far: carried round if something asks for it."""
+
+    def __init__(self, storage: Storage, before: Variable, body: Scope) -> None:
+        """The storage's value is the body's argument for it, which held ``before`` before the loop."""
+        self._storage, self._before, self._argument = storage, before, storage.value
+        self._value = LoopValue(BOOL, False, body)
+        storage.written[storage.value] = self._value.inside, before
+
+    def finish(self, session: Session, op: Operator, path: Path) -> None:
+        """The loop is recorded, and the storage's value is an output of it."""
+        storage = self._storage
+        cases = _cases(storage, path.storages.get(storage, self._argument), self._argument)
+        self._value.next = True if cases is True else [(self._value.inside,), *(cases or [])]
+        self._value.finish(session, op, PathEnd(path.scope, path.ended))
+        storage.written[storage.value] = self._value.after, self._before
 
 
 def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
@@ -86,6 +101,12 @@ def _writes(storage: Storage, value: Variable, since: Variable) -> Iterator[Late
     while value is not since and value in storage.written:
         flag, value = storage.written[value]
         yield flag
+
+
+def _cases(storage: Storage, value: Variable, since: Variable) -> bool | list[Flags]:
+    """The same as one operand, or the cases in which it was written."""
+    flags = list(_writes(storage, value, since))
+    return True if True in flags else [(flag,) for flag in flags if not isinstance(flag, bool)] or False
 
 
 def _raise_if(session: Session, flag: Late | bool, error: Exception) -> None:

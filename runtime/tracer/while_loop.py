@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import copies, loop_objects, structure, twins
+from runtime.tracer import copies, loop_objects, stale_views, structure, twins
 from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.describing import describe
@@ -177,6 +177,7 @@ class _Attempt:
         """Those of the widened slots that the guess did not hold for."""
         self.args: list[Variable] = []
         self.inner: list[Any] = []
+        self.writes: list[stale_views.LoopWrites] = []
         self.count = len(names.names)
         self.made: dict[int, structure.Made] = {}
         """What the iteration made and leaves, by identity."""
@@ -236,7 +237,8 @@ class _Attempt:
         for storage in self.written:
             var = session.new_variable(storage.value.type, storage.label)
             self.args.append(var)
-            storage.value = var
+            before, storage.value = storage.value, var
+            self.writes.append(stale_views.LoopWrites(storage, before, scope))
         scope.block.args.extend(self.args)
         self.names.set(tuple(self.inner[: self.count]))
         self._note_known([slot.init for slot in self.slots])
@@ -431,6 +433,8 @@ class _Attempt:
         for storage, var in zip(self.written, variables):
             storage.value = var
         op = session.scope.block.ops[-1]
+        for writes in self.writes:
+            writes.finish(session, op, path)
         self.aliases.finish(session, op, path, list(self._pairs(values, values)), location)
         self.names.set(tuple(values[: self.count]))
         for slot, value in zip(self.slots[self.count :], values[self.count :]):

@@ -369,7 +369,145 @@ def rows_break(x):
     return a + c
 
 
+def rows_with_a_staged_loop(x):
+    a = x * 1
+    c = 0.0
+    for r in a:
+        c = c + r
+        for j in range((x > 0).sum()):
+            a += 0.5
+    return a + c
+
+
+def read_in_the_next_iteration(x):
+    a = x * 1
+    p, q, r = a
+    c = 0.0
+    i = 0
+    while i < (x > 0).sum():
+        c = c + q
+        a.mul_(2)
+        i = i + 1
+    return a + c
+
+
+def written_in_some_iteration(x):
+    a = x * 1
+    p, q, r = a
+    c = 0.0
+    i = 0
+    while i < (x > 0).sum():
+        c = c + q
+        if a.sum() < 10:
+            a.mul_(2)
+        i = i + 1
+    return a + c
+
+
+def across_loop_with_branches(x):
+    a = x * 1
+    p, q, r = a
+    i = 0
+    while i < (x > 0).sum():
+        if a[2] > 2.5:
+            a.mul_(2)
+        if a[2] > 100:
+            a.mul_(2)
+        i = i + 1
+    return a + q
+
+
+def across_loops(x):
+    a = x * 1
+    p, q, r = a
+    i = 0
+    while i < (x > 0).sum():
+        j = 0
+        while j < (x > 1.5).sum():
+            a.mul_(2)
+            j = j + 1
+        i = i + 1
+    return a + q
+
+
+def element_in_loop(x):
+    a = x * 1
+    p, q, r = a
+    i = 0
+    while i < (x > 0).sum():
+        a[i] = 0.5
+        i = i + 1
+    return a + q
+
+
+def two_branches_in_a_branch(x):
+    a = x * 1
+    p, q, r = a
+    if x.sum() > 0:
+        if x[0] > 0.5:
+            a.mul_(2)
+        if x[0] > 1.5:
+            a.mul_(2)
+    return a + q
+
+
+def other_name_of_one_path(x):
+    a = x * 1
+    p, q, r = a
+    b = x * 3
+    if x.sum() > 0:
+        b = a
+    b.mul_(2)
+    return a + b + q
+
+
+def view_of_one_path(x):
+    a = x * 1
+    p, q, r = a
+    b = x[1:] * 3
+    if x.sum() > 0:
+        b = a[1:]
+    b.mul_(2)
+    return a.sum() + b + q
+
+
+def views_of_two_paths(x):
+    a = x * 1
+    b = x[1:] * 3
+    if x[0] > 0:
+        b = a[1:]
+    d = (x * 4).view(3, 1)
+    if x[1] > 0:
+        d = a.view(3, 1)
+    p, q, r = d
+    b.mul_(2)
+    return a.sum() + d.sum() + b + q
+
+
+def other_name_from_an_iteration(x):
+    a = x * 1
+    p, q, r = a
+    b = x * 3
+    i = 0
+    while i < (x > 0).sum():
+        b.mul_(2)
+        b = a
+        i = i + 1
+    return a + b + q
+
+
 RAISING = [
+    rows_with_a_staged_loop,
+    read_in_the_next_iteration,
+    written_in_some_iteration,
+    across_loop_with_branches,
+    across_loops,
+    element_in_loop,
+    two_branches_in_a_branch,
+    other_name_of_one_path,
+    view_of_one_path,
+    views_of_two_paths,
+    other_name_from_an_iteration,
     across_branch,
     rows_branch,
     rows_break,
@@ -422,7 +560,8 @@ RIGHT = [
 
 
 def arguments():
-    return [(torch.tensor([1.0, 2.0, 3.0]).mul(sign).requires_grad_(),) for sign in (1, -1)]
+    values = [[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [-1.0, -2.0, 3.0], [-1.0, 2.0, 2.0], [1.0, -2.0, 3.0]]
+    return [(torch.tensor(value, requires_grad=True),) for value in values]
 
 
 @pytest.mark.parametrize("f", RAISING, ids=lambda f: f.__name__)
