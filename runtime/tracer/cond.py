@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import CellType
 from typing import Any
 
 import torch
@@ -102,9 +103,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     holders: dict[int, differing.Holder] = {}
     for place in list(places):
         before = place.get()
-        owner = id(place.owner)
-        made = owner not in old if place.kind == "content" else owner in session.created and owner not in objects
-        made = made and sum(place in path.places for path in paths) == 1
+        made = _is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
         if made and not _outside(session, entry, before):
             before = _NOWHERE
         session.mixed_lists = place.kind == "content"
@@ -154,6 +153,15 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     found = [pair for pair in found if id(pair.original) not in own]
     ends = [aliases.PathEnd(path.scope, path.ended) for path in paths]
     return values[-1], found, JoinFlags(join.op, session.scope, ends), old
+
+
+def _is_new(session: Session, place: Place, old: frozenset[int], objects: set[int]) -> bool:
+    """Whether a path made what the place belongs to: a container, an object, or the variables of a function it called;
+    ``old``, ``objects``: containers and everything else that was there before."""
+    owner = id(place.owner)
+    if place.kind == "content":
+        return owner not in old
+    return owner not in objects and (owner in session.created or isinstance(place.owner, CellType))
 
 
 class Join:

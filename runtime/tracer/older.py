@@ -32,8 +32,8 @@ def older(
 ) -> frozenset[int]:  # fmt: skip
     """Identities of the lists, dicts and sets reachable from functions' closures and from some values.
 
-    ``objects`` gets those of everything else, too. They are valid while the construct is traced: its entry values and
-    the journal keep those objects alive.
+    ``objects`` gets those of everything else, closure cells included. They are valid while the construct is traced:
+    its entry values and the journal keep those objects alive.
     """
     found: set[int] = set()
     seen: set[int] = set()
@@ -51,6 +51,7 @@ def older(
             todo += value.options
         elif callable(value) and getattr(value, "__closure__", None):
             for cell in value.__closure__:
+                seen.add(id(cell))
                 try:
                     todo.append(cell.cell_contents)
                 except ValueError:
