@@ -94,6 +94,15 @@ def installed() -> str:
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
 
 
-if __name__ == "__main__":
-    PAGE.write_text(page(installed()))
+def main() -> None:
+    """Write the page; one line says what to install where a library is missing."""
+    try:
+        versions = installed()
+    except importlib.metadata.PackageNotFoundError as error:
+        sys.exit(f"{error.name} is not installed, and the page names its version: pip install -e '.[dev,third-party]'")
+    PAGE.write_text(page(versions))
     print(f"wrote {PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()

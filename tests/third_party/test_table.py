@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+
 import pytest
 
 from tests.third_party import table
@@ -10,6 +12,18 @@ from tests.third_party import table
 def test_the_page_is_up_to_date() -> None:
     text = table.PAGE.read_text()
     assert text == table.page(table.versions_of(text)), "run python -m tests.third_party.table"
+
+
+def test_a_library_that_is_missing_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    before = table.PAGE.read_text()
+    with pytest.raises(SystemExit) as caught:
+        table.main()
+    assert "third-party" in str(caught.value.code) and "\n" not in str(caught.value.code)
+    assert table.PAGE.read_text() == before
 
 
 def test_every_model_has_a_kind() -> None:
