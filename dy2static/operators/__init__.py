@@ -13,7 +13,7 @@ from dy2static.operators.attribute import attr, del_attr, set_attr
 from dy2static.operators.aug_assign import aug
 from dy2static.operators.bool_ops import and_, not_, or_
 from dy2static.operators.call import call
-from dy2static.operators.catching import catching
+from dy2static.operators.catching import catching, passed
 from dy2static.operators.compare import compare
 from dy2static.operators.context import context
 from dy2static.operators.f_string import format_value, fstring
@@ -39,6 +39,6 @@ __all__ = [
     "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "call", "catching",
     "compare", "context", "decided", "del_attr", "del_item", "for_stmt", "format_value", "fstring", "generator",
     "handler", "handling", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "load", "not_",
-    "note_nonlocal", "or_", "outside", "percent", "positional", "raise_stmt", "set_attr", "set_global", "set_item",
-    "slice", "starred", "take", "while_stmt", "without_keys",
+    "note_nonlocal", "or_", "outside", "passed", "percent", "positional", "raise_stmt", "set_attr", "set_global",
+    "set_item", "slice", "starred", "take", "while_stmt", "without_keys",
 ]  # fmt: skip

@@ -12,6 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators.staging import Session, active
+from runtime.tracer.catching import Passed
+
+passed = Passed
+"""Around what a clause names that does nothing but ``raise``; used by generated code."""
 
 
 class catching:  # reads as a statement in generated code

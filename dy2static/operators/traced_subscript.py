@@ -25,6 +25,7 @@ from dy2static.operators.staging import (
 from dy2static.operators.torch_values import to_torch
 from runtime.tracer import array
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer.catching import require_uncaught_type
 
 _MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 
@@ -166,6 +167,7 @@ def _choose(session: Session, items: list[Any], key: Staged, kind: str) -> Any:
         inside = session.scalar("and_", anything >= -len(items), anything < len(items))
         session.emit("assert", [session.operand(inside)], attrs={
             "exception": "IndexError", "message": f"{name} index out of range"})
+    require_uncaught_type(session, IndexError)
     return tracer_cond.switch(session, index, [path(value) for value in items], NO_NAMES)
 
 
@@ -259,6 +261,7 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
 
         return run
 
+    require_uncaught_type(session, IndexError)
     tracer_cond.switch(session, key, [path(position) for position in range(len(obj))], NO_NAMES)
 
 

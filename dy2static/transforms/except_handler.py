@@ -7,15 +7,19 @@
 ...         return x()
 ...     except ValueError:
 ...         return 1
+...     except KeyError:
+...         raise
 ...     except Exception:
 ...         return 2
 ... ''', transform))
 def f(x):
     try:
-        with _d2s.catching(lambda: (ValueError, Exception)):
+        with _d2s.catching(lambda: (ValueError, _d2s.passed(KeyError), Exception)):
             return x()
     except ValueError:
         return 1
+    except KeyError:
+        raise
     except Exception as _d2s_error_1:
         _d2s.handler(_d2s_error_1)
         return 2
@@ -31,7 +35,8 @@ import gast
 
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
-from dy2static.template import replace
+from dy2static.names import OPERATORS
+from dy2static.template import replace, replace_expr
 from dy2static.transforms.base import Context, Transformer
 
 
@@ -40,17 +45,33 @@ def transform(tree: Any, context: Context) -> Any:
     return _Handler(context).visit(tree)
 
 
+def _caught(handler: gast.AST) -> Any:
+    """What a handler names, for the body to know: marked if the handler only hands the exception on."""
+    if handler.type is None:
+        named = gast.Name("BaseException", gast.Load(), None, None)
+    else:
+        named = copy.deepcopy(handler.type)
+    *before, last = handler.body
+    if isinstance(last, gast.Raise) and last.exc is None and all(map(_is_outside, before)):
+        return replace_expr("_d2s.passed(types)", types=named)
+    return named
+
+
+def _is_outside(statement: gast.AST) -> bool:
+    """Whether this is the call that ``caught_raise`` put first: it, too, hands the exception on."""
+    call = statement.value if isinstance(statement, gast.Expr) else None
+    return isinstance(call, gast.Call) and isinstance(call.func, gast.Attribute) and call.func.attr == "outside" and (
+        isinstance(call.func.value, gast.Name) and call.func.value.id == OPERATORS
+    )
+
+
 class _Handler(Transformer):
     expressions = False
 
     def visit_Try(self, node: gast.AST) -> Any:
-        types = [handler.type for handler in node.handlers]
+        caught = [_caught(handler) for handler in node.handlers]
         node = self.generic_visit(node)
-        if types:
-            caught = [
-                gast.Name("BaseException", gast.Load(), None, None) if one is None else copy.deepcopy(one)
-                for one in types
-            ]
+        if caught:
             attempt = facts.get(node, Fact.ATTEMPT)
             node.body = replace(
                 "with _d2s.catching(lambda: caught, attempt):\n    body",

@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _RAISES: dict[str, type[BaseException]] = {
     "scalar.truediv": ZeroDivisionError, "scalar.floordiv": ZeroDivisionError, "scalar.mod": ZeroDivisionError,
-    "switch": IndexError, "array.get": IndexError, "array.set": IndexError, "array.pop": IndexError,
+    "array.get": IndexError, "array.set": IndexError, "array.pop": IndexError,
     "scalar.math.sqrt": ValueError, "scalar.math.log": ValueError,
 }  # fmt: skip
 _LINEAR_ALGEBRA = frozenset({
@@ -68,6 +69,10 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
     Raises:
         TraceError: The clause would not see the exception.
     """
+    if name.startswith("aten."):
+        if not _is_in_range(session, name, args):
+            _require(session, lambda caught: _of_aten(name, caught))
+        return
     if name in ("raise", "assert"):
         exception = str(attrs.get("exception", ""))
         error = getattr(builtins, exception, None) or session.raised_types.get(exception)
@@ -75,17 +80,48 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
             return
     else:
         error = _RAISES.get(name)
-    aten = name.startswith("aten.")
-    if not aten and not (isinstance(error, type) and issubclass(error, BaseException)):
-        return
+    if isinstance(error, type) and issubclass(error, BaseException):
+        require_uncaught_type(session, error)
+
+
+def require_uncaught_type(session: Session, error: type[BaseException]) -> None:
+    """The same for what may raise ``error``: that an index is the user's own, say, its Operator does not tell.
+
+    Raises:
+        TraceError: The clause would not see the exception.
+    """
+    _require(session, lambda caught: error)
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What an ``except`` clause names that does nothing but ``raise``: the exception comes out as it went in."""
+
+    types: Any
+
+
+def _handlers(caught: Any, passes: bool = False) -> Iterator[tuple[Any, bool]]:
+    """The exception types that the clauses of a ``try`` name, in order, and whether theirs only raises again."""
+    if isinstance(caught, Passed):
+        yield from _handlers(caught.types, True)
+    elif isinstance(caught, tuple):
+        for one in caught:
+            yield from _handlers(one, passes)
+    else:
+        yield caught, passes
+
+
+def _require(session: Session, error_for: Callable[[Any], type[BaseException] | None]) -> None:
     for types in session.catching:
-        caught = types()
-        for one in caught if isinstance(caught, tuple) else (caught,):
-            error = (None if _is_in_range(session, name, args) else _of_aten(name, one)) if aten else error
-            if isinstance(error, type) and isinstance(one, type) and issubclass(error, one):
-                raise session.error(
-                    f"whether this raises {error.__name__} is only known while the Program runs, where the except "
-                    f"{one.__name__} around it cannot catch it",
-                    hint="Test the condition with if instead, or move the try out of the converted function.",
-                    code="D2S229",
-                )
+        for caught, passes in _handlers(types()):
+            error = error_for(caught)
+            if error is None or not isinstance(caught, type) or not issubclass(error, caught):
+                continue
+            if passes:
+                break
+            raise session.error(
+                f"whether this raises {error.__name__} is only known while the Program runs, where the except "
+                f"{caught.__name__} around it cannot catch it",
+                hint="Test the condition with if instead, or move the try out of the converted function.",
+                code="D2S229",
+            )

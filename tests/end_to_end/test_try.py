@@ -549,7 +549,163 @@ def cannot_with_in_try(x):
     return x
 
 
+def passes_helper(x):
+    try:
+        return helper(x)
+    except ValueError:
+        raise
+
+
+def passes_index(x):
+    items = [x, x * 2]
+    try:
+        return items[int(x.sum() > 0)]
+    except IndexError as error:
+        raise
+
+
+def passes_bare(x):
+    try:
+        return x / (1 // int(x.sum()))
+    except:
+        raise
+
+
+def passes_before_one_that_catches(x):
+    try:
+        return helper(x)
+    except (KeyError, ValueError):
+        raise
+    except Exception:
+        return x * 2
+
+
+def passes_with_a_raise_that_moves(x):
+    try:
+        if x.sum() < 0:
+            raise KeyError("negative")
+        return helper(x)
+    except KeyError:
+        return x * 2
+    except ValueError:
+        raise
+
+
+def passes_moved(x):
+    try:
+        if x.sum() < 0:
+            raise ValueError("negative")
+        return helper(x)
+    except ValueError:
+        raise
+
+
+def passes_loop(x):
+    n = 0
+    for i in range(3):
+        try:
+            n += 1 // (i - int(x.sum() > 0) * 7)
+        except ZeroDivisionError:
+            raise
+    return x * n
+
+
+def cannot_pass_to_an_outer_one(x):
+    try:
+        try:
+            return helper(x)
+        except ValueError:
+            raise
+    except ValueError:
+        return x
+
+
+def cannot_pass_after_one_that_catches(x):
+    try:
+        return helper(x)
+    except Exception:
+        return x
+    except ValueError:
+        raise
+
+
+def cannot_do_something_before(x):
+    told = []
+    try:
+        return helper(x)
+    except ValueError:
+        told.append(1)
+        raise
+
+
+def cannot_store_at(x):
+    items = [x, x * 2]
+    try:
+        items[int(x.sum())] = x
+    except IndexError:
+        pass
+    return items
+
+
+def cannot_index_tuple(x):
+    items = (x, x * 2)
+    try:
+        return items[int(x.sum())]
+    except IndexError:
+        return x
+
+
+def chooses_a_value(x):
+    try:
+        y = x + 1 if x.sum() > 0 else 2
+        z = y * 2
+        return z + x
+    except IndexError:
+        return x
+
+
+def chooses_a_number(x):
+    i = 2 if x.sum() > 0 else 0.5
+    try:
+        n = (i + 0) in (0, 2)
+        return x * n + i
+    except (KeyError, ValueError, IndexError):
+        return x
+
+
+def chooses_an_attribute(x):
+    one = Plain()
+    if x.sum() > 0:
+        one.value = 3
+    try:
+        return x * getattr(one, "value", 5), hasattr(one, "value")
+    except IndexError:
+        return x
+
+
+def chooses_a_loop(x):
+    items = [x, x * 2] if x.sum() > 0 else (x,)
+    n = 0
+    try:
+        for item in items:
+            n = n + item
+    except IndexError:
+        n = 7
+    return n
+
+
 LIKE_EAGER = [
+    passes_helper,
+    passes_index,
+    passes_bare,
+    passes_before_one_that_catches,
+    passes_with_a_raise_that_moves,
+    passes_moved,
+    passes_loop,
+    chooses_a_value,
+    chooses_a_number,
+    chooses_an_attribute,
+    chooses_a_loop,
     catches_raise,
     catches_else_finally,
     catches_state,
@@ -586,6 +742,11 @@ LIKE_EAGER = [
     catches_rec,
 ]
 REFUSED = [
+    cannot_pass_to_an_outer_one,
+    cannot_pass_after_one_that_catches,
+    cannot_do_something_before,
+    cannot_store_at,
+    cannot_index_tuple,
     cannot_helper,
     cannot_reraise,
     cannot_index,
