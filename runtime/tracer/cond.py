@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
-from runtime.tracer import aliases, copies, differing, stale_views, structure
+from runtime.tracer import aliases, copies, differing, joined_views, stale_views, structure
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
@@ -295,7 +295,8 @@ class Join:
         """Tensors that are, on some path, memory from outside or each other's."""
         session = self.session
         joined: list[Storage] = []
-        for path in self.paths:
+        met: list[tuple[Path, list[tuple[torch.Tensor, torch.Tensor]]]] = [(path, []) for path in self.paths]
+        for path, tensors in met:
             if path.ended:
                 continue
             views: list[tuple[int, aliases.Root]] = []
@@ -304,6 +305,7 @@ class Join:
                     continue
                 with path.inside(session):
                     pairs = _tensor_pairs(values[self.paths.index(path)], result, item)
+                tensors += pairs
                 for inside, outside in pairs:
                     mine = session.info(outside).storage
                     if session.info(inside).storage is mine:
@@ -318,6 +320,7 @@ class Join:
             cases = {path: by_path.get(path, False) for path in self.paths}
             flags = () if always else (self._output(aliases.BOOL, cases),)
             aliases.add(dependent, base, steps, flags, pending)
+        joined_views.note_join(session, self.op, met)
 
     def _note_path(self, path: Path, joined: list[Storage], views: list[tuple[int, aliases.Root]]) -> None:
         by_root: dict[Storage, list[tuple[int, aliases.Root]]] = {}

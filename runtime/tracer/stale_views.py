@@ -7,11 +7,12 @@ of it, was written. A Program reads the view anew and would go on; so the trace 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
 from runtime.ir import Block, Operand, Operator, Variable
-from runtime.tracer.aliases import BOOL, Flags, JoinOutput, Late, LoopValue, PathEnd
+from runtime.tracer.aliases import BOOL, Flags, JoinOutput, Late, LoopValue, PathEnd, any_of
 from runtime.tracer.branches import Path, stage_raise
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep
@@ -26,15 +27,18 @@ _SEVERAL = {
 """Operators that give several views at once, and how autograd calls them."""
 
 
-def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> FixedView | None:
-    """What is to be known of a new view; None if it may be written. ``needs``: whether it gets a history."""
+def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tuple[FixedView, ...]:
+    """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
     several = step.name in _SEVERAL and not _without_grad(session, step)
-    if source.fixed is None and not several and not _without_grad(session, step):
-        return None
     has_node = needs and not _without_grad(session, step)
-    if source.fixed is None:
-        return FixedView(source.storage.value, has_node, several)
-    return FixedView(source.fixed.base, has_node, several or source.fixed.several)
+    node = _SEVERAL.get(step.name) or "".join(part.title() for part in step.name.split(".")[1].split("_"))
+    output = f"Output {step.index} of {node}"
+    made = [
+        replace(fixed, output=output, has_node=has_node, several=several or fixed.several) for fixed in source.fixed
+    ]
+    if all(fixed.when for fixed in made) and (several or _without_grad(session, step)):
+        made.append(FixedView(source.storage.value, output, has_node, several))
+    return tuple(made)
 
 
 def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
@@ -71,15 +75,10 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
     if not torch.is_grad_enabled() or session.replaying is not None:
         return
     for info in infos:
-        fixed = info.fixed
-        if fixed is None or not info.requires_grad or info.sometimes:
-            continue
-        error = RuntimeError(_message(info, fixed, "its base or another view of its base has been"))
-        flags = list(_writes(info.storage, info.storage.value, fixed.base))
-        if True in flags:
-            raise error
-        for flag in flags:
-            _raise_if(session, flag, error)
+        for fixed in info.fixed:
+            if info.requires_grad and (fixed.when or not info.sometimes):
+                for case in stale_cases(info, fixed, info.storage.value):
+                    _raise_if(session, case, _message(fixed, "its base or another view of its base has been"))
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
@@ -89,11 +88,18 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
     """
     if not torch.is_grad_enabled() or session.replaying is not None:
         return
-    if not any(info.requires_grad and not info.sometimes for info in infos):
-        return
+    needs = any(info.requires_grad and not info.sometimes for info in infos)
     for info in written:
-        if info.fixed is not None and not info.detached:
-            raise RuntimeError(_message(info, info.fixed, "is being"))
+        for fixed in info.fixed:
+            if not info.detached and (needs or fixed.when):
+                _raise_if(session, fixed.when, _message(fixed, "is being"))
+
+
+def stale_cases(info: TensorInfo, fixed: FixedView, value: Variable) -> list[Flags]:
+    """When the base of such a view was written behind its back, up to where its storage holds ``value``."""
+    written = _cases(info.storage, value, fixed.base)
+    cases = [()] if written is True else written or []
+    return [*fixed.stale, *((*fixed.when, *case) for case in cases)]
 
 
 def _writes(storage: Storage, value: Variable, since: Variable) -> Iterator[Late | bool]:
@@ -109,13 +115,13 @@ def _cases(storage: Storage, value: Variable, since: Variable) -> bool | list[Fl
     return True if True in flags else [(flag,) for flag in flags if not isinstance(flag, bool)] or False
 
 
-def _raise_if(session: Session, flag: Late | bool, error: Exception) -> None:
-    if isinstance(flag, bool):
-        return
-    staged = flag.demand(session)
+def _raise_if(session: Session, case: Flags, text: str) -> None:
+    if not case:
+        raise RuntimeError(text)
+    flag = any_of(session, [case])
     with session.open("cond") as taken:
-        stage_raise(session, error)
-    session.emit("cond", [staged], None, [], blocks=[taken.block, Block()])
+        stage_raise(session, RuntimeError(text))
+    session.emit("cond", [flag], None, [], blocks=[taken.block, Block()])
 
 
 def _without_grad(session: Session, step: ViewStep) -> bool:
@@ -124,11 +130,9 @@ def _without_grad(session: Session, step: ViewStep) -> bool:
     return off and step.name != "aten.detach.default"
 
 
-def _message(info: TensorInfo, fixed: FixedView, what: str) -> str:
+def _message(fixed: FixedView, what: str) -> str:
     """PyTorch's own words."""
-    last = info.steps[-1]
-    node = _SEVERAL.get(last.name) or "".join(part.title() for part in last.name.split(".")[1].split("_"))
-    text = f"Output {last.index} of {node} is a view"
+    text = f"{fixed.output} is a view"
     if not fixed.has_node:
         text = f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled."
     elif fixed.several:

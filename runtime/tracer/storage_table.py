@@ -17,7 +17,7 @@ from runtime import torch_internals
 from runtime.ir import Location, Variable
 
 if TYPE_CHECKING:
-    from runtime.tracer.aliases import Alias, Late
+    from runtime.tracer.aliases import Alias, Flags, Late
     from runtime.tracer.pools import Pool
 
 
@@ -76,11 +76,17 @@ class FixedView:
     """A view that autograd cannot give another history (``stale_views``)."""
 
     base: Variable
-    """What the base held when it, or the first such view it is made of, was made."""
+    """What the base held when it, or the first such view it is made of, was made; or where paths were joined."""
+    output: str
+    """How autograd calls it: ``Output 1 of Unbind``."""
     has_node: bool
     """Whether it had a history of its own when it was made."""
     several: bool
     """Whether it is of an operator that gives several views; if not, it was made without gradients."""
+    when: Flags = ()
+    """It is such a view where these hold: on some path only."""
+    stale: tuple[Flags, ...] = ()
+    """The cases in which its base was written before ``base``."""
 
 
 class _Hole:
@@ -103,8 +109,8 @@ class TensorInfo:
     """Made from no tensor's values: until it is written, no gradient can flow through it."""
     sometimes: bool = False
     """``requires_grad`` is true on some paths only."""
-    fixed: FixedView | None = None
-    """For a view that autograd does not let be written."""
+    fixed: tuple[FixedView, ...] = ()
+    """For a view that autograd does not let be written; several where paths join that made different ones."""
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""

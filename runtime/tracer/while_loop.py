@@ -19,6 +19,7 @@ from runtime.tracer.branches import Names, Path, all_names, include_new, trace_p
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.describing import describe
 from runtime.tracer.guards import is_plain
+from runtime.tracer.joined_views import LoopViews
 from runtime.tracer.journal import Place
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
 from runtime.tracer.loop_objects import Cell, LoopObjects
@@ -123,16 +124,18 @@ def _settle(
     written: list[Storage] = []
     repeat: set[Place] | None = None
     shares: LoopAliases | None = None
+    views: LoopViews | None = None
     known: set[int] = set()
     with noted(session, lambda: repeat or ()):
         for number in range(_TRIES):
-            attempt = _Attempt(session, slots, written, test, body, names, shares, known)
+            attempt = _Attempt(session, slots, written, test, body, names, shares, views, known)
             stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
             # An object made by the body is another one each time: what one of two equal attempts stored to is such.
             if stable and (not unknown or repeat is not None):
                 return attempt
             repeat = unknown if stable else None
-            slots, written, shares, changing = attempt.slots, attempt.written, attempt.aliases, attempt.changed
+            slots, written, changing = attempt.slots, attempt.written, attempt.changed
+            shares, views = attempt.aliases, attempt.views
             del attempt  # while the next one runs, nothing here holds what this one made
     raise _never_fixed(session, changing, location)
 
@@ -165,10 +168,12 @@ class _Attempt:
         body: Callable[[], None],
         names: Names,
         before: LoopAliases | None,
+        views: LoopViews | None,
         known: set[int],
     ) -> None:
         self.session = session
         self.aliases = LoopAliases(before)
+        self.views = LoopViews(views)
         self.slots = slots
         self.written = list(written)
         self.names = names
@@ -252,9 +257,10 @@ class _Attempt:
                     code="D2S251",
                 )
             session.journal.write(slot.place, value)
-        pairs = self._pairs([slot.init for slot in self.slots], self.inner)
+        pairs = list(self._pairs([slot.init for slot in self.slots], self.inner))
         stand_ins = list(self._pairs(self.inner, self.inner))
-        self.aliases.enter(session, scope, list(pairs), stand_ins, session.location())
+        self.aliases.enter(session, scope, pairs, stand_ins, session.location())
+        self.views.enter(session, scope, pairs, stand_ins, self.entry)
 
     def _lifted(self, variables: Iterator[Variable]) -> list[Any]:
         """The values of all slots, carried by the next Variables."""
@@ -346,8 +352,10 @@ class _Attempt:
         with path.inside(session):
             leaving = list(self._pairs(outs, self.inner))
         stable = self.aliases.leave(session, path, self.entry, leaving, session.visible) and stable
+        stable = self.views.leave(session, path, leaving) and stable
         changed = {n for n, (old, new) in enumerate(zip(self.slots, next_slots)) if old.carried is not new.carried}
         self.aliases.forget(changed)
+        self.views.forget(changed)
         self.slots = next_slots
         self.outs = outs
         return stable, unknown
@@ -435,7 +443,9 @@ class _Attempt:
         op = session.scope.block.ops[-1]
         for writes in self.writes:
             writes.finish(session, op, path)
-        self.aliases.finish(session, op, path, list(self._pairs(values, values)), location)
+        results = list(self._pairs(values, values))
+        self.aliases.finish(session, op, path, results, location)
+        self.views.finish(session, op, path, results)
         self.names.set(tuple(values[: self.count]))
         for slot, value in zip(self.slots[self.count :], values[self.count :]):
             if slot.place is not None:
