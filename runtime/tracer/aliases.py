@@ -369,7 +369,7 @@ class _Update:
                     before, operand = target.value, self.session.operand(flag)
                     _copy(self.session, self.source, target, (), True, operand, self.infos)
                     reached = Given(operand) if isinstance(operand, Variable) else True
-                    target.written[target.value] = reached, before
+                    self._note(target, before, reached)
             return
         for target in targets:
             self._refresh(target)
@@ -448,7 +448,14 @@ class _Update:
         _copy(self.session, source, target, alias.steps, target is alias.base, flag, self.infos)
         cases = [(*flags, *alias.flags) for flags in self.cases[source]]
         self.cases.setdefault(target, []).extend(cases)
-        target.written[target.value] = () in cases or Cases(self.session.scope, cases), before
+        self._note(target, before, () in cases or Cases(self.session.scope, cases))
+
+    def _note(self, target: Storage, before: Variable, reached: Late | bool) -> None:
+        from runtime.tracer.storage_table import Write
+
+        write = self.source.written.get(self.source.value)
+        graph = reached if write is not None and write.graph is True else False
+        target.written[target.value] = Write(before, reached, graph)
 
 
 def _copy(

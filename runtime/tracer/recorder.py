@@ -19,7 +19,7 @@ from runtime.tracer import aliases, scalars, stale_views
 from runtime.tracer.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.certainty import require_certain
 from runtime.tracer.session import Session
-from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
+from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, Write, mark_uncertain, storage_key
 
 _METADATA = frozenset(
     {
@@ -293,9 +293,14 @@ class Recorder(torch_internals.TorchDispatchMode):
             for tensor in written:
                 info = infos[id(tensor)]
                 info.storage.in_graph = info.storage.in_graph or not info.detached
+        in_graph: list[Storage] = []
         if torch.is_grad_enabled() and any(info.requires_grad for info in infos.values()):
+            sometimes = _sometimes(infos.values())
             for tensor in written:
-                session.require_gradient(infos[id(tensor)], _sometimes(infos.values()))
+                info = infos[id(tensor)]
+                if not (sometimes or info.detached):
+                    in_graph.append(info.storage)
+                session.require_gradient(info, sometimes)
         result = self._fake_call(func, args, kwargs)
         before = [session.require_visible(storage.value) for storage in bases]
         location = session.location()
@@ -343,7 +348,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         )
         for storage, old, var in zip(bases, before, results):
             storage.value = var
-            storage.written[var] = True, old
+            storage.written[var] = Write(old, True, storage in in_graph)
         aliases.propagate(session, bases)
         requires_grad = self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())

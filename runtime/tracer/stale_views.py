@@ -6,16 +6,16 @@ of it, was written. A Program reads the view anew and would go on; so the trace 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import torch
 
 from runtime.ir import Block, Operand, Operator, Variable
-from runtime.tracer.aliases import BOOL, Flags, JoinOutput, Late, LoopValue, PathEnd, any_of
+from runtime.tracer.aliases import BOOL, Flags, JoinOutput, LoopValue, PathEnd, any_of
 from runtime.tracer.branches import Path, stage_raise
 from runtime.tracer.session import Scope, Session
-from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep
+from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep, Write
 
 _SEVERAL = {
     "aten.unbind.int": "Unbind",
@@ -43,10 +43,15 @@ def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tup
 
 def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
     """Remember which paths of a join wrote the storage, whose value is an output of ``op``."""
-    rows: list[tuple[PathEnd, Operand | list[Flags]]] = []
-    for path in paths:
-        rows.append((PathEnd(path.scope, path.ended), _cases(storage, path.storages.get(storage, before), before)))
-    storage.written[storage.value] = JoinOutput(op, session.scope, BOOL, rows), before
+
+    def output(graph: bool) -> JoinOutput:
+        rows: list[tuple[PathEnd, Operand | list[Flags]]] = []
+        for path in paths:
+            cases = _cases(storage, path.storages.get(storage, before), before, graph)
+            rows.append((PathEnd(path.scope, path.ended), cases))
+        return JoinOutput(op, session.scope, BOOL, rows)
+
+    storage.written[storage.value] = Write(before, output(False), output(True))
 
 
 class LoopWrites:
@@ -55,16 +60,19 @@ class LoopWrites:
     def __init__(self, storage: Storage, before: Variable, body: Scope) -> None:
         """The storage's value is the body's argument for it, which held ``before`` before the loop."""
         self._storage, self._before, self._argument = storage, before, storage.value
-        self._value = LoopValue(BOOL, False, body)
-        storage.written[storage.value] = self._value.inside, before
+        self._values = LoopValue(BOOL, False, body), LoopValue(BOOL, False, body)
+        happened, graph = self._values
+        storage.written[storage.value] = Write(before, happened.inside, graph.inside)
 
     def finish(self, session: Session, op: Operator, path: Path) -> None:
         """The loop is recorded, and the storage's value is an output of it."""
         storage = self._storage
-        cases = _cases(storage, path.storages.get(storage, self._argument), self._argument)
-        self._value.next = True if cases is True else [(self._value.inside,), *(cases or [])]
-        self._value.finish(session, op, PathEnd(path.scope, path.ended))
-        storage.written[storage.value] = self._value.after, self._before
+        for graph, value in enumerate(self._values):
+            end = path.storages.get(storage, self._argument)
+            cases = _cases(storage, end, self._argument, bool(graph))
+            value.next = [(value.inside,), *cases]
+            value.finish(session, op, PathEnd(path.scope, path.ended))
+        storage.written[storage.value] = Write(self._before, *(value.after for value in self._values))
 
 
 def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
@@ -76,9 +84,16 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
         return
     for info in infos:
         for fixed in info.fixed:
-            if info.requires_grad and (fixed.when or not info.sometimes):
-                for case in stale_cases(info, fixed, info.storage.value):
-                    _raise_if(session, case, _message(fixed, "its base or another view of its base has been"))
+            if not info.requires_grad:
+                continue
+            if fixed.when or not info.sometimes:
+                cases = stale_cases(info, fixed, info.storage.value)
+            elif not fixed.has_node:  # then what was written since is why it needs a gradient
+                cases = _cases(info.storage, info.storage.value, fixed.base, True)
+            else:
+                continue
+            for case in cases:
+                _raise_if(session, case, _message(fixed, "its base or another view of its base has been"))
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
@@ -97,22 +112,23 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
 
 def stale_cases(info: TensorInfo, fixed: FixedView, value: Variable) -> list[Flags]:
     """When the base of such a view was written behind its back, up to where its storage holds ``value``."""
-    written = _cases(info.storage, value, fixed.base)
-    cases = [()] if written is True else written or []
-    return [*fixed.stale, *((*fixed.when, *case) for case in cases)]
+    return [*fixed.stale, *((*fixed.when, *case) for case in _cases(info.storage, value, fixed.base))]
 
 
-def _writes(storage: Storage, value: Variable, since: Variable) -> Iterator[Late | bool]:
-    """For each change of a storage from ``since`` to ``value``, as far as it is known, whether it is a write."""
+def _cases(storage: Storage, value: Variable, since: Variable, graph: bool = False) -> list[Flags]:
+    """The cases in which a storage was written between holding ``since`` and ``value``, as far as it is known.
+
+    ``graph``: in which it was written what needs a gradient.
+    """
+    cases: list[Flags] = []
     while value is not since and value in storage.written:
-        flag, value = storage.written[value]
-        yield flag
-
-
-def _cases(storage: Storage, value: Variable, since: Variable) -> bool | list[Flags]:
-    """The same as one operand, or the cases in which it was written."""
-    flags = list(_writes(storage, value, since))
-    return True if True in flags else [(flag,) for flag in flags if not isinstance(flag, bool)] or False
+        write = storage.written[value]
+        flag, value = write.graph if graph else write.happened, write.before
+        if flag is True:
+            return [()]
+        if flag is not False:
+            cases.append((flag,))
+    return cases
 
 
 def _raise_if(session: Session, case: Flags, text: str) -> None:

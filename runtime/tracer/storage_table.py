@@ -40,13 +40,25 @@ class Storage:
     """Aliases whose base this is."""
     in_graph: bool = False
     """Whether some write was part of the graph: not under ``no_grad``, and not through ``x.detach()``."""
-    written: dict[Variable, tuple[Late | bool, Variable]] = field(default_factory=dict)
-    """By value it got from an in-place operator or a join: whether that wrote it, and what it held before."""
+    written: dict[Variable, Write] = field(default_factory=dict)
+    """By value it got from an in-place operator or a join: what that was."""
     first: Variable = field(init=False)
     """What it held when it was made."""
 
     def __post_init__(self) -> None:
         self.first = self.value
+
+
+@dataclass(frozen=True)
+class Write:
+    """How a storage came to hold a value."""
+
+    before: Variable
+    """What it held before."""
+    happened: Late | bool
+    """Whether it was written."""
+    graph: Late | bool
+    """Whether what was written needs a gradient, as far as it is known."""
 
 
 @dataclass(eq=False)

@@ -248,7 +248,55 @@ def last_row_of_a_loop(x):
     return a, r * 2
 
 
+def row_that_one_path_gives_a_history(x):
+    a = torch.zeros(3)
+    p, q, r = a
+    if x.sum() > 0:
+        a.add_(x)
+    return a, q * 2
+
+
+def row_that_an_iteration_gives_a_history(x):
+    a = torch.zeros(3)
+    p, q, r = a
+    i = 0
+    c = 0.0
+    while i < (x > 0).sum():
+        c = c + q
+        a.add_(1)
+        if x[0] > 0:
+            a.add_(x)
+        i = i + 1
+    return a, c, q * 2
+
+
+def row_that_another_name_gives_a_history(x):
+    a = torch.zeros(3)
+    p, q, r = a
+    b = torch.ones(3)
+    if x[0] > 0:
+        b = a
+    b.add_(x)
+    return a, b, q * 2
+
+
+def row_that_gets_none(x):
+    a = torch.zeros(3)
+    p, q, r = a
+    if x[0] > 0:
+        a.add_(1)
+    if x[1] > 0:
+        a.add_(x.detach())
+    if x[2] > 0:
+        with torch.no_grad():
+            a.add_(x)
+    return a, q * 2 + x
+
+
 RAISING = [
+    row_that_one_path_gives_a_history,
+    row_that_an_iteration_gives_a_history,
+    row_that_another_name_gives_a_history,
     written_on_the_path_that_makes_it,
     row_of_one_path_is_written,
     row_of_the_iteration_before,
@@ -268,6 +316,7 @@ RAISING = [
 ]
 """Eager raises on some path."""
 RIGHT = [
+    row_that_gets_none,
     rows_after_the_write,
     row_carried_round,
     rows_in_a_list_that_stay,
