@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import torch
 
 from dy2static.operators.staging import Session, Staged
-from runtime.tracer import state
+from runtime.tracer import stale_views, state
 from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.structure import growing
 
@@ -82,8 +82,9 @@ class TensorRows(StagedSequence):
 
     python_name = "tensor"
 
-    def __init__(self, tensor: torch.Tensor) -> None:
+    def __init__(self, session: Session, tensor: torch.Tensor) -> None:
         self.tensor = tensor
+        self._rows = stale_views.Rows(session.info(tensor))
 
     def length(self, session: Session) -> Any:
         size = self.tensor.shape[0]
@@ -92,7 +93,9 @@ class TensorRows(StagedSequence):
     def get(self, session: Session, index: Any) -> Any:
         from dy2static.operators.traced_subscript import read
 
-        return read(session, self.tensor, index)
+        row = read(session, self.tensor, index)
+        self._rows.note(session.info(row), index)
+        return row
 
 
 class Listed(StagedSequence):
@@ -174,7 +177,7 @@ class StagedMap(StagedSequence):
 
 
 class StagedReversed(StagedSequence):
-    """``reversed`` of a staged range or tensor."""
+    """``reversed`` of a staged range, or of a list that grew."""
 
     python_name = "reversed"
 
@@ -199,7 +202,7 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
     if isinstance(value, torch.Tensor) and session.knows(value):
         fake = session.fake(value)
         if fake.dim() and type(fake.shape[0]) is not int:
-            return TensorRows(value)
+            return TensorRows(session, value)
     return None
 
 

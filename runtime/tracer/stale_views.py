@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -33,12 +34,37 @@ def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tup
     has_node = needs and not _without_grad(session, step)
     node = _SEVERAL.get(step.name) or "".join(part.title() for part in step.name.split(".")[1].split("_"))
     output = f"Output {step.index} of {node}"
+    return _made(source, source.storage.value, output, has_node, several, several or _without_grad(session, step))
+
+
+def _made(
+    source: TensorInfo, base: Variable, output: str, has_node: bool, several: bool, fixes: bool
+) -> tuple[FixedView, ...]:
+    """A view of such views, which itself is one if it ``fixes``."""
     made = [
-        replace(fixed, output=output, has_node=has_node, several=several or fixed.several) for fixed in source.fixed
+        replace(fixed, output=output, index=None, has_node=has_node, several=several or fixed.several)
+        for fixed in source.fixed
     ]
-    if all(fixed.when for fixed in made) and (several or _without_grad(session, step)):
-        made.append(FixedView(source.storage.value, output, has_node, several))
+    if fixes and all(fixed.when for fixed in made):
+        made.append(FixedView(base, output, has_node, several))
     return tuple(made)
+
+
+class Rows:
+    """The rows of a tensor that is iterated over: those of one ``unbind``, taken when the iteration began."""
+
+    def __init__(self, source: TensorInfo) -> None:
+        self._source, self._base = source, source.storage.value
+        self._without_grad = not torch.is_grad_enabled()
+
+    def note(self, row: TensorInfo, index: Any) -> None:
+        """``row`` is the one at ``index``, which may be staged: PyTorch names it in its message."""
+        if self._without_grad:
+            return
+        known = type(index) is int
+        output = f"Output {index} of Unbind" if known else "An output of Unbind"
+        made = _made(self._source, self._base, output, self._source.requires_grad, True, True)
+        row.fixed = made if known else tuple(replace(fixed, index=index) for fixed in made)
 
 
 def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
@@ -93,7 +119,7 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
             else:
                 continue
             for case in cases:
-                _raise_if(session, case, _message(fixed, "its base or another view of its base has been"))
+                _raise_if(session, case, _message(session, fixed, "its base or another view of its base has been"))
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
@@ -107,7 +133,7 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
     for info in written:
         for fixed in info.fixed:
             if not info.detached and (needs or fixed.when):
-                _raise_if(session, fixed.when, _message(fixed, "is being"))
+                _raise_if(session, fixed.when, _message(session, fixed, "is being"))
 
 
 def stale_cases(info: TensorInfo, fixed: FixedView, value: Variable) -> list[Flags]:
@@ -131,7 +157,7 @@ def _cases(storage: Storage, value: Variable, since: Variable, graph: bool = Fal
     return cases
 
 
-def _raise_if(session: Session, case: Flags, text: str) -> None:
+def _raise_if(session: Session, case: Flags, text: Any) -> None:
     if not case:
         raise RuntimeError(text)
     flag = any_of(session, [case])
@@ -146,8 +172,16 @@ def _without_grad(session: Session, step: ViewStep) -> bool:
     return off and step.name != "aten.detach.default"
 
 
-def _message(fixed: FixedView, what: str) -> str:
-    """PyTorch's own words."""
+def _message(session: Session, fixed: FixedView, what: str) -> Any:
+    """PyTorch's own words, staged if they name a number that is."""
+    text = _words(fixed, what)
+    if fixed.index is None or not text.startswith(fixed.output):
+        return text
+    number = session.scalar("add", "Output ", session.scalar("str", fixed.index))
+    return session.scalar("add", number, text.removeprefix("An output"))
+
+
+def _words(fixed: FixedView, what: str) -> str:
     text = f"{fixed.output} is a view"
     if not fixed.has_node:
         text = f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled."

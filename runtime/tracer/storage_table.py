@@ -99,6 +99,8 @@ class FixedView:
     """It is such a view where these hold: on some path only."""
     stale: tuple[Flags, ...] = ()
     """The cases in which its base was written before ``base``."""
+    index: Any = None
+    """The staged number of the output, where that is one; ``output`` then names none."""
 
 
 class _Hole:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import dy2static
 from tests.end_to_end.oracle import check
 
 
@@ -293,7 +294,81 @@ def row_that_gets_none(x):
     return a, q * 2 + x
 
 
+def row_written_round(x):
+    a = x * 1
+    c = 0.0
+    for r in a:
+        c = c + r
+        a -= a
+    return a + c
+
+
+def row_written_itself(x):
+    a = x * 1
+    for i, r in enumerate(a):
+        r.mul_(2)
+    return a
+
+
+def row_after_the_loop(x):
+    a = x * 1
+    r = x[0] * 2
+    for r in a:
+        pass
+    a.mul_(2)
+    return a + r
+
+
+def rows_read_before(x):
+    a = x * 1
+    c = 0.0
+    for r, t in zip(a, x):
+        c = c + r + t
+    a.mul_(2)
+    return a + c
+
+
+def rows_under_no_grad(x):
+    a = x * 1
+    with torch.no_grad():
+        for r in a:
+            r.mul_(2)
+    return a
+
+
+def row_that_only_iterations_bring(x):
+    a = x * 1
+    i = 0
+    while i < (x > 0).sum():
+        p, r, q = a
+        i += 1
+    a.mul_(2)
+    if x[0] > 0:
+        return a + r
+    return a
+
+
+def row_of_an_earlier_iteration(x):
+    a = x * 1
+    i = 0
+    c = 0.0
+    r = None
+    while i < (x > 0).sum():
+        if r is not None:
+            c = r * 2
+        p, r, q = a
+        if x[0] > 0:
+            a.mul_(2)
+        i += 1
+    return a, c
+
+
 RAISING = [
+    row_that_only_iterations_bring,
+    row_of_an_earlier_iteration,
+    row_written_round,
+    row_written_itself,
+    row_after_the_loop,
     row_that_one_path_gives_a_history,
     row_that_an_iteration_gives_a_history,
     row_that_another_name_gives_a_history,
@@ -316,6 +391,8 @@ RAISING = [
 ]
 """Eager raises on some path."""
 RIGHT = [
+    rows_read_before,
+    rows_under_no_grad,
     row_that_gets_none,
     rows_after_the_write,
     row_carried_round,
@@ -346,3 +423,22 @@ def test_paths_that_eager_runs(f):
 @pytest.mark.parametrize("f", RAISING, ids=lambda f: f.__name__)
 def test_nothing_is_refused_without_gradients(f):
     check(f, *arguments(requires_grad=False))
+
+
+def test_the_last_row_of_a_tensor_of_any_length():
+    static = dy2static.to_static(row_after_the_loop, input_spec=[dy2static.InputSpec([None], torch.float32)])
+    for args in arguments():
+        with pytest.raises(RuntimeError, match="of Unbind is a view and its base"):
+            static(*args)
+    check(row_after_the_loop, *arguments(requires_grad=False), static=static)
+
+
+ROWS = (row_written_round, row_written_itself, rows_read_before, rows_under_no_grad)
+
+
+@pytest.mark.parametrize("f", ROWS, ids=lambda f: f.__name__)
+def test_rows_of_a_tensor_of_any_length(f):
+    spec = [dy2static.InputSpec([None], torch.float32)]
+    static = dy2static.to_static(f, input_spec=spec)
+    check(f, *arguments(), (torch.ones(5, requires_grad=True),), static=static)
+    check(f, *arguments(requires_grad=False), static=dy2static.to_static(f, input_spec=spec))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import dy2static
 from tests.end_to_end.oracle import check
 
 X = torch.tensor([[1.0, -2.0], [3.0, 0.5], [-1.0, 0.2]])
@@ -148,3 +149,19 @@ def known_to_no_name_before(x):
 
 def test_a_write_reaches_what_an_earlier_iteration_kept():
     check(known_to_no_name_before, (torch.tensor([1.0, 2.0, 3.0]),), (torch.tensor([-1.0, -2.0, -3.0]),))
+
+
+def reversed_rows(x):
+    a = x * 1
+    c = 0.0
+    for i, r in enumerate(reversed(a)):
+        c = c * 2 + r * i
+        a.mul_(2)
+    return a, c, reversed(a)
+
+
+def test_reversed_rows_are_a_copy():
+    spec = [dy2static.InputSpec([None], torch.float32)]
+    static = dy2static.to_static(reversed_rows, input_spec=spec)
+    check(reversed_rows, (torch.arange(3.0),), (-torch.ones(4),), static=static)
+    check(reversed_rows, (torch.arange(3.0, requires_grad=True),))

@@ -122,11 +122,11 @@ def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if isinstance(args[0], torch.Tensor):  # a copy: later writes do not show in it
+        return args[0].flip(0) if session.fake(args[0]).dim() else args[0]
     sequence = staged_sequence(session, args[0])
     if sequence is not None:
         return StagedReversed(sequence)
-    if isinstance(args[0], torch.Tensor):
-        return iter(args[0].flip(0).unbind(0)) if session.fake(args[0]).dim() else args[0]
     method = python_method(args[0], "__reversed__")
     if method is not None:
         from dy2static.operators.call import call
