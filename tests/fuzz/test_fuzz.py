@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fuzz.containers import Containers
 from tests.fuzz.generator import Generator
+from tests.fuzz.oracle import judge
 from tests.fuzz.run import FAILURES, report, run_one
 from tests.fuzz.writer import NESTED, SIMPLE
 
@@ -30,3 +32,10 @@ def test_a_report_is_a_table():
     from collections import Counter
 
     assert report(Counter({"if": 3, "while": 12}), 2) == "    12 while       3 if"
+
+
+@pytest.mark.parametrize("kind", ["lists", "dicts"])
+@pytest.mark.parametrize("seed", range(15))
+def test_containers_of_several_names(kind, seed):
+    outcome = judge(Containers(seed, kind).source(), seed)
+    assert outcome.kind not in FAILURES, outcome.detail
