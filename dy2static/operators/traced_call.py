@@ -39,7 +39,7 @@ from dy2static.operators.staging import (
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
-from runtime.tracer import contents, reads, unseen
+from runtime.tracer import contents, objects, reads, unseen
 from runtime.tracer.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -360,6 +360,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         made = _construct(session, cls, args, kwargs)
     if not isinstance(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
+        if objects.is_record(made):  # a generated __init__ keeps no journal
+            session.journal.note_made(made)
     return made
 
 

@@ -32,15 +32,15 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
         return with_items(session, grown, _wider(session, like.item, grown.item))
     item = like.item
     for one in value:
-        item = _wider(session, item, structure.structure_of(session, one))
+        item = _wider(session, item, structure.item_structure(session, one))
     return _of(session, value, structure.Array(item, like.pool))
 
 
 def of_items(session: Session, items: list[Any]) -> list[Any]:
     """A list that grows, with the items of an ordinary list that has some."""
-    item = structure.as_items(structure.structure_of(session, items[0]))
+    item = structure.as_items(structure.item_structure(session, items[0]))
     for one in items[1:]:
-        item = _wider(session, item, structure.structure_of(session, one))
+        item = _wider(session, item, structure.item_structure(session, one))
     return [_of(session, items, structure.Array(item))]
 
 
@@ -130,7 +130,7 @@ def length(session: Session, target: list[Any]) -> Any:
 def append(session: Session, target: list[Any], value: Any) -> None:
     """``target.append(value)``."""
     grown = content(target)
-    item = _wider(session, grown.item, structure.structure_of(session, value))
+    item = _wider(session, grown.item, structure.item_structure(session, value))
     grown = with_items(session, grown, item)
     grown.pool.put(session, value)
     _store(session, target, _each(session, grown, "array.append", structure.lower_item(session, value, item)), grown)
@@ -201,7 +201,7 @@ def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
 def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
     """``target[index] = value``."""
     grown = content(target)
-    item = _wider(session, grown.item, structure.structure_of(session, value))
+    item = _wider(session, grown.item, structure.item_structure(session, value))
     grown = with_items(session, grown, item)
     grown.pool.put(session, value)
     places: list[Operand] = [session.operand(index)] * len(grown.variables)

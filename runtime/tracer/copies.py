@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Location
-from runtime.tracer import structure, twins
+from runtime.tracer import objects, structure, twins
 from runtime.tracer.aliases import Flags
 from runtime.tracer.notes import ALONE, own_references, references
 from runtime.tracer.structure import Choice
@@ -193,6 +193,14 @@ def require_own(session: Session, container: Any, what: str = "changed") -> None
     if found is None:
         return
     where = f" (at {found[1]})" if found[1] is not None else ""
+    if objects.is_record(container):
+        raise session.error(
+            f"a {type(container).__name__} of which a list that grows holds a copy{where} is changed, or compared with "
+            "'is', and may be one of its items",
+            hint="Give it all it holds before it is appended, and put a new one in its place "
+            "(xs[i] = dataclasses.replace(xs[i], ...)).",
+            code="D2S226",
+        )
     raise session.error(
         f"a {type(container).__name__} is {what} that may be the same object as another one: a variable was given "
         f"one of several objects{where}",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Location
+from runtime.tracer import objects
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -163,7 +164,18 @@ class Journal:
 
     def note_attribute(self, owner: Any, name: str) -> None:
         """Call before ``owner.name`` is stored or deleted."""
+        from runtime.tracer.copies import require_own
+
+        require_own(self._session, owner)
         self.note(Place("attribute", owner, name))
+
+    def note_made(self, owner: Any) -> None:
+        """Call when code that keeps no journal has made an object of its attributes: before, they were not set."""
+        for name in objects.attributes(owner):
+            place = Place("attribute", owner, name)
+            self.first_stores.setdefault(place, self._session.location())
+            for frame in self.frames:
+                frame.setdefault(place, MISSING)
 
     def note_content(self, owner: Any) -> None:
         """Call before a list, dict, set or deque is changed, and ``changed`` afterwards."""

@@ -9,7 +9,7 @@ one object; a name that holds this iteration's object or an earlier one is one o
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.tracer import objects, structure
@@ -32,6 +32,8 @@ class Cell:
     cls: type
     names: tuple[str, ...]
     positions: frozenset[Position]
+    shared: bool
+    """Whether lists that grow hold copies of them."""
 
 
 @dataclass(eq=False)
@@ -61,7 +63,8 @@ class LoopObjects:
                 self._note(one, name, way, choices)
         for known in self._in_order():
             positions = frozenset(self._position(owner, way) for owner, way, _ in known.found)
-            known.cell = Cell(type(known.value), tuple(known.attributes), positions)
+            shared = id(known.value) in self._session.shared_containers
+            known.cell = Cell(type(known.value), tuple(known.attributes), positions, shared)
         tops = dict(slots)
         members: dict[Cell, list[_Known]] = {}
         for known in self._in_order():
@@ -69,7 +72,14 @@ class LoopObjects:
             members.setdefault(known.cell, []).append(known)
         for cell, mine in members.items():
             self.contents[cell] = self._content(cell, mine, tops)
-        return {key: Made(known.cell, type(known.value)) for key, known in self._known.items()}
+        made = {key: Made(known.cell, type(known.value)) for key, known in self._known.items()}
+        before, self._session.made = self._session.made, made
+        try:
+            pictures = {key: structure.item_structure(self._session, known.value)
+                        for key, known in self._known.items() if objects.can_be_copied(known.value)}  # fmt: skip
+        finally:
+            self._session.made = before
+        return {key: replace(one, picture=pictures.get(key)) for key, one in made.items()}
 
     def is_made(self, value: Any) -> bool:
         """Whether the iteration made this very object, and it can be made again."""
@@ -142,9 +152,7 @@ class LoopObjects:
         else:
             value = tops[owner]
         for key in way:
-            if isinstance(value, Choice):
-                self._refuse("are held by containers that differ between paths")
-            value = dict(_items(value))[key]
+            value = _held(value, key)
         return value
 
     def _chosen(self, value: Any, wanted: Callable[[Any], bool]) -> tuple[Any, ...]:
@@ -179,6 +187,13 @@ class LoopObjects:
         )
 
 
+def _held(value: Any, key: Hashable) -> Any:
+    """What a container holds there; of several, each option's."""
+    if isinstance(value, Choice):
+        return Choice(value.selector, tuple(_held(option, key) for option in value.options))
+    return dict(_items(value)).get(key)
+
+
 def _items(value: Any) -> Iterable[tuple[Hashable, Any]]:
     """What a container holds that a structure takes apart."""
     if isinstance(value, (list, tuple)):
@@ -191,6 +206,8 @@ def stand_in(session: Session, cell: Cell) -> Any:
     """A new object of the cell's class, still without its attributes."""
     made: Any = object.__new__(cell.cls)
     session.created[id(made)] = made
+    if cell.shared:
+        session.shared_containers[id(made)] = (made, session.location())
     return made
 
 

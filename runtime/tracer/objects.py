@@ -21,10 +21,24 @@ def is_simple(cls: type) -> bool:
     return True
 
 
+def is_record(value: Any) -> bool:
+    """Whether this is an instance of a dataclass that can be changed: others that know it see what is stored to it."""
+    cls: Any = type(value)
+    params = getattr(cls, "__dataclass_params__", None)
+    if params is None or issubclass(cls, (dict, tuple)):
+        return False
+    return not params.frozen and cls.__module__.partition(".")[0] not in _OURS
+
+
+def can_be_copied(value: Any) -> bool:
+    """Whether a list that grows holds an object by its fields: an instance of a dataclass with nothing more."""
+    return is_record(value) and attributes(value).keys() <= {field.name for field in dataclasses.fields(value)}
+
+
 def can_be_rebuilt(value: Any) -> bool:
     """Whether an object of a user's class can be made again from its attributes, so that nobody sees a difference."""
     cls = type(value)
-    if dataclasses.is_dataclass(cls):
+    if dataclasses.is_dataclass(cls) and not is_record(value):
         return False  # structures carry it field by field
     if cls is object or cls.__module__.partition(".")[0] in _OURS or hasattr(cls, "__del__"):
         return False
@@ -51,4 +65,4 @@ def attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-__all__ = ["attributes", "can_be_rebuilt", "is_simple"]
+__all__ = ["attributes", "can_be_copied", "can_be_rebuilt", "is_record", "is_simple"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from runtime.tracer import objects
 from runtime.tracer.notes import ALONE, own_references, references
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Pool:
         for part in _parts(value):
             if isinstance(part, torch.Tensor):
                 self.find()._put.add(_storage(session, part, self))
+            elif objects.can_be_copied(part):
+                session.shared_containers[id(part)] = (part, session.location())
             else:
                 self.merge(part.pool)
 
@@ -65,6 +68,8 @@ class Pool:
         for part in _parts(value):
             if isinstance(part, torch.Tensor):
                 self.find()._got.add(_storage(session, part, self))
+            elif objects.can_be_copied(part):
+                session.shared_containers[id(part)] = (part, session.location())
 
     def shares(self, session: Session, storage: Storage) -> bool:
         """Whether a write to memory of the pool could be seen through one of its lists or items."""
@@ -80,8 +85,8 @@ class Pool:
         return False
 
 
-def _parts(value: Any) -> Iterator[torch.Tensor | structure.Growing]:
-    """The tensors and lists that grow inside a value."""
+def _parts(value: Any) -> Iterator[Any]:
+    """The tensors, lists that grow and instances of dataclasses inside a value."""
     from runtime.tracer import structure
 
     if isinstance(value, (torch.Tensor, structure.Growing)):
@@ -93,6 +98,8 @@ def _parts(value: Any) -> Iterator[torch.Tensor | structure.Growing]:
         for item in value:
             yield from _parts(item)
     elif (fields := structure.field_items(value)) is not None:
+        if objects.can_be_copied(value):
+            yield value
         for item in fields[1]:
             yield from _parts(item)
 

@@ -155,6 +155,8 @@ class Session:
         """Variables that hold tensors made from Python data, with what they hold."""
         self.raising: BaseException | None = None
         """The exception that is being recorded as one of the Program's."""
+        self.copying = False
+        """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts that may be the same as others, where it is not known when."""
         self.twins: dict[int, list[Twin]] = {}

@@ -7,6 +7,7 @@ a value in that structure; ``lift`` rebuilds a value from Variables.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import UNDEF, ArrayType, Block, ObjectType, Operand, ScalarType, TensorType, Type, Variable
-from runtime.tracer import scalars, state
+from runtime.tracer import objects, scalars, state
 from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING
@@ -158,10 +159,14 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """An object that an iteration made: the loop carries what it holds, once for all that know it (loop_objects)."""
+    """An object that an iteration made: the loop carries what it holds, once for all that know it (loop_objects).
+
+    ``picture``: how a list that grows holds a copy of it, where it may.
+    """
 
     cell: Hashable
     cls: type
+    picture: Structure | None = None
 
 
 Structure = Known | Number | Tensor | Sequence | Fields | Array | Options | Made
@@ -234,21 +239,25 @@ def has_traced(value: Any, depth: int = 0) -> bool:
 
 def structure_of(session: Session, value: Any) -> Structure:
     """The structure in which ``value`` is carried by Variables."""
-    if id(value) in session.made:
+    copied = session.copying and objects.can_be_copied(value)
+    if id(value) in session.made and not copied:
         return session.made[id(value)]
     if isinstance(value, Staged):
         return Number(value.kind)
     if isinstance(value, torch.Tensor):
         return _tensor_structure(session, value)
     if isinstance(value, Choice):
-        return Options(tuple(_option(session, option) for option in value.options))
+        options = Options(tuple(_option(session, option) for option in value.options))
+        return _one_kind(session, options) if session.copying else options
     grown = growing(value)
     if grown is not None:
         return Array(grown.item, grown.pool)
     if type(value) in (list, tuple, StagedSize):
         return Sequence(type(value), tuple(structure_of(session, item) for item in value))
+    if objects.is_record(value) and not copied:
+        return Known(value)
     fields = field_items(value)
-    if fields is not None and (isinstance(value, (dict, tuple)) or has_traced(value)):
+    if fields is not None and (copied or isinstance(value, (dict, tuple)) or has_traced(value)):
         return Fields(type(value), fields[0], tuple(structure_of(session, item) for item in fields[1]))
     return Known(value)
 
@@ -340,7 +349,7 @@ def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | N
             items.append(s.item)
             pool = s.pool.merge(pool)
         elif isinstance(s, Sequence) and s.kind is list:
-            items += s.items
+            items += [_copied(session, item) for item in s.items]
         else:
             return None
     if not items:
@@ -364,6 +373,38 @@ def as_items(item: Structure) -> Structure:
         )
     carried = _as_item(item)
     return carried if width(carried) else Options((carried,))
+
+
+def _copied(session: Session, item: Structure) -> Structure:
+    """The structure of an item as a list that grows holds it: instances of dataclasses by their fields."""
+    if isinstance(item, Options):
+        return _one_kind(session, Options(tuple(_copied(session, option) for option in item.options)))
+    if isinstance(item, (Sequence, Fields)):
+        return dataclasses.replace(item, items=tuple(_copied(session, inner) for inner in item.items))
+    if isinstance(item, Known) and objects.can_be_copied(item.value):
+        return item_structure(session, item.value)
+    return item.picture if isinstance(item, Made) and item.picture is not None else item
+
+
+def _one_kind(session: Session, options: Options) -> Structure:
+    """Options of which several copies have one structure."""
+    first, *rest = options.options
+    return _unify_options(session, first, Options(tuple(rest))) if rest else options
+
+
+def item_structure(session: Session, value: Any) -> Structure:
+    """The structure in which a list that grows holds ``value``."""
+    with _copying(session):
+        return structure_of(session, value)
+
+
+@contextlib.contextmanager
+def _copying(session: Session) -> Iterator[None]:
+    before, session.copying = session.copying, True
+    try:
+        yield
+    finally:
+        session.copying = before
 
 
 def _has_made(item: Structure) -> bool:
@@ -464,7 +505,7 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
         return (
             isinstance(inner, Sequence)
             and inner.kind is list
-            and all(fits(session, x, outer.item) for x in inner.items)
+            and all(fits(session, _copied(session, x), outer.item) for x in inner.items)
         )
     if isinstance(outer, Tensor) and isinstance(inner, Tensor):
         if inner.device != outer.device or inner.dtype != outer.dtype or len(inner.shape) != len(outer.shape):
@@ -491,6 +532,8 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
 
 def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
+    if isinstance(value, Choice) and session.copying and not isinstance(s, (Known, Options)):
+        return _lower_options(session, value, Options((s,)))[1:]
     if isinstance(s, (Known, Made)):
         return []
     if isinstance(s, Number):
@@ -528,7 +571,8 @@ def _lower_array(session: Session, value: Any, s: Array) -> list[Operand]:
 
 def lower_item(session: Session, value: Any, s: Structure) -> list[Operand]:
     """The operands that carry an item of an array: None where they stand for an option that the item is not."""
-    return [None if operand is UNDEF else operand for operand in lower(session, value, s)]
+    with _copying(session):
+        return [None if operand is UNDEF else operand for operand in lower(session, value, s)]
 
 
 def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
@@ -619,6 +663,7 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
         made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables) for item in s.items))
         if not isinstance(made, (dict, tuple)):
             session.created[id(made)] = made
+            session.journal.note_made(made)
         return made
     if isinstance(s, Array):
         return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)]
@@ -670,6 +715,7 @@ __all__ = [
     "field_items",
     "fits",
     "has_traced",
+    "item_structure",
     "is_namedtuple",
     "lift",
     "lower",

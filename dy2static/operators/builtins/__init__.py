@@ -16,6 +16,7 @@ from dy2static.operators.builtins import (
     objects,
     one_hot,
     print_,
+    records,
     reporting,
     suppress,
 )
@@ -27,7 +28,7 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, conversions, copying, environment, iteration, mathematics, module_methods, objects, one_hot, print_,
-        reporting, suppress,
+        records, reporting, suppress,
     )
     for function, handler in module.HANDLERS
 }

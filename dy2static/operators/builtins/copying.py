@@ -7,6 +7,7 @@ from typing import Any
 
 from dy2static.operators.provenance import memo, note_attribute_read
 from dy2static.operators.staging import Choice, Session, Staged, distribute
+from runtime.tracer import objects
 
 
 def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -35,11 +36,18 @@ def _deepcopy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return made
 
 
+def deepcopied(session: Session, value: Any) -> Any:
+    """``copy.deepcopy(value)``."""
+    return _deepcopy(session, (value,), {})
+
+
 def _note(session: Session, original: Any, made: Any) -> None:
     """``made`` is of this trace; it holds what ``original`` held."""
     if made is original or isinstance(original, type):
         return
     memo(session).created[id(made)] = made
+    if objects.is_record(made):
+        session.journal.note_made(made)
     for name, value in list(getattr(original, "__dict__", {}).items()):
         note_attribute_read(session, original, name, value)
 

@@ -1,0 +1,89 @@
+"""The functions of ``dataclasses`` inside a trace: for an instance that is one of several, done to each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from typing import Any
+
+from dy2static.operators.builtins import copying
+from dy2static.operators.provenance import memo, note_attribute_read
+from dy2static.operators.staging import Choice, Session, distribute
+from runtime.tracer import objects
+
+
+def _fields(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _each(session, dataclasses.fields, args, kwargs)
+
+
+def _is_dataclass(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _each(session, dataclasses.is_dataclass, args, kwargs)
+
+
+def _each(session: Session, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    first, *rest = (*args, *kwargs.values())
+    if isinstance(first, Choice):
+        return distribute(session, first, lambda option: function(option, *rest))
+    return function(*args, **kwargs)
+
+
+def _replace(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    value, *rest = args
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: _replace(session, (option, *rest), kwargs))
+    made = dataclasses.replace(value, *rest, **kwargs)
+    memo(session).created[id(made)] = made
+    if objects.is_record(made):
+        session.journal.note_made(made)
+    for name, item in objects.attributes(value).items():
+        note_attribute_read(session, value, name, item)
+    return made
+
+
+def _asdict(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _taken_apart(session, dataclasses.asdict, args, kwargs)
+
+
+def _astuple(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _taken_apart(session, dataclasses.astuple, args, kwargs)
+
+
+def _taken_apart(session: Session, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``asdict`` and ``astuple``, whose own code knows no value that is one of several."""
+    given = dict(zip(("obj",), args)) | kwargs
+    value = given.pop("obj")
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: _taken_apart(session, function, (option,), given))
+    if isinstance(value, type) or not dataclasses.is_dataclass(value):
+        return function(value, **given)  # raises
+    make = given.get("dict_factory", dict) if function is dataclasses.asdict else given.get("tuple_factory", tuple)
+
+    def inner(item: Any) -> Any:
+        if isinstance(item, Choice):
+            return distribute(session, item, inner)
+        if dataclasses.is_dataclass(item) and not isinstance(item, type):
+            names = [field.name for field in dataclasses.fields(item)]
+            items = [getattr(item, name) for name in names]
+            for name, one in zip(names, items):
+                note_attribute_read(session, item, name, one)
+            parts = [inner(one) for one in items]
+            return make(list(zip(names, parts)) if function is dataclasses.asdict else parts)
+        if isinstance(item, tuple) and hasattr(item, "_fields"):
+            return type(item)(*map(inner, item))
+        if isinstance(item, (list, tuple)):
+            return type(item)(map(inner, item))
+        if isinstance(item, dict):
+            pairs = [(inner(key), inner(one)) for key, one in item.items()]
+            return type(item)(item.default_factory, pairs) if isinstance(item, defaultdict) else type(item)(pairs)
+        return copying.deepcopied(session, item)
+
+    return inner(value)
+
+
+HANDLERS: list[tuple[Any, Any]] = [
+    (dataclasses.fields, _fields),
+    (dataclasses.is_dataclass, _is_dataclass),
+    (dataclasses.replace, _replace),
+    (dataclasses.asdict, _asdict),
+    (dataclasses.astuple, _astuple),
+]

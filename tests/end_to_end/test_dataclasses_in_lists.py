@@ -1,0 +1,223 @@
+"""Instances of dataclasses in lists that grow: copies of what they held, which nothing may tell from the originals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+import dy2static
+from dy2static import TraceError
+from tests.end_to_end.oracle import check
+
+X = torch.tensor([1.0, 2.0, 3.0])
+CALLS = [
+    (X,), (-X,), (torch.tensor([1.0, -1.0, -1.0]),), (torch.tensor([1.0, -1.0, 0.5]),), (X.clone().requires_grad_(),),
+]  # fmt: skip
+"""Three positive items (the sum is, too), none, one, two."""
+
+
+@dataclass
+class D:
+    value: Any
+    hits: int = 0
+
+
+def in_a_list_that_grows(x):
+    found = []
+    for j in range((x > 0).sum()):
+        found.append(D(x * j, j))
+    total = x
+    for one in found:
+        total = total + one.value * one.hits
+    return total, found
+
+
+def of_a_comprehension(x):
+    return [D(x * j, j) for j in range((x > 0).sum())]
+
+
+def one_of_two(x):
+    found = []
+    for j in range((x > 0).sum()):
+        one = D(x) if x[j] > 1.5 else D(x * 2, 1)
+        found.append(one)
+    return found
+
+
+def older_and_made(x):
+    found = []
+    box = D(x)
+    for j in range((x > 0).sum()):
+        found.append(box)
+        found.append(D(x * j))
+    return found
+
+
+def put_back_as_another(x):
+    found = []
+    for j in range((x > 0).sum()):
+        found.append(D(x * j, j))
+    while len(found) > 1:
+        a, b = found.pop(), found.pop()
+        found.append(D(a.value + b.value, a.hits + b.hits))
+    return found
+
+
+def on_one_path(x):
+    found = [D(x)]
+    if x.sum() > 0:
+        found.append(D(x * 2, 1))
+    return found, len(found)
+
+
+def one_in_another(x):
+    found = []
+    for j in range((x > 0).sum()):
+        found.append(D(D(x * j), j))
+    return found
+
+
+def list_of_one(x):
+    box = D([])
+    for j in range((x > 0).sum()):
+        box.value.append(D(x * j))
+    return box
+
+
+def taken_on_one_path(x):
+    found = [D(x)]
+    for j in range((x > 0).sum()):
+        found.append(D(x * j, j))
+    last = found[-1] if x.sum() > 0 else D(x * 5, 5)
+    return last.value * last.hits
+
+
+AS_EAGER = [
+    in_a_list_that_grows, of_a_comprehension, one_of_two, older_and_made, put_back_as_another, on_one_path,
+    one_in_another, list_of_one, taken_on_one_path,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", AS_EAGER, ids=lambda f: f.__name__)
+def test_as_eager(function):
+    check(function, *CALLS)
+
+
+def stored_after_append(x):
+    found, box = [], D(x)
+    for _ in range((x > 0).sum()):
+        box = D(x)
+        found.append(box)
+    box.hits = 5
+    return found[-1].hits
+
+
+def stored_in_the_next_iteration(x):
+    found, box = [], D(x)
+    for _ in range((x > 0).sum()):
+        box.hits = 5
+        box = D(x)
+        found.append(box)
+    return found
+
+
+def item_is_stored_to(x):
+    found = []
+    for _ in range((x > 0).sum()):
+        found.append(D(x))
+    for one in found:
+        one.hits += 1
+    return found
+
+
+def older_one_is_stored_to(x):
+    found, box = [], D(x)
+    for j in range((x > 0).sum()):
+        box.hits = j
+        found.append(box)
+    return found
+
+
+def item_is_the_last(x):
+    found, box = [], D(x)
+    for _ in range((x > 0).sum()):
+        box = D(x)
+        found.append(box)
+    return found[-1] is box
+
+
+def joined_lists(x):
+    a, b = D(x), D(x * 2)
+    held = [a] if x.sum() > 0 else [a, b]
+    a.hits = 3
+    return held[0].hits
+
+
+def stored_under_a_condition(x):
+    found, box = [], D(x)
+    for j in range((x > 0).sum()):
+        if x[j] > 1.5:
+            box = D(x * j)
+            found.append(box)
+    box.hits = 3
+    return found
+
+
+def one_inside_is_stored_to(x):
+    found, box = [], D(D(x))
+    for j in range((x > 0).sum()):
+        box = D(D(x * j))
+        found.append(box)
+    box.value.hits = 5
+    return found
+
+
+def in_an_inner_loop(x):
+    found = []
+    for _ in range((x > 0).sum()):
+        box = D(x)
+        for _ in range((x > 0).sum()):
+            found.append(box)
+        box.hits = 1
+    return found
+
+
+def after_a_join(x):
+    found, box = [], D(x)
+    for j in range((x > 0).sum()):
+        box = D(x * j)
+        found.append(box)
+    other = box if x.sum() > 0 else D(x)
+    other.hits = 2
+    return found
+
+
+@pytest.mark.parametrize(
+    "function",
+    [stored_after_append, stored_in_the_next_iteration, item_is_stored_to, older_one_is_stored_to, item_is_the_last,
+     joined_lists, stored_under_a_condition, one_inside_is_stored_to, in_an_inner_loop, after_a_join],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_lists_that_grow_hold_copies_that_must_not_be_told_apart(function):
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(function)(X)
+    assert caught.value.code == "D2S226"
+    assert "dataclasses.replace" in str(caught.value)
+
+
+def appended_with_no_field(x):
+    found = []
+    for _ in range((x > 0).sum()):
+        box = D(x)
+        box.note = x
+        found.append(box)
+    return [one.note for one in found]
+
+
+def test_what_is_no_field_is_not_lost_in_a_list_that_grows():
+    with pytest.raises(TraceError) as caught:
+        dy2static.to_static(appended_with_no_field)(X)
+    assert caught.value.code == "D2S251"
