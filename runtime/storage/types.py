@@ -191,6 +191,7 @@ def _check_growing(record: Record) -> str:
 
 _CHECKS: dict[str, Callable[[Record], str]] = {
     "missing": lambda record: "",
+    "known": lambda record: "" if [name for name, _ in record.fields] == ["value"] else "without a value",
     "size": lambda record: "",
     "set": lambda record: "",
     "frozenset": lambda record: "",

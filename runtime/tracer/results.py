@@ -10,7 +10,7 @@ import collections
 import dataclasses
 import functools
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -218,7 +218,9 @@ class Outputs:
 
         def columns(item: structure.Structure) -> Any:
             if isinstance(item, structure.Known):
-                return self.tree(item.value)
+                tree = self.tree(item.value)
+                whole = isinstance(tree, (Leaf, Record, list, tuple, dict))
+                return Record("known", "", (("value", tree),)) if whole else tree
             if isinstance(item, (structure.Number, structure.Tensor)):
                 return Record("column", "", (("index", next(count)),))
             if isinstance(item, structure.Sequence):
@@ -277,7 +279,10 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     if tree.kind == "growing":
         fields = dict(tree.fields)
         rows = zip(*(values[leaf.index] for leaf in fields["arrays"]))
-        return [build_tree(_with_leaves(fields["item"]), row, classes) for row in rows]
+        found: list[Any] = []
+        for row in map(list, rows):
+            found.append(build_tree(_with_leaves(fields["item"], row, build), row, classes))
+        return found
     if tree.kind == "deque":
         return collections.deque((build(item) for _, item in tree.fields[1:]), tree.fields[0][1])
     collection = _COLLECTIONS.get(tree.kind)
@@ -298,16 +303,23 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
 _COLLECTIONS: dict[str, Any] = {"size": torch.Size, "set": set, "frozenset": frozenset}
 
 
-def _with_leaves(tree: Any) -> Any:
-    """The tree of one item of a list that grew, with the positions in its row as leaves."""
+def _with_leaves(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
+    """The tree of one item of a list that grew, with the positions in its row as leaves.
+
+    What is the same object in all items that hold it is built by ``build``, and added to the row.
+    """
     if isinstance(tree, Record):
         if tree.kind == "column":
             return Leaf(dict(tree.fields)["index"])
-        return Record(tree.kind, tree.type_name, tuple((name, _with_leaves(item)) for name, item in tree.fields))
+        if tree.kind == "known":
+            row.append(build(tree.fields[0][1]))
+            return Leaf(len(row) - 1)
+        fields = tuple((name, _with_leaves(item, row, build)) for name, item in tree.fields)
+        return Record(tree.kind, tree.type_name, fields)
     if type(tree) in (list, tuple):
-        return type(tree)(_with_leaves(item) for item in tree)
+        return type(tree)(_with_leaves(item, row, build) for item in tree)
     if type(tree) is dict:
-        return {key: _with_leaves(item) for key, item in tree.items()}
+        return {key: _with_leaves(item, row, build) for key, item in tree.items()}
     return tree
 
 

@@ -225,6 +225,7 @@ def test_edited_document_is_refused_at_its_place(change: Callable[[Any], Any], p
         (Record("namedtuple", "m.P", (("a", 1),)), "without the names of its fields"),
         (Record("namedtuple", "torch.return_types.max", (("keys", ("a",)), ("a", 1))), "others in this version"),
         (Record("choice", "", (("selector", 1), ("option0", 2))), "without selector and options"),
+        (Record("known", "", (("other", 2),)), "without a value"),
         (Record("exec", "os.system", ()), "of an unknown kind"),
     ],
 )
