@@ -75,8 +75,9 @@ class LoopObjects:
         made = {key: Made(known.cell, type(known.value)) for key, known in self._known.items()}
         before, self._session.made = self._session.made, made
         try:
-            pictures = {key: structure.item_structure(self._session, known.value)
-                        for key, known in self._known.items() if objects.can_be_copied(known.value)}  # fmt: skip
+            copied = {key: known.value for key, known in self._known.items()
+                      if structure.can_be_copied(self._session, known.value)}  # fmt: skip
+            pictures = {key: structure.item_structure(self._session, value) for key, value in copied.items()}
         finally:
             self._session.made = before
         return {key: replace(one, picture=pictures.get(key)) for key, one in made.items()}

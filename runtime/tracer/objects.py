@@ -30,11 +30,6 @@ def is_record(value: Any) -> bool:
     return not params.frozen and cls.__module__.partition(".")[0] not in _OURS
 
 
-def can_be_copied(value: Any) -> bool:
-    """Whether a list that grows holds an object by its fields: an instance of a dataclass with nothing more."""
-    return is_record(value) and attributes(value).keys() <= {field.name for field in dataclasses.fields(value)}
-
-
 def can_be_rebuilt(value: Any) -> bool:
     """Whether an object of a user's class can be made again from its attributes, so that nobody sees a difference."""
     cls = type(value)
@@ -65,4 +60,4 @@ def attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-__all__ = ["attributes", "can_be_copied", "can_be_rebuilt", "is_record", "is_simple"]
+__all__ = ["attributes", "can_be_rebuilt", "is_record", "is_simple"]

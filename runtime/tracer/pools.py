@@ -58,8 +58,8 @@ class Pool:
         for part in _parts(value):
             if isinstance(part, torch.Tensor):
                 self.find()._put.add(_storage(session, part, self))
-            elif objects.can_be_copied(part):
-                session.shared_containers[id(part)] = (part, session.location())
+            elif objects.is_record(part):
+                _share(session, part)
             else:
                 self.merge(part.pool)
 
@@ -68,8 +68,8 @@ class Pool:
         for part in _parts(value):
             if isinstance(part, torch.Tensor):
                 self.find()._got.add(_storage(session, part, self))
-            elif objects.can_be_copied(part):
-                session.shared_containers[id(part)] = (part, session.location())
+            elif objects.is_record(part):
+                _share(session, part)
 
     def shares(self, session: Session, storage: Storage) -> bool:
         """Whether a write to memory of the pool could be seen through one of its lists or items."""
@@ -98,10 +98,18 @@ def _parts(value: Any) -> Iterator[Any]:
         for item in value:
             yield from _parts(item)
     elif (fields := structure.field_items(value)) is not None:
-        if objects.can_be_copied(value):
+        if objects.is_record(value):
             yield value
         for item in fields[1]:
             yield from _parts(item)
+
+
+def _share(session: Session, record: Any) -> None:
+    """Items are copies of the record: it must not be stored to."""
+    from runtime.tracer import structure
+
+    if structure.can_be_copied(session, record):
+        session.shared_containers[id(record)] = (record, session.location())
 
 
 def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:

@@ -239,7 +239,7 @@ def has_traced(value: Any, depth: int = 0) -> bool:
 
 def structure_of(session: Session, value: Any) -> Structure:
     """The structure in which ``value`` is carried by Variables."""
-    copied = session.copying and objects.can_be_copied(value)
+    copied = session.copying and can_be_copied(session, value)
     if id(value) in session.made and not copied:
         return session.made[id(value)]
     if isinstance(value, Staged):
@@ -381,7 +381,7 @@ def _copied(session: Session, item: Structure) -> Structure:
         return _one_kind(session, Options(tuple(_copied(session, option) for option in item.options)))
     if isinstance(item, (Sequence, Fields)):
         return dataclasses.replace(item, items=tuple(_copied(session, inner) for inner in item.items))
-    if isinstance(item, Known) and objects.can_be_copied(item.value):
+    if isinstance(item, Known) and can_be_copied(session, item.value):
         return item_structure(session, item.value)
     return item.picture if isinstance(item, Made) and item.picture is not None else item
 
@@ -390,6 +390,16 @@ def _one_kind(session: Session, options: Options) -> Structure:
     """Options of which several copies have one structure."""
     first, *rest = options.options
     return _unify_options(session, first, Options(tuple(rest))) if rest else options
+
+
+def can_be_copied(session: Session, value: Any) -> bool:
+    """Whether a list that grows holds an object by its fields: an instance of a dataclass with nothing more.
+
+    One of the caller's is held as itself.
+    """
+    if not objects.is_record(value) or id(value) in session.externals:
+        return False
+    return objects.attributes(value).keys() <= {field.name for field in dataclasses.fields(value)}
 
 
 def item_structure(session: Session, value: Any) -> Structure:
@@ -712,6 +722,7 @@ __all__ = [
     "Structure",
     "Tensor",
     "Undefined",
+    "can_be_copied",
     "field_items",
     "fits",
     "has_traced",

@@ -95,9 +95,23 @@ def taken_on_one_path(x):
     return last.value * last.hits
 
 
+class Box:
+    def __init__(self, value):
+        self.value = value
+
+
+def older_object_of_a_class(x):
+    box = Box(x + 1)
+    found = [box]
+    for _ in range((x > 0).sum()):
+        found.append((x, 3))
+        found.append(box)
+    return x * 2, found
+
+
 AS_EAGER = [
     in_a_list_that_grows, of_a_comprehension, one_of_two, older_and_made, put_back_as_another, on_one_path,
-    one_in_another, list_of_one, taken_on_one_path,
+    one_in_another, list_of_one, taken_on_one_path, older_object_of_a_class,
 ]  # fmt: skip
 
 
@@ -221,3 +235,40 @@ def test_what_is_no_field_is_not_lost_in_a_list_that_grows():
     with pytest.raises(TraceError) as caught:
         dy2static.to_static(appended_with_no_field)(X)
     assert caught.value.code == "D2S251"
+
+
+def with_the_callers(x, given):
+    found = [given]
+    for j in range((x > 0).sum()):
+        found.append(D(x * j, j))
+        found.append(given)
+    given.hits += 1
+    return found
+
+
+@pytest.mark.parametrize("x", [X, -X])
+def test_the_callers_own_is_held_as_itself(x):
+    eager, static = D(x), D(x)
+    expected = with_the_callers(x, eager)
+    got = dy2static.to_static(with_the_callers)(x, static)
+    assert [one is static for one in got] == [one is eager for one in expected]
+    assert [one.hits for one in got] == [one.hits for one in expected] and static.hits == 1
+
+
+def test_an_object_from_before_the_list_is_one_in_what_is_returned():
+    found = dy2static.to_static(older_object_of_a_class)(X)[1]
+    assert found[0] is found[2] is found[4]
+
+
+def test_a_saved_program_returns_such_lists(tmp_path):
+    class Layer(torch.nn.Module):
+        @dy2static.to_static
+        def forward(self, x):
+            return older_object_of_a_class(x)
+
+    layer = Layer().eval()
+    layer(X)
+    dy2static.save(layer, str(tmp_path / "saved"))
+    doubled, found = dy2static.load(str(tmp_path / "saved"))(X)
+    assert torch.equal(doubled, X * 2) and len(found) == 7
+    assert found[0] is found[2] and torch.equal(found[0].value, X + 1) and torch.equal(found[1][0], X)
