@@ -90,12 +90,16 @@ def share(
         copies.setdefault(id(pair.original), set()).add(id(pair.copy))
     links = _Links(session, flags, old)
     known = _known(session, found)
+    reached: set[int] = set()
+    for pair in found:
+        if id(pair.original) in session.twins and (behind := links.behind(pair)):
+            reached.update((id(pair.original), *(id(other) for other, _ in behind)))
+            del behind
     for pair in found:
         if id(pair.original) in session.shared_containers:  # what it may be, its copy may be
             session.shared_containers[id(pair.copy)] = (pair.copy, session.shared_containers[id(pair.original)][1])
         split = len(copies[id(pair.original)]) > 1  # two variables held the original, and now each holds its own copy
-        linked = id(pair.original) in session.twins and links.behind(pair)
-        if not (split or linked or id(pair.original) in known):
+        if not (split or id(pair.original) in reached or id(pair.original) in known):
             continue
         if flags is not None and pair.exact and (id(pair.original) in old or id(pair.original) not in known):
             links.note(pair)

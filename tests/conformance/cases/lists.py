@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.conformance.family import BOTH, EACH, MIX, Family, normal, num, vec
+from tests.conformance.family import BOTH, EACH, Family, normal, num, vec
 
 family = Family("Loops")
 case = family.case
@@ -261,7 +261,7 @@ def comprehension_dict(x):
     return {str(i): v if v > 0 else -v for i, v in enumerate(x)}
 
 
-@case("dict comprehension with a filter on tensors", (MIX,))
+@case("dict comprehension with a filter on tensors", *((vec(a, b),) for a in (1.0, -1.0) for b in (1.0, -1.0)))
 def comprehension_dict_filter(x):
     return {i: v for i, v in enumerate(x) if v > 0}
 

@@ -165,13 +165,6 @@ def iterator_that_is_used_again(x):
     return list(rows)
 
 
-def mixed_content(x):
-    items = {"first": 1}
-    if x.sum() > 0:
-        items["second"] = x
-    return items
-
-
 def new_key(x):
     found = defaultdict(list)
     found["pos" if x.sum() > 0 else "neg"].append(1)
@@ -183,7 +176,6 @@ def new_key(x):
     [
         (iterator_that_is_used_again, "D2S266"),
         (new_key, "D2S265"),
-        (mixed_content, "D2S254"),
     ],
 )
 def test_what_cannot_be_undone_is_refused(traced, function, code):
