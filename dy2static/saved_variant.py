@@ -34,8 +34,8 @@ from runtime.storage.types import OBJECTS, object_kind
 from runtime.tracer import arguments as live
 from runtime.tracer.boundary import Effect, Traced, live_tensor
 from runtime.tracer.guards import Guard, is_plain
+from runtime.tracer.inputs import LiveParameter
 from runtime.tracer.journal import Place
-from runtime.tracer.session import LiveParameter
 from runtime.tracer.storage_table import HOLE as LIVE_HOLE
 from runtime.translated.running import device_of
 

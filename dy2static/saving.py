@@ -33,7 +33,7 @@ from runtime.storage.modules import describe_modules
 from runtime.tracer import structure
 from runtime.tracer.arguments import Arguments, flatten
 from runtime.tracer.boundary import Traced
-from runtime.tracer.session import LiveParameter
+from runtime.tracer.inputs import LiveParameter
 from runtime.translated import TranslatedLayer
 from runtime.translated import save as save_loaded
 from runtime.translated.fitting import spell_assumption

@@ -18,8 +18,8 @@ from runtime.tracer.boundary import Traced, live_tensor
 from runtime.tracer.facts import can_be_fact
 from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import READ_ERRORS
+from runtime.tracer.inputs import LiveParameter
 from runtime.tracer.journal import Place
-from runtime.tracer.session import LiveParameter
 
 Sizes = tuple[int | None, ...]
 

@@ -17,7 +17,7 @@ import torch
 from dy2static.operators.provenance import memo
 from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime.ir import Operand, TensorType, Type, Variable
-from runtime.tracer import structure
+from runtime.tracer import carrying, structure
 from runtime.tracer.branches import trace_path
 from runtime.tracer.session import Scope
 from runtime.tracer.storage_table import mark_uncertain
@@ -210,17 +210,17 @@ class _Saved:
 
     def operands(self) -> list[Operand]:
         """The residuals, read at the end of the forward block."""
-        return structure.lower(self.session, self.values, self.structure)
+        return carrying.lower(self.session, self.values, self.structure)
 
     def types(self) -> list[Type]:
         """Their types."""
-        return structure.types(self.session, self.structure)
+        return carrying.types(self.session, self.structure)
 
     def context(self, variables: Iterator[Variable]) -> Context:
         """``ctx`` as backward sees it."""
         made = Context(self.plain["needs_input_grad"])
         vars(made).update(self.plain)
-        vars(made).update(structure.lift(self.session, self.structure, variables))
+        vars(made).update(carrying.lift(self.session, self.structure, variables))
         return made
 
 

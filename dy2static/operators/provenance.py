@@ -256,7 +256,7 @@ def _note_global_read(session: Session, namespace: dict[str, Any], name: str) ->
         return
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
-            session.hint_source(value, _namespace(session, namespace), name, unique_label(session, name, value))
+            session.inputs.hint_source(value, _namespace(session, namespace), name, unique_label(session, name, value))
         return
     if holds_traced(value) or facts.stage(session, place, value):
         return
@@ -278,7 +278,7 @@ def note_tensor(session: Session, owner: Any, name: str, value: torch.Tensor) ->
             register_module(session, owner)
             path = memo(session).paths[id(owner)]
         label = f"{path}.{name}" if path else name
-    session.hint_source(value, owner, name, unique_label(session, label, value))
+    session.inputs.hint_source(value, owner, name, unique_label(session, label, value))
 
 
 def unique_label(session: Session, label: str, value: torch.Tensor) -> str:
@@ -374,7 +374,7 @@ def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
         return
     if isinstance(value, torch.Tensor):
         if not torch_internals.is_fake(value):
-            session.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
+            session.inputs.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
         return
     if holds_traced(value) or facts.stage(session, place, value):
         return

@@ -20,7 +20,7 @@ from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.ops.reporting import SAYING
-from runtime.tracer import scalars, structure
+from runtime.tracer import carrying, joining, scalars, structure
 from runtime.tracer.calls import flatten_results
 from runtime.tracer.session import Session
 
@@ -312,7 +312,7 @@ class Forward:
             raise NotDifferentiable("a value whose dtype or rank differs between paths")
         merged: structure.Structure = structure.structure_of(session, fakes[0])
         for fake in fakes[1:]:
-            merged = structure.unify(session, merged, structure.structure_of(session, fake))
+            merged = joining.unify(session, merged, structure.structure_of(session, fake))
         if not isinstance(merged, structure.Tensor):
             raise NotDifferentiable("values on different devices")
         return self.lift_tensor(var, old, merged.device)
@@ -325,7 +325,7 @@ class Forward:
             device = next(value.device for value in self.env.values() if isinstance(value, torch.Tensor))
         shape = tuple(dim if isinstance(dim, int) else self.sizes.get(dim, structure.DYNAMIC) for dim in old.type.shape)
         pictured = structure.Tensor(shape, None, old.type.dtype, device, False, True)
-        lifted: torch.Tensor = structure.lift(self.session, pictured, iter([var]))
+        lifted: torch.Tensor = carrying.lift(self.session, pictured, iter([var]))
         for dim, size in zip(old.type.shape, lifted.shape):
             if isinstance(dim, str):
                 self.sizes.setdefault(dim, size)

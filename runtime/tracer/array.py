@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from runtime.ir import ArrayType, Operand, ScalarType, Variable
-from runtime.tracer import scalars, state, structure
+from runtime.tracer import carrying, joining, scalars, state, structure
 from runtime.tracer.session import Session
 from runtime.tracer.structure import Growing
 
@@ -38,23 +38,23 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
 
 def of_items(session: Session, items: list[Any]) -> list[Any]:
     """A list that grows, with the items of an ordinary list that has some."""
-    item = structure.as_items(structure.item_structure(session, items[0]))
+    item = joining.as_items(structure.item_structure(session, items[0]))
     for one in items[1:]:
         item = _wider(session, item, structure.item_structure(session, one))
     return [_of(session, items, structure.Array(item))]
 
 
 def _of(session: Session, items: list[Any], array: structure.Array) -> Growing:
-    operands = structure.lower(session, items, array)
+    operands = carrying.lower(session, items, array)
     variables = tuple(operand for operand in operands if isinstance(operand, Variable))
     return Growing(variables, array.item, array.pool)
 
 
 def _wider(session: Session, item: structure.Structure, other: structure.Structure) -> structure.Structure:
     """The structure of items that fits both; it must be carried by the same number of Variables."""
-    if structure.fits(session, other, item):
+    if joining.fits(session, other, item):
         return item
-    return structure.as_items(structure.unify(session, item, other))
+    return joining.as_items(joining.unify(session, item, other))
 
 
 def with_items(session: Session, grown: Growing, item: structure.Structure) -> Growing:
@@ -86,14 +86,14 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
                 raise _differ(session)
             variables += mine
         else:
-            for type_ in structure.types(session, option):
+            for type_ in carrying.types(session, option):
                 variables += session.emit("array.fill", [grown.variables[0], None], types=[ArrayType(type_)])
     return Growing(tuple(variables), item, grown.pool)
 
 
 def _place_of(session: Session, item: structure.Structure, among: structure.Options) -> int:
     for index, option in enumerate(among.options):
-        if structure.fits(session, item, option):
+        if joining.fits(session, item, option):
             return index
     raise _differ(session)
 
@@ -133,7 +133,7 @@ def append(session: Session, target: list[Any], value: Any) -> None:
     item = _wider(session, grown.item, structure.item_structure(session, value))
     grown = with_items(session, grown, item)
     grown.pool.put(session, value)
-    _store(session, target, _each(session, grown, "array.append", structure.lower_item(session, value, item)), grown)
+    _store(session, target, _each(session, grown, "array.append", carrying.lower_item(session, value, item)), grown)
 
 
 def extend(session: Session, target: list[Any], values: list[Any]) -> None:
@@ -191,7 +191,7 @@ def get(session: Session, target: list[Any], index: Any) -> Any:
 
 
 def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
-    value = structure.lift(session, grown.item, iter(variables))
+    value = carrying.lift(session, grown.item, iter(variables))
     if isinstance(value, structure.Choice) and len(value.options) == 1:
         value = value.options[0]
     grown.pool.got(session, value)
@@ -205,7 +205,7 @@ def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
     grown = with_items(session, grown, item)
     grown.pool.put(session, value)
     places: list[Operand] = [session.operand(index)] * len(grown.variables)
-    values = structure.lower_item(session, value, item)
+    values = carrying.lower_item(session, value, item)
     _store(session, target, _each(session, grown, "array.set", places, values), grown)
 
 
@@ -281,8 +281,8 @@ def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
         shape[place] = structure.DYNAMIC
     needs = item.requires_grad and torch.is_grad_enabled()
     joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, needs, False, needs and item.sometimes)
-    (var,) = session.emit(name, [array, dim], types=structure.types(session, joined))
-    return structure.lift(session, joined, iter([var]))
+    (var,) = session.emit(name, [array, dim], types=carrying.types(session, joined))
+    return carrying.lift(session, joined, iter([var]))
 
 
 METHODS: dict[str, Callable[..., Any]] = {

@@ -22,11 +22,12 @@ from runtime.tracer.branches import PathEnds, must_run, stage_raise
 from runtime.tracer.calls import RestartWithSharedInputs
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import Guard
+from runtime.tracer.inputs import LiveParameter, SharedBase
 from runtime.tracer.journal import Place
 from runtime.tracer.leaked import leaked
 from runtime.tracer.recorder import Recorder
 from runtime.tracer.results import Outputs, ViewOutput, build_tree
-from runtime.tracer.session import LiveParameter, Session, SharedBase
+from runtime.tracer.session import Session
 from runtime.tracer.storage_table import ViewStep
 from runtime.tracer.watcher import Watcher
 
@@ -214,14 +215,14 @@ def _trace_once(
     import contextlib
 
     session = Session(name)
-    session.shared = shared
+    session.inputs.shared = shared
     session.varying = varying
     with torch_internals.fake_only_metadata():
         fakes = [
-            session.add_input(real, label, dynamic.get(label, frozenset()))
+            session.inputs.add_input(real, label, dynamic.get(label, frozenset()))
             for real, label in zip(arguments.tensors, arguments.labels)
         ]
-    session.join_shared_inputs(arguments.tensors, arguments.labels)
+    session.inputs.join_shared_inputs(arguments.tensors, arguments.labels)
     bound, containers = arguments.rebuild(fakes)
     for container, path in containers:
         session.externals[id(container)] = (container, path)
@@ -267,13 +268,13 @@ def _trace_once(
     program.writes = writes
     return Traced(
         program,
-        session.live,
+        session.inputs.live,
         session.guards.freeze(),
         effects,
         outputs.classes,
         session.raised_types,
         outputs.views,
-        [(arguments.labels.index(base.label), base) for base in session.bases],
+        [(arguments.labels.index(base.label), base) for base in session.inputs.bases],
         outputs.same,
         outputs.kept,
         [fact for fact, _ in session.facts.values()],
@@ -314,7 +315,7 @@ def _writes(session: Session, outputs: Outputs) -> list[Write]:
     for storage in session.storages.snapshot():
         if storage.origin is not None and storage.value is not storage.origin:
             value = storage.value
-            if not storage.in_graph and session.needs_gradient(storage.origin):
+            if not storage.in_graph and session.inputs.needs_gradient(storage.origin):
                 (value,) = session.emit("aten.detach.default", [value], types=[value.type])
             writes.append(Write(storage.origin, outputs.leaf(value).index))
     return writes

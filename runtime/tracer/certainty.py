@@ -23,7 +23,7 @@ def require_certain(session: Session, storage: Storage) -> None:
         other = uncertainty.other()
         if other is None:
             continue
-        if session.is_input(storage) and session.is_input(other):
+        if session.inputs.is_input(storage) and session.inputs.is_input(other):
             raise RestartWithSharedInputs((storage.label, other.label))
         raise _may_share(session, uncertainty.reason, uncertainty.location)
     for pool, location in storage.pools:

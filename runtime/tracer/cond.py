@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
-from runtime.tracer import aliases, copies, differing, joined_views, stale_views, structure
+from runtime.tracer import aliases, carrying, copies, differing, joined_views, joining, stale_views, structure
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
@@ -196,7 +196,7 @@ class Join:
                     pictures.append(mine if mine.picture else structure.structure_of(self.session, value))
             joined = pictures[0]
             for picture in pictures[1:]:
-                joined = structure.unify(self.session, joined, picture)
+                joined = joining.unify(self.session, joined, picture)
         self.items.append((values, joined, hint))
 
     def _settle(self, path: Path, value: Any, known: structure.Structure) -> structure.Structure:
@@ -220,7 +220,7 @@ class Join:
         types: list[Type] = []
         hints: list[str] = []
         for _, item, hint in self.items:
-            mine = structure.types(session, item)
+            mine = carrying.types(session, item)
             types += mine
             hints += [hint] * len(mine)
         for storage in storages:
@@ -235,7 +235,7 @@ class Join:
                     for values, item, _ in self.items:
                         value = values[index]
                         absent = value is _NOWHERE
-                        yields += [UNDEF] * structure.width(item) if absent else structure.lower(session, value, item)
+                        yields += [UNDEF] * structure.width(item) if absent else carrying.lower(session, value, item)
                     yields += [path.storages.get(storage, self.entry[storage]) for storage in storages]
             path.scope.block.yields.extend(yields)
         outputs = session.emit(
@@ -267,7 +267,7 @@ class Join:
                     next(variables)
                 results.append(seen[identity])
                 continue
-            value = structure.lift(session, item, variables)
+            value = carrying.lift(session, item, variables)
             if one_object:
                 seen[identity] = value
             results.append(value)

@@ -56,7 +56,7 @@ def stage(session: Session, place: Place, value: Any) -> bool:
         return False
     fact = Fact(place, type(value))
     with session.reopen(session.root()), torch_internals.no_modes():
-        fake = session.add_input(fact.tensor(), place.describe())
+        fake = session.inputs.add_input(fact.tensor(), place.describe())
         number = session.from_tensor("item", fake, kind=type(value).__name__)
     session.journal.frames[0][place] = value
     place.set(number)

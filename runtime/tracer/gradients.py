@@ -103,7 +103,7 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     fake = session.fake(tensor)
     if not (fake.is_floating_point() or fake.is_complex()):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    if session.own_variable(tensor) is not None:
+    if session.inputs.own_variable(tensor) is not None:
         raise session.error("requires_grad_() changes a tensor of the caller", code="D2S213",
                             hint="Use x.detach().requires_grad_(), or call it outside.")  # fmt: skip
     old = info.storage

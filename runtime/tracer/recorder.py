@@ -168,7 +168,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 value = real.item()
             (var,) = session.emit("aten.full.default", [[], value], {**kwargs, "device": real.device}, [type_])
         else:
-            constant = session.add_constant(real)
+            constant = session.inputs.add_constant(real)
             (var,) = session.emit("aten.lift_fresh_copy.default", [constant], {}, [type_])
             session.literals[var] = real
         return session.fresh(fake, var)

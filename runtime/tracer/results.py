@@ -106,7 +106,7 @@ class Outputs:
         leaf = self.leaf(session.read(value))
         info = session.info(value)
         origin = info.storage.origin
-        own = session.own_variable(value)
+        own = session.inputs.own_variable(value)
         if own is None and origin is None:
             self._require_no_start(value, info)
         if own is not None:

@@ -15,11 +15,9 @@ from runtime.ir import (
     Assume,
     Block,
     Dim,
-    Input,
     Location,
     Operand,
     Operator,
-    Parameter,
     Program,
     ScalarType,
     TensorType,
@@ -31,6 +29,7 @@ from runtime.ops import scalar as scalar_ops
 from runtime.tracer import catching, scalars
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
+from runtime.tracer.inputs import Inputs
 from runtime.tracer.journal import Journal, Place
 from runtime.tracer.scalars import Staged
 from runtime.tracer.sizes import Sizes
@@ -40,8 +39,6 @@ from runtime.tracer.storage_table import (
     StorageTable,
     TensorInfo,
     ViewStep,
-    mark_uncertain,
-    storage_key,
 )
 
 if TYPE_CHECKING:
@@ -78,18 +75,6 @@ class Scope:
             scope = scope.parent
 
 
-@dataclass(eq=False)
-class LiveParameter:
-    """A real tensor the Program reads: its Program parameter, how to find it at each call, and its stand-in."""
-
-    parameter: Parameter
-    real: torch.Tensor
-    owner: Any = None
-    """The object and attribute to read it from at each call; None: always this very tensor."""
-    attribute: str = ""
-    fake: torch.Tensor | None = None
-
-
 @dataclass
 class Replaying:
     """The state of a replay: where the Operator at hand came from, and whether backward computes it again."""
@@ -100,19 +85,6 @@ class Replaying:
     lowering: bool = False
     grad_mode: GradMode = "inherit"
     """What Operators are recorded with, in a Program whose gradients are written out."""
-
-
-@dataclass(eq=False)
-class SharedBase:
-    """One input of the Program for arguments that share memory: ``length`` elements of it from ``offset``."""
-
-    label: str
-    length: int
-    offset: int
-
-    def tensor(self, member: torch.Tensor) -> torch.Tensor:
-        """The base, from any of the tensors that share it."""
-        return member.detach().as_strided((self.length,), (1,), self.offset)
 
 
 class Session:
@@ -126,17 +98,11 @@ class Session:
         self.journal = Journal(self)
         self.guards = GuardSet()
         self.sizes = Sizes(self)
-        self.live: list[LiveParameter] = []
-        self._input_fakes: dict[Variable, torch.Tensor] = {}
+        self.inputs = Inputs(self)
         self.ambient_grad = torch.is_grad_enabled()
         self.ambient_autocast = torch_internals.autocast_state()
         self._infos: MutableMapping[torch.Tensor, TensorInfo] = torch_internals.tensor_weak_dict()
-        self._lifted: dict[int, LiveParameter] = {}
-        self._real_storages: dict[int, list[tuple[torch.Tensor, Storage]]] = {}
         self._names: dict[str, int] = {}
-        self._hints: dict[int, tuple[torch.Tensor, Any, str, str]] = {}
-        self.shared: tuple[str, ...] = ()
-        self.bases: list[SharedBase] = []
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
         self.checkpoints = 0
@@ -363,7 +329,7 @@ class Session:
         """What is known of a traced tensor; a real tensor is lifted to a parameter of the Program first."""
         info = self._infos.get(tensor)
         if info is None:
-            info = self.info(self.lift(tensor))
+            info = self.info(self.inputs.lift(tensor))
         return info
 
     def knows(self, tensor: torch.Tensor) -> bool:
@@ -385,7 +351,7 @@ class Session:
                     hint="Do not keep tensors of a converted function in globals or caches.",
                 )
             return tensor
-        return self.lift(tensor)
+        return self.inputs.lift(tensor)
 
     def read(self, tensor: torch.Tensor) -> Variable:
         """The Variable that holds the tensor's value now, replaying its views if its memory was written since."""
@@ -455,159 +421,9 @@ class Session:
             self.fake_mode, tuple(fake.shape if shape is None else shape), strides, dtype or fake.dtype, fake.device
         )
 
-    # -- the caller's tensors ------------------------------------------------------------------------------------
-
-    def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
-        """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""
-        fake = torch_internals.fake_like(
-            self.fake_mode,
-            real,
-            {dim: self.sizes.new_input_symbol(name, dim, real.shape[dim]) for dim in sorted(dynamic)},
-        )
-        var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), name, self.root())
-        for dim in sorted(dynamic):
-            self.sizes.bind_size(fake.shape[dim], var, dim)
-        self.program.inputs.append(Input(var, name))
-        storage = self._storage_for(real, var, name)
-        for cls, mark in ((torch.nn.Parameter, "_is_param"), (torch.nn.Buffer, "_is_buffer")):
-            if isinstance(real, cls):
-                setattr(fake, mark, True)  # what isinstance(x, torch.nn.Parameter) looks at
-        self._input_fakes[var] = fake
-        self.register(fake, TensorInfo(storage, (), real.requires_grad))
-        info = self._infos[fake]
-        info.cached, info.cached_for = var, storage.value
-        return fake
-
-    def join_shared_inputs(self, reals: Sequence[torch.Tensor], labels: Sequence[str]) -> None:
-        """Make inputs that share memory, and are written, views of one base input."""
-        groups: dict[int, list[tuple[torch.Tensor, str]]] = {}
-        for real, label in zip(reals, labels):
-            if label in self.shared:
-                groups.setdefault(storage_key(real), []).append((real, label))
-        by_label = {program_input.name: program_input.var for program_input in self.program.inputs}
-        for members in groups.values():
-            names = " and ".join(f"'{label}'" for _, label in members)
-            if any(real.requires_grad for real, _ in members) or len({real.dtype for real, _ in members}) > 1:
-                raise self.error(
-                    f"the arguments {names} share memory and one is written in place",
-                    code="D2S225",
-                    hint="Pass .clone() of one of them, or write out of place.",
-                )
-            first = members[0][0]
-            offset = min(real.storage_offset() for real, _ in members)
-            length = int(
-                max(
-                    real.storage_offset() + 1 + sum((n - 1) * s for n, s in zip(real.shape, real.stride()))
-                    for real, _ in members
-                )
-                - offset
-            )
-            base = SharedBase(members[0][1], length, int(offset))
-            label = f"memory of {names}"
-            var = self.new_variable(TensorType(first.dtype, (length,)), label, self.root())
-            self.program.inputs.append(Input(var, label))
-            self.bases.append(base)
-            storage = self.storages.new(var, origin=var, label=label)
-            for real, name in members:
-                fake = self._input_fakes[by_label[name]]
-                step = ViewStep(
-                    "aten.as_strided.default",
-                    (HOLE, list(real.shape), list(real.stride()), real.storage_offset() - offset),
-                    (),
-                    0,
-                    1,
-                    ("inherit", None),
-                )
-                self.register(fake, TensorInfo(storage, (step,)))
-
     def root(self) -> Scope:
         """The scope of the main Block."""
         return list(self.scope.chain())[-1]
-
-    def _storage_for(self, real: torch.Tensor, var: Variable, label: str) -> Storage:
-        storage = self.storages.new(var, origin=var, label=label)
-        key = storage_key(real)
-        for other, other_storage in self._real_storages.get(key, []):
-            if torch_internals.may_overlap(real, other):
-                if other_storage.value is not other_storage.origin:
-                    raise self.error(
-                        f"'{label}' and '{other_storage.label}' share memory, and one was written in place before",
-                        hint="Write out of place (x = x + y instead of x += y), or .clone() one of them before.",
-                        code="D2S225",
-                    )
-                mark_uncertain(storage, other_storage, f"'{label}' and '{other_storage.label}' share memory", None)
-        self._real_storages.setdefault(key, []).append((real, storage))
-        return storage
-
-    def hint_source(self, value: Any, owner: Any, attribute: str, label: str) -> None:
-        """Remember that ``value`` was read from ``owner.attribute``, so that a tensor is found there at each call.
-
-        A tensor that stands in two places is one to the Program: that it still is becomes a guard.
-        """
-        first = self._hints.setdefault(id(value), (value, owner, attribute, label))
-        before, name = first[1], first[2]
-        if before is owner and name == attribute:
-            return
-
-        def same() -> bool:
-            return getattr(owner, attribute) is getattr(before, name)
-
-        self.guards.add_test((id(owner), attribute, "tensor"), f"tensor '{label}'", same)
-
-    def lift(self, real: torch.Tensor) -> torch.Tensor:
-        """Make a real tensor that the trace met a parameter of the Program; the fake tensor that stands for it."""
-        if torch_internals.is_fake(real):
-            return self.fake(real)
-        found = self._lifted.get(id(real))
-        if found is not None:
-            assert found.fake is not None
-            return found.fake
-        hint = self._hints.get(id(real))
-        owner, attribute, label = hint[1:] if hint else (None, "", "")
-        fake = torch_internals.fake_like(self.fake_mode, real, {})
-        kind = "constant"
-        if isinstance(owner, torch.nn.Module):
-            if attribute in owner._parameters:
-                kind = "parameter"
-            elif attribute in owner._buffers:
-                kind = "buffer"
-        label = label or f"constant_{len(self.live)}"
-        var = self.new_variable(TensorType(fake.dtype, self.dims(fake)), label, self.root())
-        parameter = Parameter(var, label, kind, real.requires_grad)  # type: ignore[arg-type]
-        self.program.params.append(parameter)
-        live = LiveParameter(parameter, real, owner, attribute, fake)
-        self.live.append(live)
-        self._lifted[id(real)] = live
-        storage = self._storage_for(real, var, label)
-        info = TensorInfo(storage, (), real.requires_grad)
-        info.cached, info.cached_for = var, var
-        return self.register(fake, info)
-
-    def own_variable(self, tensor: torch.Tensor) -> Variable | None:
-        """The input or parameter that this tensor object is, if it is one."""
-        for var, fake in self._input_fakes.items():
-            if fake is tensor:
-                return var
-        live = self._lifted.get(id(tensor))
-        return live.parameter.var if live is not None else None
-
-    def needs_gradient(self, origin: Variable) -> bool:
-        """Whether the input or parameter needs a gradient in this trace."""
-        if origin in self._input_fakes:
-            return self.info(self._input_fakes[origin]).requires_grad
-        return any(live.parameter.var is origin and live.real.requires_grad for live in self.live)
-
-    def is_input(self, storage: Storage) -> bool:
-        """Whether a storage is the memory of an argument."""
-        return storage.origin in self._input_fakes
-
-    def add_constant(self, real: torch.Tensor) -> Variable:
-        """A parameter that holds a constant of the traced code."""
-        label = f"constant_{len(self.live)}"
-        var = self.new_variable(TensorType(real.dtype, tuple(real.shape)), label, self.root())
-        self.program.params.append(Parameter(var, label, "constant"))
-        self.live.append(LiveParameter(self.program.params[-1], real))
-        return var
 
     def add_assume(self, assume: Assume) -> None:
         """A fact about the inputs' sizes on which the Program rests."""
@@ -624,4 +440,4 @@ def fill(template: Any, var: Variable) -> Any:
     return template
 
 
-__all__ = ["LiveParameter", "Scope", "Session", "ViewStep", "fill"]
+__all__ = ["Scope", "Session", "ViewStep", "fill"]

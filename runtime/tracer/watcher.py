@@ -136,7 +136,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         if info.sometimes:
             raise session.error("whether a tensor has a grad_fn depends on the path that was taken", code="D2S213",
                                 hint="Ask for requires_grad.")
-        if session.own_variable(tensor) is not None:
+        if session.inputs.own_variable(tensor) is not None:
             raise session.error("whether a tensor of the caller has a grad_fn is not known while the function is being "
                                 "converted", code="D2S213", hint="Ask outside the converted function.")
         return History(session)

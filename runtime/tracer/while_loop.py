@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import copies, loop_objects, stale_views, structure, twins
+from runtime.tracer import carrying, copies, joining, loop_objects, stale_views, structure, twins
 from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
 from runtime.tracer.cond import _tensor_pairs, truth
 from runtime.tracer.describing import describe
@@ -237,7 +237,7 @@ class _Attempt:
         """Give every carried thing a Block argument and its stand-in inside the body."""
         session = self.session
         for slot in self.slots:
-            self.args += [session.new_variable(type_, slot.label) for type_ in structure.types(session, slot.carried)]
+            self.args += [session.new_variable(type_, slot.label) for type_ in carrying.types(session, slot.carried)]
         self.inner += self._lifted(iter(self.args))
         for storage in self.written:
             var = session.new_variable(storage.value.type, storage.label)
@@ -266,7 +266,7 @@ class _Attempt:
         """The values of all slots, carried by the next Variables."""
         session = self.session
         session.stand_ins = {slot.cell: loop_objects.stand_in(session, slot.cell) for slot in self.slots if slot.cell}
-        values = [structure.lift(session, slot.carried, variables) for slot in self.slots]
+        values = [carrying.lift(session, slot.carried, variables) for slot in self.slots]
         for slot, value in zip(self.slots, values):
             if slot.cell is not None:
                 loop_objects.fill(session, session.stand_ins[slot.cell], slot.cell, value)
@@ -312,14 +312,14 @@ class _Attempt:
                 session.mixed_lists = late or (slot.place is not None and slot.place.kind == "content")
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
-                        carried = structure.unify(session, start, structure.known(session, out, self.old))
+                        carried = joining.unify(session, start, structure.known(session, out, self.old))
                         if isinstance(carried, structure.Known):
                             carried = structure.structure_of(session, out)
                 elif not (
-                    structure.fits(session, structure.structure_of(session, out), carried)
-                    or structure.fits(session, structure.Known(out), carried)
+                    joining.fits(session, structure.structure_of(session, out), carried)
+                    or joining.fits(session, structure.Known(out), carried)
                 ):
-                    carried = structure.unify(session, carried, structure.known(session, out, self.old))
+                    carried = joining.unify(session, carried, structure.known(session, out, self.old))
                 next_slots.append(_Slot(slot.label, slot.init, carried, slot.place, slot.cell))
                 if carried is not slot.carried:
                     stable = False
@@ -333,7 +333,7 @@ class _Attempt:
                         unknown.add(place)
                     continue
                 session.mixed_lists = late or place.kind == "content"
-                carried = structure.unify(session, structure.Known(before), structure.Known(out))
+                carried = joining.unify(session, structure.Known(before), structure.Known(out))
                 next_slots.append(_Slot(place.name, before, carried, place))
                 stable = False
             for cell in contents:
@@ -394,7 +394,7 @@ class _Attempt:
         hints: list[str] = []
         for slot in self.slots:
             inits += self._lowered(slot, slot.init)
-            mine = structure.types(session, slot.carried)
+            mine = carrying.types(session, slot.carried)
             types += mine
             hints += [slot.label] * len(mine)
         for storage in self.written:
@@ -455,7 +455,7 @@ class _Attempt:
     def _lowered(self, slot: _Slot, value: Any) -> list[Operand]:
         if slot.cell is not None and value is None:  # no object stands there: nothing says that it is read
             return [UNDEF] * structure.width(slot.carried)
-        return structure.lower(self.session, value, slot.carried)
+        return carrying.lower(self.session, value, slot.carried)
 
     def _replaced(self, values: list[Any]) -> tuple[list[copies.Pair], set[int]]:
         """Lists and dicts from before the loop and those an iteration leaves, beside what stands for them after it.

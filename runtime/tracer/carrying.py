@@ -1,0 +1,192 @@
+"""Values in Variables: ``lower`` gives the operands that carry a value in a structure, ``lift`` rebuilds the value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import UNDEF, ArrayType, Block, Operand, ScalarType, TensorType, Type, Variable
+from runtime.tracer import scalars
+from runtime.tracer.joining import fits
+from runtime.tracer.scalars import StagedInt
+from runtime.tracer.structure import (
+    DYNAMIC,
+    Array,
+    Choice,
+    Fields,
+    Growing,
+    Known,
+    Made,
+    Number,
+    Options,
+    Sequence,
+    Structure,
+    Tensor,
+    copying,
+    field_items,
+    growing,
+    rebuild_fields,
+    structure_of,
+    width,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+
+def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
+    """The operands that carry ``value`` in structure ``s``, read in the current Block."""
+    if isinstance(value, Choice) and session.copying and not isinstance(s, (Known, Options)):
+        return _lower_options(session, value, Options((s,)))[1:]
+    if isinstance(s, (Known, Made)):
+        return []
+    if isinstance(s, Number):
+        return [session.operand(value)]
+    if isinstance(s, Tensor):
+        return [session.read(value)]
+    if isinstance(s, Sequence):
+        return [operand for item, inner in zip(value, s.items) for operand in lower(session, item, inner)]
+    if isinstance(s, Fields):
+        fields = field_items(value)
+        assert fields is not None
+        return [operand for item, inner in zip(fields[1], s.items) for operand in lower(session, item, inner)]
+    if isinstance(s, Array):
+        return _lower_array(session, value, s)
+    return _lower_options(session, value, s)
+
+
+def _lower_array(session: Session, value: Any, s: Array) -> list[Operand]:
+    """Arrays for a list: its own where it has grown already, new ones from the items of a plain list."""
+    grown = growing(value)
+    if grown is not None:
+        from runtime.tracer.array import with_items
+
+        s.pool.merge(grown.pool)
+        grown = with_items(session, grown, s.item)
+        return [session.require_visible(var, "a list") for var in grown.variables]
+    rows = [lower_item(session, item, s.item) for item in value]
+    for item in value:
+        s.pool.put(session, item)
+    arrays: list[Operand] = []
+    for position, type_ in enumerate(types(session, s.item)):
+        arrays += session.emit("array.new", [[row[position] for row in rows]], types=[ArrayType(type_)])
+    return arrays
+
+
+def lower_item(session: Session, value: Any, s: Structure) -> list[Operand]:
+    """The operands that carry an item of an array: None where they stand for an option that the item is not."""
+    with copying(session):
+        return [None if operand is UNDEF else operand for operand in lower(session, value, s)]
+
+
+def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
+    def target(option: Any) -> int:
+        pictured = structure_of(session, option)
+        for index, candidate in enumerate(s.options):
+            if fits(session, pictured, candidate) or fits(session, Known(option), candidate):
+                return index
+        raise AssertionError("a value does not fit the structure it was unified into")
+
+    slots: list[list[Operand] | None] = [None] * len(s.options)
+    selector: Operand
+    if isinstance(value, Choice):
+        targets = [target(option) for option in value.options]
+        selector = session.operand(value.selector)
+        if targets != list(range(len(targets))):
+            chosen: Any = targets[-1]
+            for index in range(len(targets) - 2, -1, -1):
+                chosen = session.scalar("select", value.selector == index, targets[index], chosen)
+            selector = session.operand(chosen)
+        for number, (option, index) in enumerate(zip(value.options, targets)):
+            operands = lower(session, option, s.options[index])
+            before = slots[index]
+            slots[index] = (
+                operands
+                if before is None
+                else _one_of(session, value.selector == number, operands, before, s.options[index])
+            )
+    else:
+        index = target(value)
+        selector = index
+        slots[index] = lower(session, value, s.options[index])
+    result: list[Operand] = [selector]
+    for operands_or_none, option in zip(slots, s.options):
+        result += operands_or_none if operands_or_none is not None else [UNDEF] * width(option)
+    return result
+
+
+def _one_of(session: Session, flag: Any, a: list[Operand], b: list[Operand], s: Structure) -> list[Operand]:
+    """Operands that are ``a`` where a flag is true, else ``b``; both carry a value of structure ``s``."""
+    if not a:
+        return a
+    first, second = Block(yields=list(a)), Block(yields=list(b))
+    return list(session.emit("cond", [session.operand(flag)], types=types(session, s), blocks=[first, second]))
+
+
+def types(session: Session, s: Structure) -> list[Type]:
+    """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
+    if isinstance(s, (Known, Made)):
+        return []
+    if isinstance(s, Number):
+        return [ScalarType(s.kind)]  # type: ignore[arg-type]
+    if isinstance(s, Tensor):
+        return [TensorType(s.dtype, None)]
+    if isinstance(s, Array):
+        return [ArrayType(type_) for type_ in types(session, s.item)]
+    if isinstance(s, Options):
+        return [ScalarType("int"), *(t for option in s.options for t in types(session, option))]
+    return [t for item in s.items for t in types(session, item)]
+
+
+def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
+    """A value of structure ``s`` carried by the next Variables (which belong to the current Block)."""
+    if isinstance(s, Known):
+        return s.value
+    if isinstance(s, Made):
+        return session.stand_ins[s.cell]
+    if isinstance(s, Number):
+        return scalars.wrap(next(variables))
+    if isinstance(s, Tensor):
+        return _lift_tensor(session, s, next(variables))
+    if isinstance(s, Sequence):
+        return s.kind(lift(session, item, variables) for item in s.items)
+    if isinstance(s, Fields):
+        made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables) for item in s.items))
+        if not isinstance(made, (dict, tuple)):
+            session.created[id(made)] = made
+            session.journal.note_made(made)
+        return made
+    if isinstance(s, Array):
+        return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)]
+    selector = StagedInt(next(variables))
+    return Choice(selector, tuple(lift(session, option, variables) for option in s.options))
+
+
+def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
+    shape: list[Any] = []
+    fresh_sizes = False
+    for size in s.shape:
+        if size is DYNAMIC or not session.sizes.visible(size):
+            size = session.sizes.fresh()
+            fresh_sizes = True
+        shape.append(size)
+    strides = s.strides if not fresh_sizes else None
+    fake = torch_internals.empty_fake(session.fake_mode, shape, strides, s.dtype, s.device)
+    session.fresh(
+        fake,
+        var,
+        requires_grad=s.requires_grad,
+        layout_known=s.layout_known and (s.strides is None or not fresh_sizes),
+    )
+    session.sizes.bind_sizes(fake, var)
+    var.type = session.type_of(fake)
+    info = session.info(fake)
+    info.cached, info.cached_for = var, info.storage.value
+    info.sometimes = s.sometimes
+    return fake
+
+
+__all__ = ["lift", "lower", "lower_item", "types"]

@@ -1,0 +1,259 @@
+"""Joining structures: ``unify`` finds the one that carries what either of two values carries, ``fits`` says whether one
+already does."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer import scalars, state
+from runtime.tracer.pools import Pool
+from runtime.tracer.structure import (
+    DYNAMIC,
+    Array,
+    Choice,
+    Fields,
+    Known,
+    Made,
+    Number,
+    Options,
+    Sequence,
+    Structure,
+    Tensor,
+    can_be_copied,
+    field_items,
+    has_traced,
+    item_structure,
+    same_known,
+    structure_of,
+    width,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+
+
+def _same_size(a: Any, b: Any) -> bool:
+    if a is DYNAMIC or b is DYNAMIC:
+        return a is b
+    if type(a) is int and type(b) is int:
+        return a == b
+    return torch_internals.size_expr(a) == torch_internals.size_expr(b)
+
+
+def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
+    if a.device != b.device or a.dtype != b.dtype or len(a.shape) != len(b.shape):
+        return Options((a, b))
+    shape = tuple(x if _same_size(x, y) else DYNAMIC for x, y in zip(a.shape, b.shape))
+    same_layout = (a.strides is None and b.strides is None) or (
+        a.strides is not None and b.strides is not None and all(map(_same_size, a.strides, b.strides))
+    )
+    strides = a.strides if same_layout and DYNAMIC not in shape else None
+    known = a.layout_known and b.layout_known and same_layout and (DYNAMIC not in shape or a.strides is None)
+    needs = a.requires_grad or b.requires_grad
+    sometimes = a.sometimes or b.sometimes or a.requires_grad != b.requires_grad
+    return Tensor(shape, strides, a.dtype, a.device, needs, known, sometimes)
+
+
+def _opened(session: Session, s: Structure) -> Structure:
+    """A known choice as its options, which are joined one by one; an object that an iteration made as such."""
+    opened = isinstance(s, Known) and (isinstance(s.value, Choice) or id(s.value) in session.made)
+    return structure_of(session, s.value) if isinstance(s, Known) and opened else s
+
+
+def unify(session: Session, a: Structure, b: Structure) -> Structure:
+    """The structure that carries what either of two carries."""
+    if isinstance(a, Known) and isinstance(b, Known) and same_known(a.value, b.value):
+        return a
+    a, b = _opened(session, a), _opened(session, b)
+    if isinstance(a, Options) or isinstance(b, Options):
+        return _unify_options(session, a, b)
+    if isinstance(a, Known) and isinstance(a.value, torch.Tensor):
+        a = structure_of(session, a.value)
+    if isinstance(b, Known) and isinstance(b.value, torch.Tensor):
+        b = structure_of(session, b.value)
+    kinds = [_number_kind(s) for s in (a, b)]
+    if kinds[0] is not None and kinds[0] == kinds[1]:
+        return Number(kinds[0])
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return _unify_tensors(a, b)
+    if isinstance(a, Made) and isinstance(b, Made) and a.cell == b.cell:
+        return a
+    kept = a, b
+    a, b = _pictured(session, a), _pictured(session, b)
+    if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
+        return Sequence(a.kind, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
+    if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and a.keys == b.keys:
+        return Fields(a.cls, a.keys, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
+    return _unify_arrays(session, a, b) or Options((_carried(session, kept[0]), _carried(session, kept[1])))
+
+
+def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | None:
+    """Lists of different lengths become one whose length is carried, if their items have one structure."""
+    items: list[Structure] = []
+    pool = Pool()
+    for s in (a, b):
+        if isinstance(s, Array):
+            items.append(s.item)
+            pool = s.pool.merge(pool)
+        elif isinstance(s, Sequence) and s.kind is list:
+            items += [_copied(session, item) for item in s.items]
+        else:
+            return None
+    if not items:
+        return None
+    item = items[0]
+    for other in items[1:]:
+        item = unify(session, item, other)
+    items_of_one = as_items(structure_of(session, item.value) if isinstance(item, Known) else item)
+    if isinstance(items_of_one, Options) and not (session.mixed_lists or isinstance(a, Array) or isinstance(b, Array)):
+        return None
+    return Array(items_of_one, pool)
+
+
+def _copied(session: Session, item: Structure) -> Structure:
+    """The structure of an item as a list that grows holds it: instances of dataclasses by their fields."""
+    if isinstance(item, Options):
+        return one_kind(session, Options(tuple(_copied(session, option) for option in item.options)))
+    if isinstance(item, (Sequence, Fields)):
+        return dataclasses.replace(item, items=tuple(_copied(session, inner) for inner in item.items))
+    if isinstance(item, Known) and can_be_copied(session, item.value):
+        return item_structure(session, item.value)
+    return item.picture if isinstance(item, Made) and item.picture is not None else item
+
+
+def one_kind(session: Session, options: Options) -> Structure:
+    """Options of which several copies have one structure."""
+    first, *rest = options.options
+    return _unify_options(session, first, Options(tuple(rest))) if rest else options
+
+
+def as_items(item: Structure) -> Structure:
+    """An item's structure as an array holds it: carried by a Variable at least, so that there is an array at all."""
+    if _has_made(item):
+        raise state.current().error(
+            "an object that is made in a loop is put into a list that grows there, which would hold copies of it",
+            hint="Append what it holds (its tensors and numbers), or give the list its final length before the loop.",
+            code="D2S251",
+        )
+    carried = _as_item(item)
+    return carried if width(carried) else Options((carried,))
+
+
+def _has_made(item: Structure) -> bool:
+    if isinstance(item, Options):
+        return any(map(_has_made, item.options))
+    return isinstance(item, Made) or (isinstance(item, (Sequence, Fields)) and any(map(_has_made, item.items)))
+
+
+def _as_item(item: Structure) -> Structure:
+    """Constants inside become carried numbers."""
+    if isinstance(item, Options):
+        return Options(tuple(map(_as_item, item.options)))
+    if isinstance(item, Known):
+        kind = _number_kind(item)
+        return Number(kind) if kind is not None else item
+    if isinstance(item, Sequence):
+        return Sequence(item.kind, tuple(map(_as_item, item.items)))
+    if isinstance(item, Fields):
+        return Fields(item.cls, item.keys, tuple(map(_as_item, item.items)))
+    return item
+
+
+def _number_kind(s: Structure) -> str | None:
+    if isinstance(s, Number):
+        return s.kind
+    kind = scalars.kind_of(s.value) if isinstance(s, Known) else None
+    return kind if kind in ("int", "float", "bool") else None
+
+
+def _pictured(session: Session, s: Structure) -> Structure:
+    if not isinstance(s, Known):
+        return s
+    return s.picture if s.picture is not None else structure_of(session, s.value)
+
+
+def _carried(session: Session, s: Structure) -> Structure:
+    """The structure of an option: what is traced in it is carried, for it may belong to one path only."""
+    if isinstance(s, Known) and s.picture is not None:
+        return s
+    traced = isinstance(s, Known) and (has_traced(s.value) or _holds_made(session, s.value))
+    return structure_of(session, s.value) if isinstance(s, Known) and traced else s
+
+
+def _holds_made(session: Session, value: Any) -> bool:
+    """Whether a container holds an object that an iteration made."""
+    if id(value) in session.made:
+        return True
+    if not session.made or not isinstance(value, (list, tuple, dict)):
+        return False
+    return any(_holds_made(session, item) for item in (value.values() if isinstance(value, dict) else value))
+
+
+def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
+    options: list[Structure] = list(a.options) if isinstance(a, Options) else [_carried(session, a)]
+    for other in b.options if isinstance(b, Options) else (_carried(session, b),):
+        for index, option in enumerate(options):
+            joined = unify(session, option, other)
+            if not isinstance(joined, Options):
+                options[index] = joined
+                break
+        else:
+            options.append(other)
+    return options[0] if len(options) == 1 else Options(tuple(options))
+
+
+def fits(session: Session, inner: Structure, outer: Structure) -> bool:
+    """Whether ``outer`` already carries everything ``inner`` does (so that unifying changes nothing)."""
+    if isinstance(outer, Known):
+        return isinstance(inner, Known) and same_known(inner.value, outer.value)
+    inner = _opened(session, inner)
+    if isinstance(outer, Options):
+        options = inner.options if isinstance(inner, Options) else (inner,)
+        return all(any(fits(session, option, target) for target in outer.options) for option in options)
+    if isinstance(outer, Made):
+        options = inner.options if isinstance(inner, Options) else (inner,)
+        return all(isinstance(option, Made) and option.cell == outer.cell for option in options)
+    if isinstance(inner, Options):
+        return False
+    if isinstance(outer, Number):
+        return _number_kind(inner) == outer.kind
+    if isinstance(inner, Known):
+        if not isinstance(inner.value, (torch.Tensor, list, tuple, dict)) and field_items(inner.value) is None:
+            return False
+        inner = structure_of(session, inner.value)
+    if isinstance(outer, Array):
+        if isinstance(inner, Array):
+            return fits(session, inner.item, outer.item)  # ``lower`` converts the arrays
+        return (
+            isinstance(inner, Sequence)
+            and inner.kind is list
+            and all(fits(session, _copied(session, x), outer.item) for x in inner.items)
+        )
+    if isinstance(outer, Tensor) and isinstance(inner, Tensor):
+        if inner.device != outer.device or inner.dtype != outer.dtype or len(inner.shape) != len(outer.shape):
+            return False
+        if (inner.sometimes or inner.requires_grad != outer.requires_grad) and not outer.sometimes:
+            return False
+        if outer.layout_known and not (inner.layout_known and (inner.strides is None) == (outer.strides is None)):
+            return False
+        return all(y is DYNAMIC or _same_size(x, y) for x, y in zip(inner.shape, outer.shape))
+    if isinstance(outer, Sequence) and isinstance(inner, Sequence):
+        return (
+            inner.kind is outer.kind
+            and len(inner.items) == len(outer.items)
+            and all(fits(session, x, y) for x, y in zip(inner.items, outer.items))
+        )
+    if isinstance(outer, Fields) and isinstance(inner, Fields):
+        return (
+            inner.cls is outer.cls
+            and inner.keys == outer.keys
+            and all(fits(session, x, y) for x, y in zip(inner.items, outer.items))
+        )
+    return False
+
+
+__all__ = ["as_items", "fits", "unify"]
