@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Operand, Type, Variable
-from runtime.tracer import aliases, carrying, copies, differing, joined_views, joining, stale_views, structure
+from runtime.tracer import aliases, carrying, copies, differing, joined_views, joining, late, stale_views, structure
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
@@ -17,6 +17,7 @@ from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import Storage, mark_uncertain
+from runtime.tracer.tensor_pairs import tensor_pairs
 from runtime.tracer.twins import JoinFlags
 
 _NOWHERE = object()
@@ -151,7 +152,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     found = join.copies(values, [place.kind == "content" for place in places], len(entry_names))
     own = {key for held in holders.values() for key in held.copies}
     found = [pair for pair in found if id(pair.original) not in own]
-    ends = [aliases.PathEnd(path.scope, path.ended) for path in paths]
+    ends = [late.PathEnd(path.scope, path.ended) for path in paths]
     return values[-1], found, JoinFlags(join.op, session.scope, ends), old
 
 
@@ -304,7 +305,7 @@ class Join:
                 if isinstance(item, structure.Known):
                     continue
                 with path.inside(session):
-                    pairs = _tensor_pairs(values[self.paths.index(path)], result, item)
+                    pairs = tensor_pairs(values[self.paths.index(path)], result, item)
                 tensors += pairs
                 for inside, outside in pairs:
                     mine = session.info(outside).storage
@@ -318,7 +319,7 @@ class Join:
         for dependent, base, steps, pending, by_path in self.links.values():
             always = all(path.ended or () in by_path.get(path, []) for path in self.paths)
             cases = {path: by_path.get(path, False) for path in self.paths}
-            flags = () if always else (self._output(aliases.BOOL, cases),)
+            flags = () if always else (self._output(late.BOOL, cases),)
             aliases.add(dependent, base, steps, flags, pending)
         joined_views.note_join(session, self.op, met)
 
@@ -345,7 +346,7 @@ class Join:
             return
         lates = {late.var: late for late in pending}
         new: dict[Variable, Variable] = {}
-        passed: list[aliases.Late] = []
+        passed: list[late.Late] = []
         for var in aliases.step_variables(steps):
             if not self.session.visible(var) and var not in new:
                 output = self._output(var.type, {path: lates.get(var, var)})
@@ -357,9 +358,9 @@ class Join:
         )
         entry[4].setdefault(path, []).append(flags)
 
-    def _output(self, type: Type, by_path: dict[Path, Any]) -> aliases.JoinOutput:
-        paths = [(aliases.PathEnd(path.scope, path.ended), by_path.get(path, UNDEF)) for path in self.paths]
-        return aliases.JoinOutput(self.op, self.session.scope, type, paths)
+    def _output(self, type: Type, by_path: dict[Path, Any]) -> late.JoinOutput:
+        paths = [(late.PathEnd(path.scope, path.ended), by_path.get(path, UNDEF)) for path in self.paths]
+        return late.JoinOutput(self.op, self.session.scope, type, paths)
 
 
 def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bool:
@@ -385,35 +386,6 @@ def _step_variables(step: Any) -> list[Variable]:
     from runtime.ir import leaves
 
     return [*leaves(step.args), *leaves(dict(step.kwargs))]
-
-
-def _carries(joined: torch.Tensor, inside: Any) -> bool:
-    """Whether a joined tensor can be what carries a path's: of several options, those of another dtype cannot."""
-    if not isinstance(inside, torch.Tensor):
-        return False
-    return (joined.dtype, joined.dim(), joined.device) == (inside.dtype, inside.dim(), inside.device)
-
-
-def _tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Tensors of a path's value beside the joined tensors that carry them."""
-    if isinstance(item, structure.Tensor):
-        return [(inside, joined)] if isinstance(joined, torch.Tensor) and _carries(joined, inside) else []
-    if isinstance(item, structure.Sequence):
-        if type(inside) is not item.kind or type(joined) is not item.kind:
-            return []
-        mine, theirs = list(inside), list(joined)  # type: ignore[call-overload]
-        return [pair for a, b, i in zip(mine, theirs, item.items) for pair in _tensor_pairs(a, b, i)]
-    if isinstance(item, structure.Fields):
-        if type(inside) is not item.cls or type(joined) is not item.cls:
-            return []
-        a, b = structure.field_items(inside), structure.field_items(joined)
-        assert a is not None and b is not None
-        return [pair for x, y, i in zip(a[1], b[1], item.items) for pair in _tensor_pairs(x, y, i)]
-    if isinstance(item, structure.Options) and isinstance(joined, structure.Choice):
-        chosen = inside.options if isinstance(inside, structure.Choice) else (inside,)
-        targets = list(zip(joined.options, item.options))
-        return [pair for option in chosen for target, i in targets for pair in _tensor_pairs(option, target, i)]
-    return []
 
 
 __all__ = ["Join", "NoNames", "cond", "switch", "truth"]

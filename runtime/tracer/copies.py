@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Location
 from runtime.tracer import objects, structure, twins
-from runtime.tracer.aliases import Flags
+from runtime.tracer.late import Flags
 from runtime.tracer.notes import ALONE, own_references, references
 from runtime.tracer.structure import Choice
 

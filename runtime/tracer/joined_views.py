@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from runtime.ir import Operand, Operator, Variable
-from runtime.tracer.aliases import BOOL, Flags, JoinOutput, LoopValue, PathEnd, any_of
 from runtime.tracer.branches import Path
+from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, PathEnd, any_of
 from runtime.tracer.loop_aliases import Number, Pairs
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.stale_views import stale_cases

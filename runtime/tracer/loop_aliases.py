@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Type, Variable
-from runtime.tracer import aliases
-from runtime.tracer.aliases import BOOL, Flags, Late, Link, LoopValue, PathEnd, Root
+from runtime.tracer import aliases, late
+from runtime.tracer.aliases import Link, Root
+from runtime.tracer.late import BOOL, Flags, Late, LoopValue, PathEnd
 from runtime.tracer.storage_table import Storage, ViewStep, mark_uncertain
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class _Chosen:
                 if result is UNDEF:
                     result = mine
                     continue
-                flag = aliases.any_of(session, [flags])
+                flag = late.any_of(session, [flags])
                 blocks = [Block(yields=[mine]), Block(yields=[result])]
                 (result,) = session.emit("cond", [flag], types=[self.var.type], blocks=blocks)
             assert isinstance(result, Variable)
@@ -163,7 +164,7 @@ class LoopAliases:
         for share in self.shares:
             if share.value is None:
                 continue
-            end = aliases.PathEnd(path.scope, path.ended)
+            end = late.PathEnd(path.scope, path.ended)
             share.value.next = [flags for flags, _ in share.cases]
             share.value.finish(session, op, end)
             for position, carried in enumerate(share.numbers):

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from runtime.ir import Block, Operand, Operator, Variable
-from runtime.tracer.aliases import BOOL, Flags, JoinOutput, LoopValue, PathEnd, any_of
 from runtime.tracer.branches import Path, stage_raise
+from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, PathEnd, any_of
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep, Write
 

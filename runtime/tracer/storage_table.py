@@ -17,7 +17,8 @@ from runtime import torch_internals
 from runtime.ir import Location, Variable
 
 if TYPE_CHECKING:
-    from runtime.tracer.aliases import Alias, Flags, Late
+    from runtime.tracer.aliases import Alias
+    from runtime.tracer.late import Flags, Late
     from runtime.tracer.pools import Pool
 
 

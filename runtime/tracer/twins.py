@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import Operator
-from runtime.tracer import aliases
-from runtime.tracer.aliases import BOOL, Flags, JoinOutput, PathEnd
+from runtime.tracer import late
 from runtime.tracer.journal import Place
+from runtime.tracer.late import BOOL, Flags, JoinOutput, PathEnd
 from runtime.tracer.notes import ALONE, own_references, references
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def same(session: Session, a: Any, b: Any) -> Any:
     """Whether two different containers are one object in eager mode: a staged bool, or False."""
     for other, cases in reach(session, a):
         if other is b:
-            return aliases.staged_flag(session, cases)
+            return late.staged_flag(session, cases)
     return False
 
 
@@ -139,7 +139,7 @@ def _update(session: Session, changed: Any, other: Any, cases: list[Flags]) -> N
         content = {key: own(item) for key, item in content.items()}
     else:
         content = [own(item) for item in content]
-    flag = aliases.staged_flag(session, cases)
+    flag = late.staged_flag(session, cases)
     if flag is True:
         session.journal.write(place, content)
     elif flag is not False:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,56 +16,22 @@ import torch
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
 from runtime.tracer import carrying, copies, joining, loop_objects, stale_views, structure, twins
 from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
-from runtime.tracer.cond import _tensor_pairs, truth
+from runtime.tracer.cond import truth
 from runtime.tracer.describing import describe
 from runtime.tracer.guards import is_plain
 from runtime.tracer.joined_views import LoopViews
 from runtime.tracer.journal import Place
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
 from runtime.tracer.loop_objects import Cell, LoopObjects
+from runtime.tracer.loop_sizes import check_sizes, with_sizes
 from runtime.tracer.notes import ALONE, noted, own_references, references
 from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import Storage
+from runtime.tracer.tensor_pairs import tensor_pairs
 
 _TRIES = 12
-
-
-def _with_sizes(session: Session, name: str, value: Any, invariants: dict[str, Any]) -> structure.Structure:
-    """What the loop is first taken to carry: what is known, or a tensor whose sizes the user says may change."""
-    if name not in invariants:
-        return structure.Known(value)
-    sizes = invariants[name]
-    carried = structure.structure_of(session, value) if isinstance(value, torch.Tensor) else None
-    if not isinstance(carried, structure.Tensor) or len(carried.shape) != len(sizes):
-        what = f"{len(carried.shape)} dimensions" if isinstance(carried, structure.Tensor) else "no tensor"
-        raise session.error(
-            f"shape_invariants gives '{name}' {len(sizes)} sizes, but before the loop it has {what}",
-            hint="Give one size, or None, for each dimension.",
-            code="D2S282",
-        )
-    shape = tuple(structure.DYNAMIC if wanted is None else size for wanted, size in zip(sizes, carried.shape))
-    fixed = structure.DYNAMIC not in shape
-    known = carried.layout_known and (fixed or carried.strides is None)
-    return replace(carried, shape=shape, strides=carried.strides if fixed else None, layout_known=known)
-
-
-def _check_sizes(
-    session: Session, slots: Sequence[_Slot], invariants: dict[str, Any], location: Location | None
-) -> None:
-    for slot in slots:
-        if slot.place is not None or slot.label not in invariants or not isinstance(slot.carried, structure.Tensor):
-            continue
-        for dim, (wanted, size) in enumerate(zip(invariants[slot.label], slot.carried.shape)):
-            if wanted is not None and size is structure.DYNAMIC or (type(size) is int and wanted not in (None, size)):
-                found = "changes in the loop" if size is structure.DYNAMIC else f"is {size}"
-                raise session.error(
-                    f"the size of '{slot.label}' in dimension {dim} {found}, but shape_invariants says {wanted}",
-                    hint="Say None for a size that may change.",
-                    code="D2S282",
-                    location=location,
-                )
 
 
 @dataclass(eq=False)
@@ -105,7 +71,8 @@ def while_loop(
             code="D2S282",
         )
     attempt = _settle(session, test, body, names, invariants, location)
-    _check_sizes(session, attempt.slots, invariants, location)
+    carried = [(slot.label, slot.carried) for slot in attempt.slots if slot.place is None]
+    check_sizes(session, carried, invariants, location)
     found, changed = attempt.finish(first, location, options or {})
     del attempt  # nothing here holds what the loop replaced
     copies.share(session, found, location)
@@ -118,7 +85,7 @@ def _settle(
 ) -> _Attempt:  # fmt: skip
     """Trace the body until what it was taken to carry is what an iteration leaves."""
     slots = [
-        _Slot(name, value, _with_sizes(session, name, value, invariants))
+        _Slot(name, value, with_sizes(session, name, value, invariants))
         for name, value in zip(names.names, names.get())
     ]
     written: list[Storage] = []
@@ -279,9 +246,9 @@ class _Attempt:
             if isinstance(slot.carried, structure.Known):
                 continue
             order: dict[int, int] = {}
-            for _, tensor in _tensor_pairs(stand_in, stand_in, slot.carried):
+            for _, tensor in tensor_pairs(stand_in, stand_in, slot.carried):
                 order.setdefault(id(tensor), len(order))
-            for tensor, other in _tensor_pairs(value, stand_in, slot.carried):
+            for tensor, other in tensor_pairs(value, stand_in, slot.carried):
                 yield (index, order[id(other)]), tensor, other
 
     def stable(self, repeated: set[Place], late: bool) -> tuple[bool, set[Place]]:

@@ -1,0 +1,166 @@
+"""Values that an Operator gains only when something asks for them: flags for which path, or iteration, was taken.
+
+Nothing is recorded for one until then; afterwards it is one more output of a ``cond``, ``switch`` or ``while_loop``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from runtime.ir import UNDEF, Operand, Operator, ScalarType, Type, Variable
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Scope, Session
+
+
+BOOL = ScalarType("bool")
+
+
+class Late(Protocol):
+    """A Variable that its Operator gains only when something asks for it."""
+
+    var: Variable
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable, now recorded."""
+
+
+Flags = tuple[Late, ...]
+"""Staged bools that must all hold; none: always."""
+
+
+def any_of(session: Session, cases: Iterable[Flags]) -> Operand:
+    """The operand for whether all flags of some case hold, computed in the current Block."""
+    return session.operand(staged_flag(session, cases))
+
+
+def staged_flag(session: Session, cases: Iterable[Flags]) -> Any:
+    """Whether all flags of some case hold: a staged bool, or True or False."""
+    from runtime.tracer.scalars import wrap
+
+    result: Any = False
+    for flags in cases:
+        case: Any = True
+        for var in dict.fromkeys(flag.demand(session) for flag in flags):
+            case = wrap(var) if case is True else session.scalar("and_", case, wrap(var))
+        if case is True:
+            return True
+        result = case if result is False else session.scalar("or_", result, case)
+    return result
+
+
+class PathEnd(NamedTuple):
+    """Where a path's Block ends; a Path itself would keep the objects alive that it made."""
+
+    scope: Scope
+    ended: bool
+
+
+@dataclass(eq=False)
+class Given:
+    """A Variable that is there, as a late value."""
+
+    var: Variable
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable."""
+        return self.var
+
+
+class Cases:
+    """Whether all flags of some case hold, as a late value at the end of ``scope``'s Block."""
+
+    def __init__(self, scope: Scope, cases: list[Flags]) -> None:
+        self.var = Variable("", BOOL)
+        self._scope, self._cases = scope, cases
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable, now recorded."""
+        if not self.var.name:
+            with session.reopen(self._scope):
+                made = any_of(session, self._cases)
+            assert isinstance(made, Variable)
+            self.var = made
+        return self.var
+
+
+class JoinOutput:
+    """An output of a ``cond`` or ``switch``: for each path an operand, a late value of its own, or cases of flags."""
+
+    def __init__(
+        self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[PathEnd, Operand | Late | list[Flags]]]
+    ) -> None:
+        self.var = Variable("", type)
+        self._op, self._paths = op, paths
+        scope.names.add(self.var)
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable, yielded by every path from now on."""
+        if not self.var.name:
+            self.var.name = session.new_name()
+            for path, value in self._paths:
+                path.scope.block.yields.append(_at_end(session, path, value))
+            self._op.outputs = (*self._op.outputs, self.var)
+        return self.var
+
+
+class LoopValue:
+    """Something a ``while_loop`` carries only if asked: ``inside`` its body, and ``after`` it, as Variables."""
+
+    def __init__(self, type: Type, first: Operand, body: Scope) -> None:
+        self.inside, self.after = _End(self, type), _End(self, type)
+        self.next: Operand | Late | list[Flags] = UNDEF
+        self._type, self._first, self._body = type, first, body
+        self._loop: tuple[Operator, PathEnd] | None = None
+        self._attached = False
+        body.names.add(self.inside.var)
+
+    def finish(self, session: Session, op: Operator, path: PathEnd) -> None:
+        """The loop is recorded."""
+        self._loop = op, path
+        session.scope.names.add(self.after.var)
+        if self.inside.var.name:
+            self._attach(session)
+
+    def demand(self, session: Session) -> None:
+        """Let the loop carry it."""
+        for end in (self.inside, self.after):
+            end.var.name = end.var.name or session.new_name()
+        if self._loop is not None:
+            self._attach(session)
+
+    def _attach(self, session: Session) -> None:
+        if self._attached or self._loop is None:
+            return
+        self._attached = True
+        op, path = self._loop
+        test, body = op.blocks
+        test.args.append(session.new_variable(self._type, "", self._body))
+        body.args.append(self.inside.var)
+        op.args = (*op.args, self._first)
+        op.outputs = (*op.outputs, self.after.var)
+        position = len(body.yields)
+        body.yields.append(UNDEF)  # what it becomes may ask for others, which come after it
+        body.yields[position] = _at_end(session, path, self.next)
+
+
+class _End:
+    def __init__(self, value: LoopValue, type: Type) -> None:
+        self.var = Variable("", type)
+        self._value = value
+
+    def demand(self, session: Session) -> Variable:
+        self._value.demand(session)
+        return self.var
+
+
+def _at_end(session: Session, path: PathEnd, value: Operand | Late | list[Flags]) -> Operand:
+    """The operand that a path yields for a value."""
+    if path.ended:
+        return UNDEF
+    if isinstance(value, list):
+        with session.reopen(path.scope):
+            return any_of(session, value)
+    return value.demand(session) if hasattr(value, "demand") else value
