@@ -86,7 +86,7 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], argum
 
 def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], arguments: Arguments) -> list[str]:
     """What is left to check of the tensors: layouts where sizes are free, shared memory, assumptions about sizes."""
-    conditions = []
+    conditions = [f"{inputs[position]}.is_leaf is {leaf}" for position, leaf in found.traced.leaves.items()]
     for local, sizes, layout in zip(inputs, found.sizes, found.layouts):
         if None in sizes:
             conditions.append(f"{writer.bind(layout_key)}({local}, {writer.bind(sizes)}) == {writer.bind(layout)}")

@@ -76,7 +76,7 @@ class Specialization:
         self._checks = [(guard.read, guard.test) for guard in self.traced.guards]
         exact = all(None not in sizes for sizes in self.sizes) and None not in self.layouts
         self._exact = list(zip(self.sizes, self.layouts)) if exact else None
-        self._nothing_else = not self.reads and not self.assumes
+        self._nothing_else = not self.reads and not self.assumes and not self.traced.leaves
 
     def fits(self, arguments: Arguments) -> bool:
         """Whether ``mismatch`` finds nothing, quickly."""
@@ -91,7 +91,9 @@ class Specialization:
                     return False
         except READ_ERRORS:
             return False
-        return self._nothing_else or not (self._parameters_changed(arguments) or self._assumption_broken(arguments))
+        return self._nothing_else or not (
+            self._leaf_changed(arguments) or self._parameters_changed(arguments) or self._assumption_broken(arguments)
+        )
 
     def mismatch(self, arguments: Arguments) -> str | None:
         """Why the Program does not fit a call whose key is the same; None if it fits."""
@@ -104,7 +106,8 @@ class Specialization:
         for guard in self.traced.guards:
             if not guard.holds():
                 return f"{guard.description} has changed"
-        return self._parameters_changed(arguments) or self._assumption_broken(arguments)
+        changed = self._leaf_changed(arguments) or self._parameters_changed(arguments)
+        return changed or self._assumption_broken(arguments)
 
     def changed_numbers(self) -> list[Place]:
         """Where plain numbers outside the arguments are not what they were, of the same type still."""
@@ -113,6 +116,12 @@ class Specialization:
             for guard in self.traced.guards
             if guard.place is not None and not guard.holds() and can_be_fact(guard.place.get())
         ]
+
+    def _leaf_changed(self, arguments: Arguments) -> str | None:
+        for position, leaf in self.traced.leaves.items():
+            if arguments.tensors[position].is_leaf is not leaf:
+                return f"argument '{self.labels[position]}' is {'no' if leaf else 'a'} leaf of the graph"
+        return None
 
     def _parameters_changed(self, arguments: Arguments) -> str | None:
         if not self.reads:

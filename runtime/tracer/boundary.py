@@ -76,6 +76,8 @@ class Traced:
     """By identity of a subtree: the container from before the trace that it is."""
     facts: list[Fact] = field(default_factory=list)
     """Inputs after those: numbers outside the arguments, read at each call."""
+    leaves: dict[int, bool] = field(default_factory=dict)
+    """By position of an argument's tensor: whether it has to be a leaf of autograd's graph, where the trace asked."""
     executable: Executable | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -278,6 +280,11 @@ def _trace_once(
         outputs.same,
         outputs.kept,
         [fact for fact, _ in session.facts.values()],
+        {
+            position: session.inputs.leaves[given.var]
+            for position, given in enumerate(program.inputs[: len(arguments.tensors)])
+            if given.var in session.inputs.leaves
+        },
     )
 
 

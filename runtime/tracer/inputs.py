@@ -53,6 +53,9 @@ class Inputs:
         self._hints: dict[int, tuple[torch.Tensor, Any, str, str]] = {}
         self.shared: tuple[str, ...] = ()
         self.bases: list[SharedBase] = []
+        self._reals: dict[Variable, torch.Tensor] = {}
+        self.leaves: dict[Variable, bool] = {}
+        """Inputs of which it mattered whether autograd's graph begins with them, and whether it does."""
 
     def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
         """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""
@@ -70,6 +73,7 @@ class Inputs:
             if isinstance(real, cls):
                 setattr(fake, mark, True)  # what isinstance(x, torch.nn.Parameter) looks at
         self._input_fakes[var] = fake
+        self._reals[var] = real
         self.session.register(fake, TensorInfo(storage, (), real.requires_grad))
         info = self.session.info(fake)
         info.cached, info.cached_for = var, storage.value
@@ -171,10 +175,26 @@ class Inputs:
         live = LiveParameter(parameter, real, owner, attribute, fake)
         self.live.append(live)
         self._lifted[id(real)] = live
+        self._reals[var] = real
         storage = self._storage_for(real, var, label)
         info = TensorInfo(storage, (), real.requires_grad)
         info.cached, info.cached_for = var, var
         return self.session.register(fake, info)
+
+    def require_no_leaf(self, info: TensorInfo) -> None:
+        """Raise what autograd raises for an in-place write to a tensor of the caller's with which its graph begins.
+
+        Raises:
+            RuntimeError: The tensor is a leaf that requires grad, or a view of one.
+        """
+        real = self._reals.get(info.storage.origin) if info.storage.origin is not None else None
+        if real is None or not real.requires_grad or info.detached or not torch.is_grad_enabled():
+            return
+        assert info.storage.origin is not None
+        self.leaves[info.storage.origin] = real.is_leaf
+        if real.is_leaf:
+            what = "a view of a leaf Variable" if info.steps else "a leaf Variable"
+            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
 
     def own_variable(self, tensor: torch.Tensor) -> Variable | None:
         """The input or parameter that this tensor object is, if it is one."""

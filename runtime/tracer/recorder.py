@@ -287,6 +287,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         for tensor in written:
             storage = infos[id(tensor)].storage
             require_certain(session, storage)
+            session.inputs.require_no_leaf(infos[id(tensor)])
             if storage not in bases:
                 bases.append(storage)
         if torch.is_grad_enabled():

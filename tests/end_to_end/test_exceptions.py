@@ -123,3 +123,32 @@ def test_a_mistake_known_at_once_keeps_the_very_exception():
     with pytest.raises(Refused) as caught:
         to_static(function)(torch.ones(3))
     assert caught.value is error
+
+
+def written_first(x, k):
+    x += 1
+    raise ValueError("after")
+
+
+def written_on_a_path(x, k):
+    if x.sum() > 0:
+        x[0] += 1
+    return x * 2
+
+
+def written_in_a_try(x, k):
+    try:
+        x += 1
+    except RuntimeError:
+        x = x * 3
+    return x
+
+
+@pytest.mark.parametrize("function", [written_first, written_on_a_path, written_in_a_try])
+def test_a_write_to_a_leaf_raises_where_it_is(function, capsys):
+    converted = to_static(function)
+    for leaf in (True, False, True):
+        for sign in (1.0, -1.0):
+            x = torch.full((3,), sign, requires_grad=True)
+            mine, theirs = (x, x) if leaf else (x * 1, x * 1)
+            assert outcome(converted, mine, 1, capsys) == outcome(function, theirs, 1, capsys)
