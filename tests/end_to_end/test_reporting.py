@@ -175,6 +175,32 @@ def test_a_level_is_read_at_each_run():
     assert [record[0] for record in handler.records] == ["at a level"]
 
 
+def enabled(x):
+    return x * 2 if LOGGER.isEnabledFor(logging.DEBUG) else x
+
+
+def enabled_by_an_adapter(x):
+    return x * 2 if ADAPTER.isEnabledFor(level=logging.DEBUG) else x
+
+
+def effective_level(x):
+    return x * LOGGER.getEffectiveLevel()
+
+
+@pytest.mark.parametrize("function", [enabled, enabled_by_an_adapter, effective_level])
+def test_what_a_logger_is_asked_may_change(function):
+    converted = dy2static.to_static(function)
+    before = LOGGER.level
+    try:
+        for level in (logging.WARNING, logging.DEBUG, logging.WARNING):
+            LOGGER.setLevel(level)
+            for _ in range(5):
+                assert torch.equal(converted(torch.ones(2)), function(torch.ones(2)))
+        assert len(converted.programs) == 2
+    finally:
+        LOGGER.setLevel(before)
+
+
 def test_silence_inside_the_function_is_kept():
     def f(x):
         with warnings.catch_warnings():

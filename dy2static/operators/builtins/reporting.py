@@ -134,6 +134,20 @@ def _function(name: str, level: int | None) -> Callable[..., Any]:
     return handler
 
 
+def _asked(method: Callable[..., Any]) -> Callable[..., Any]:
+    """What stands for a question to a logger: its answer is a guard, for levels and handlers may change."""
+
+    def handler(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        answer = method(*args, **kwargs)
+        logger, *rest = args
+        key = ("logger", id(logger), method.__name__, tuple(rest), tuple(kwargs.items()))
+        session.guards.add_test(
+            key, f"{method.__name__} of logger '{logger.name}'", lambda: method(*args, **kwargs) == answer)
+        return answer
+
+    return handler
+
+
 def _handle_warn(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _warn(session, *args, **kwargs)
 
@@ -152,4 +166,6 @@ HANDLERS: list[tuple[Any, Any]] = [
     *((getattr(owner, name), _method(name, level)) for owner in (logging.Logger, logging.LoggerAdapter)
       for name, level in _LEVELS.items()),
     *((getattr(logging, name), _function(name, level)) for name, level in _LEVELS.items()),
+    *((method, _asked(method)) for owner in (logging.Logger, logging.LoggerAdapter)
+      for method in (owner.isEnabledFor, owner.getEffectiveLevel, owner.hasHandlers)),
 ]  # fmt: skip
