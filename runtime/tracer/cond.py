@@ -14,6 +14,7 @@ from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_ne
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
 from runtime.tracer.older import older
+from runtime.tracer.pools import inherit
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import Storage, mark_uncertain
@@ -313,7 +314,10 @@ class Join:
                         continue
                     if mine not in joined:
                         joined.append(mine)
-                    found = aliases.roots(session.info(inside), self.entry)
+                    found = list(aliases.roots(session.info(inside), self.entry))
+                    for root in found:
+                        if not aliases.is_outside(root.storage, self.entry):
+                            inherit(mine, root.storage)
                     views += [(joined.index(mine), root) for root in found]
             self._note_path(path, joined, views)
         for dependent, base, steps, pending, by_path in self.links.values():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Type, Variable
-from runtime.tracer import aliases, late
+from runtime.tracer import aliases, late, pools
 from runtime.tracer.aliases import Link, Root
 from runtime.tracer.late import BOOL, Flags, Late, LoopValue, PathEnd
 from runtime.tracer.storage_table import Storage, ViewStep, mark_uncertain
@@ -98,6 +98,8 @@ class LoopAliases:
             [] if before is None else [_Share(s.number, s.base, s.steps, s.holes) for s in before.shares]
         )
         self.unknown: list[tuple[Number, Storage | Number]] = [] if before is None else list(before.unknown)
+        self._listed: dict[Number, list[Storage]] = {} if before is None else before._listed
+        """What is left in a place and is in a list that grows."""
         self._inside: dict[Number, Storage] = {}
         self.touched: set[Storage] = set()
         """Memory that the body wrote, or had to look at for a write."""
@@ -111,6 +113,7 @@ class LoopAliases:
         self.unknown = [
             (a, b) for a, b in self.unknown if a[0] not in slots and not (isinstance(b, tuple) and b[0] in slots)
         ]
+        self._listed = {number: found for number, found in self._listed.items() if number[0] not in slots}
 
     def enter(
         self, session: Session, body: Scope, pairs: Pairs, stand_ins: Pairs, location: Location | None
@@ -121,7 +124,9 @@ class LoopAliases:
         """
         first: list[_Share] = []
         for number, _, inside in stand_ins:
-            self._inside.setdefault(number, session.info(inside).storage)
+            storage = self._inside.setdefault(number, session.info(inside).storage)
+            for listed in self._listed.get(number, ()):
+                pools.inherit(storage, listed)
         for number, outside, _ in pairs:
             info = session.info(outside)
             first.append(self._share(number, info.storage, info.steps))
@@ -139,17 +144,21 @@ class LoopAliases:
         for number, out, _ in pairs:
             for root in aliases.roots(session.info(out), entry):
                 by_root.setdefault(root.storage, []).append((number, root))
+        known = True
         for storage, members in by_root.items():
             if aliases.is_outside(storage, entry):
                 for number, root in members:
                     self._found(number, storage, root, visible)
                 continue
+            for number, _ in members:
+                if storage.pools and number in self._inside and pools.inherit(self._inside[number], storage):
+                    self._listed.setdefault(number, []).append(storage)
+                    known = known and self._untouched(number)
             links, unknown = aliases.links(members)
             for link in links:
                 self._found(link.one, link.other, link, visible)
             for pair in unknown:
                 self._not_known(*pair)
-        known = True
         for share in self.shares[count:]:
             share.carry(False, path.scope)
             stays = self._inside.get(share.number) in by_root  # then the next iteration may leave it so too
@@ -160,7 +169,9 @@ class LoopAliases:
         """The loop is recorded: its results share what its state shared."""
         after: dict[Number, Storage] = {}
         for number, _, result in pairs:
-            after.setdefault(number, session.info(result).storage)
+            storage = after.setdefault(number, session.info(result).storage)
+            for listed in self._listed.get(number, ()):
+                pools.inherit(storage, listed)
         for share in self.shares:
             if share.value is None:
                 continue

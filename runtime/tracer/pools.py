@@ -71,6 +71,16 @@ class Pool:
             elif objects.is_record(part):
                 _share(session, part)
 
+    def add(self, storage: Storage, like: Storage) -> bool:
+        """Memory that may be that of a member; whether it was none itself."""
+        one = self.find()
+        new = False
+        for members in (one._put, one._got):
+            if like in members and storage not in members:
+                members.add(storage)
+                new = True
+        return new
+
     def shares(self, session: Session, storage: Storage) -> bool:
         """Whether a write to memory of the pool could be seen through one of its lists or items."""
         one = self.find()
@@ -83,6 +93,16 @@ class Pool:
             if grown is not None and _in_use(session, grown):
                 return True
         return False
+
+
+def inherit(storage: Storage, like: Storage) -> bool:
+    """Memory that stands for other memory, on some path or from some iteration, is in its pools; whether newly."""
+    new = False
+    for pool, location in like.pools:
+        new = pool.add(storage, like) or new
+        if all(known.find() is not pool.find() for known, _ in storage.pools):
+            storage.pools.append((pool, location))
+    return new
 
 
 def _parts(value: Any) -> Iterator[Any]:

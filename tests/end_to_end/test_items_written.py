@@ -186,10 +186,58 @@ def a_list_of_the_iteration_before(x, n):
     return total
 
 
+def what_an_iteration_appended(x, n):
+    b = x * 1
+    rows = []
+    for _ in range(n):
+        b = b * 2
+        rows.append(b)
+    b -= 0.5
+    return rows[-1]
+
+
+def what_a_path_appended(x, n):
+    b = x * 1
+    rows = []
+    for _ in range(n):
+        rows.append(x)
+    if x.sum() > 0:
+        b = x * 2
+        rows.append(b)
+    b -= 0.5
+    return rows[-1]
+
+
+def what_the_iteration_before_appended(x, n):
+    b = x * 1
+    rows = []
+    for _ in range(n):
+        b -= 0.5
+        b = b * 2
+        rows.append(b)
+    return rows[0]
+
+
+def what_a_called_function_appended_on_a_path(x, n):
+    rows = []
+
+    def kept(t):
+        rows.append(t)
+        return t
+
+    b = x * 1
+    for _ in range(n):
+        if x.sum() > 0:
+            b = kept(b * 2)
+    b += 1
+    return rows
+
+
 @pytest.mark.parametrize(
     "function",
     [
-        the_list_is_used, it_is_in_a_list, an_item_is_used, an_item_is_written, two_items,
+        what_an_iteration_appended, what_a_path_appended, what_the_iteration_before_appended,
+        what_a_called_function_appended_on_a_path, the_list_is_used, it_is_in_a_list, an_item_is_used, an_item_is_written, two_items,
         through_what_it_is_on_a_path, what_is_an_item_on_a_path, a_part_of_an_item, a_list_made_of_the_list,
         a_list_of_a_path, a_list_of_the_iteration_before,
     ],
