@@ -70,6 +70,7 @@ from runtime.torch_internals.modes import (
     without_autocast_cache,
 )
 from runtime.torch_internals.operators import (
+    gives_own_view,
     is_composite,
     parse_to,
     raw_call,
@@ -101,6 +102,7 @@ __all__ = [
     "fake_only",
     "fake_only_metadata",
     "global_module_hooks",
+    "gives_own_view",
     "graph_is_kept",
     "in_fake_mode",
     "is_composite",

@@ -5,11 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+_Key = torch._C.DispatchKey
+_ABOVE = (_Key.ADInplaceOrView, _Key.AutogradMeta, _Key.AutogradCPU, _Key.AutogradOther)
 
 
 def is_composite(overload: Any) -> bool:
     """Whether an operator is written in terms of others, so that its schema need not tell what its result shares."""
     return bool(overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
+
+
+def gives_own_view(overload: Any, args: Any, kwargs: Any) -> bool:
+    """Whether eager's result of an operator that is written in terms of others is a view of memory made on the way.
+
+    It is run on tensors without data, under autograd; a size that is not known is taken for 3.
+    """
+    exclude = torch._C._dispatch_tls_local_exclude_set()
+    for key in _ABOVE:
+        exclude = exclude.remove(key)
+    include = torch._C._dispatch_tls_local_include_set().add(_Key.ADInplaceOrView)
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        given, named = _without_data(args), {key: _without_data(value) for key, value in kwargs.items()}
+        with torch._C._ForceDispatchKeyGuard(include, exclude), torch.no_grad():
+            try:
+                result = overload(*given, **named)
+            except RuntimeError:  # not for such tensors, or not for such sizes
+                return False
+    results = result if isinstance(result, (list, tuple)) else (result,)
+    return any(out._is_view() for out in results if isinstance(out, torch.Tensor))
+
+
+def _without_data(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        shape = [size if type(size) is int else 3 for size in value.shape]
+        if any(type(part) is not int for part in (*value.shape, *value.stride())):
+            return torch.empty(shape, dtype=value.dtype, device="meta")
+        return torch.empty_strided(shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, torch.SymInt):
+        return 3
+    return type(value)(map(_without_data, value)) if type(value) in (list, tuple) else value
 
 
 def raw_call(overload: Any) -> Any:

@@ -41,9 +41,9 @@ def _key(fixed: FixedView) -> Key:
 
 
 def _fixed(info: TensorInfo) -> Iterator[FixedView]:
-    """The views of a tensor that are to be known after a join: those with a history."""
+    """The views of a tensor that are to be known after a join: not where it is not sure that it has a history."""
     for fixed in info.fixed:
-        if info.requires_grad and (fixed.when or not info.sometimes):
+        if fixed.when or not info.sometimes:
             yield fixed
 
 

@@ -110,18 +110,22 @@ class Recorder(torch_internals.TorchDispatchMode):
 
     # -- running on fakes ----------------------------------------------------------------------------------------
 
+    def _is_own_view(self, func: Any, args: Any, kwargs: Any) -> bool:
+        """Whether an operator under ``no_grad`` gives a view of memory that it made itself, as ``linear`` does."""
+        if torch.is_grad_enabled() or self.session.replaying is not None or not torch_internals.is_composite(func):
+            return False
+        fake_args, fake_kwargs = self._fakes(args), {key: self._fakes(value) for key, value in kwargs.items()}
+        return torch_internals.gives_own_view(func, fake_args, fake_kwargs)
+
+    def _fakes(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return self.session.fake(value)
+        return type(value)(map(self._fakes, value)) if type(value) in (list, tuple) else value
+
     def _fake_call(self, func: Any, args: Any, kwargs: Any) -> Any:
         session = self.session
-
-        def to_fake(value: Any) -> Any:
-            if isinstance(value, torch.Tensor):
-                return session.fake(value)
-            if type(value) in (list, tuple):
-                return type(value)(to_fake(item) for item in value)
-            return value
-
-        fake_args = [to_fake(arg) for arg in args]
-        fake_kwargs = {key: to_fake(value) for key, value in kwargs.items()}
+        fake_args = [self._fakes(arg) for arg in args]
+        fake_kwargs = {key: self._fakes(value) for key, value in kwargs.items()}
         try:
             result = torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
         except torch_internals.UnsupportedOperatorException as error:
@@ -249,6 +253,8 @@ class Recorder(torch_internals.TorchDispatchMode):
                 continue
             if info_or_none.storage is None:
                 info_or_none.storage = session.storages.new(var)
+                if _can_carry(out) and self._is_own_view(func, args, kwargs):
+                    info_or_none.fixed = stale_views.of_its_own(var, name)
             info_or_none.cached, info_or_none.cached_for = var, info_or_none.storage.value
             session.sizes.bind_sizes(out, var)
             var.type = session.type_of(out)

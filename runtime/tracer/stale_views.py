@@ -32,9 +32,17 @@ def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tup
     """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
     several = step.name in _SEVERAL and not _without_grad(session, step)
     has_node = needs and not _without_grad(session, step)
-    node = _SEVERAL.get(step.name) or "".join(part.title() for part in step.name.split(".")[1].split("_"))
-    output = f"Output {step.index} of {node}"
+    output = f"Output {step.index} of {_SEVERAL.get(step.name) or _node(step.name)}"
     return _made(source, source.storage.value, output, has_node, several, several or _without_grad(session, step))
+
+
+def of_its_own(value: Variable, name: str) -> tuple[FixedView, ...]:
+    """What is to be known of the result of an operator under ``no_grad`` that is a view of what it made itself."""
+    return (FixedView(value, f"Output 0 of {_node(name)}", False, False),)
+
+
+def _node(name: str) -> str:
+    return "".join(part.title() for part in name.split(".")[1].split("_"))
 
 
 def _made(
@@ -132,7 +140,7 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
     needs = any(info.requires_grad and not info.sometimes for info in infos)
     for info in written:
         for fixed in info.fixed:
-            if not info.detached and (needs or fixed.when):
+            if not info.detached and (needs or (fixed.when and info.requires_grad)):
                 _raise_if(session, fixed.when, _message(session, fixed, "is being"))
 
 

@@ -237,7 +237,8 @@ def what_a_called_function_appended_on_a_path(x, n):
     "function",
     [
         what_an_iteration_appended, what_a_path_appended, what_the_iteration_before_appended,
-        what_a_called_function_appended_on_a_path, the_list_is_used, it_is_in_a_list, an_item_is_used, an_item_is_written, two_items,
+        what_a_called_function_appended_on_a_path,
+        the_list_is_used, it_is_in_a_list, an_item_is_used, an_item_is_written, two_items,
         through_what_it_is_on_a_path, what_is_an_item_on_a_path, a_part_of_an_item, a_list_made_of_the_list,
         a_list_of_a_path, a_list_of_the_iteration_before,
     ],

@@ -579,3 +579,49 @@ def test_paths_that_eager_runs(f):
 @pytest.mark.parametrize("f", [unbind_base, chunk_base, nograd_view, nograd_view_base], ids=lambda f: f.__name__)
 def test_nothing_is_refused_without_gradients(f):
     check(f, (torch.tensor([1.0, 2.0, 3.0]),))
+
+
+OWN_VIEWS = {
+    "linear of a vector": lambda x: torch.nn.functional.linear(x, torch.eye(3), torch.ones(3)),
+    "linear of a matrix": lambda x: torch.nn.functional.linear(x[None], torch.eye(3), torch.ones(3)),
+    "linear without bias": lambda x: torch.nn.functional.linear(x, torch.eye(3)),
+    "matmul": lambda x: x @ torch.eye(3),
+    "einsum": lambda x: torch.einsum("i,ij->j", x, torch.eye(3)),
+    "tensordot": lambda x: torch.tensordot(x, torch.eye(3), 1),
+    "reshape": lambda x: (x * 2).reshape(3, 1),
+    "layer_norm": lambda x: torch.nn.functional.layer_norm(x, (3,)),
+    "instance_norm": lambda x: torch.nn.functional.instance_norm(x.expand(2, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", OWN_VIEWS)
+def test_results_under_no_grad_that_are_views_of_what_the_operator_made(name):
+    operator = OWN_VIEWS[name]
+
+    def written(x):
+        with torch.no_grad():
+            b = operator(x)
+        b += x.sum()
+        return b
+
+    def written_after_a_loop(x):
+        b = x * 2
+        with torch.no_grad():
+            for _ in range((x > 0).sum()):
+                b = operator(x)
+        b += x.sum()
+        return b
+
+    def written_after_a_branch(x):
+        with torch.no_grad():
+            if x.sum() > 0:
+                b = operator(x)
+            else:
+                b = operator(x) * 2
+        b += x.sum()
+        return b
+
+    for function in (written, written_after_a_loop, written_after_a_branch):
+        for requires_grad in (True, False):
+            for values in ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0]):
+                check(function, (torch.tensor(values, requires_grad=requires_grad),))
