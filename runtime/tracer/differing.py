@@ -62,11 +62,12 @@ def holder(
 
     ``known``: those of a join, by the identity of their cells.
     """
-    if not _exclusive(session, owner, paths, 1):
+    if not _can_differ(session, owner) or not _exclusive(session, owner, paths, 1):
         return None
     for cell in _cells(runs):
         value = cell.cell_contents
-        if value is owner or (isinstance(value, Choice) and any(option is owner for option in value.options)):
+        held = isinstance(value, Choice) and any(option is owner for option in value.options)
+        if value is owner or (held and _exclusive(session, value, paths, 1)):
             found = known.setdefault(id(cell), Holder(cell))
             found.owners.append(owner)
             return found
@@ -77,7 +78,7 @@ def option_of(
     session: Session, of: Choice | None, owner: Any, runs: Sequence[Callable[..., Any]], paths: Sequence[Path]
 ) -> int | None:
     """The path of a switch over a choice's options that has a container to itself, if nothing else refers to it."""
-    if of is None:
+    if of is None or not _can_differ(session, owner):
         return None
     held = sum(cell.cell_contents is owner for cell in _cells(runs))
     found = [index for index in range(len(of.options)) if of.options[index] is owner]
@@ -99,12 +100,15 @@ def require_few(session: Session, joined: Structure, location: Location | None) 
         )
 
 
-def _exclusive(session: Session, owner: Any, paths: Sequence[Path], others: int) -> bool:
-    """Whether so many references to a container are all that there are, beside the caller's variable."""
-    if type(owner) not in _KINDS or id(owner) in session.twins or id(owner) in session.shared_containers:
-        return False
-    notes = own_references(session, (id(owner),), *(path.places for path in paths))[id(owner)]
-    return references(owner) - ALONE - 1 - notes <= others
+def _can_differ(session: Session, owner: Any) -> bool:
+    """Whether a container is of a kind that can be copied, and known to be no other one."""
+    return type(owner) in _KINDS and id(owner) not in session.twins and id(owner) not in session.shared_containers
+
+
+def _exclusive(session: Session, value: Any, paths: Sequence[Path], others: int) -> bool:
+    """Whether so many references to an object are all that there are, beside the caller's variable."""
+    notes = own_references(session, (id(value),), *(path.places for path in paths))[id(value)]
+    return references(value) - ALONE - 1 - notes <= others
 
 
 def _cells(runs: Sequence[Callable[..., Any]]) -> Iterator[CellType]:

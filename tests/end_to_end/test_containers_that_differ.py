@@ -123,7 +123,7 @@ def another_way_to_leave(x):
 @pytest.mark.parametrize(
     "function",
     [
-        a_key_on_one_path, read_on_the_other, two_keys, nested, iterated, a_comprehension, in_a_loop,
+        a_key_on_one_path, read_on_the_other, two_keys, nested, iterated, a_comprehension,
         in_a_function_of_its_own, handed_to_a_function, items_of_other_kinds, a_value_of_several_that_is_changed,
         another_way_to_leave,
     ],
@@ -158,7 +158,47 @@ def in_another_container(x):
     return held
 
 
-@pytest.mark.parametrize("function", [with_another_name, with_another_name_of_the_path, in_another_container])
+def two_names_for_one_of_several(x):
+    d = {"p": x}
+    if x.sum() > 0:
+        d["q"] = x
+    e = d
+    if x[0] > 0:
+        d["r"] = x
+    return d, e
+
+
+def one_of_several_in_a_list(x):
+    d = {"p": x}
+    if x.sum() > 0:
+        d["q"] = x
+    e = [d]
+    if x[0] > 0:
+        d["r"] = x
+    return d, e
+
+
+def one_of_several_in_a_function(x):
+    d = {"p": x}
+    if x.sum() > 0:
+        d["q"] = x
+    e = d
+
+    def put():
+        e["r"] = x
+
+    if x[0] > 0:
+        put()
+    return d, e
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        with_another_name, with_another_name_of_the_path, in_another_container, in_a_loop,
+        two_names_for_one_of_several, one_of_several_in_a_list, one_of_several_in_a_function,
+    ],
+)  # fmt: skip
 def test_what_another_name_would_show_is_equal_or_refused(function):
     try:
         check(function, *calls())
