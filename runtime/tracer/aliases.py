@@ -7,6 +7,7 @@ until one of them is written; then the other is brought up to date under that fl
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -81,6 +82,26 @@ def roots(info: TensorInfo, outside: Container[Storage]) -> Iterator[Root]:
                         (*root.through, root.storage),
                     )
                 )
+
+
+_WAYS = 200
+"""So many ways from a tensor to memory that it may be a view of are told apart."""
+
+
+def few_roots(info: TensorInfo, outside: Container[Storage]) -> tuple[list[Root], list[Storage]]:
+    """The roots of a tensor; where there are too many ways to them, none, and the memory they lead to."""
+    found = list(itertools.islice(roots(info, outside), _WAYS + 1))
+    if len(found) <= _WAYS:
+        return found, []
+    reached: dict[Storage, None] = {info.storage: None}
+    todo = [info.storage]
+    while todo:
+        storage = todo.pop()
+        for alias in () if is_outside(storage, outside) else storage.aliases:
+            if alias.base not in reached:
+                reached[alias.base] = None
+                todo.append(alias.base)
+    return [], list(reached)
 
 
 @dataclass(frozen=True, eq=False)

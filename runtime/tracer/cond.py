@@ -302,6 +302,7 @@ class Join:
             if path.ended:
                 continue
             views: list[tuple[int, aliases.Root]] = []
+            met_by: dict[Storage, list[tuple[Storage, bool]]] = {}
             for (values, item, _), result in zip(self.items, results):
                 if isinstance(item, structure.Known):
                     continue
@@ -314,10 +315,11 @@ class Join:
                         continue
                     if mine not in joined:
                         joined.append(mine)
-                    found = list(aliases.roots(session.info(inside), self.entry))
-                    for root in found:
-                        if not aliases.is_outside(root.storage, self.entry):
-                            inherit(mine, root.storage)
+                    found, reached = aliases.few_roots(session.info(inside), self.entry)
+                    for storage in (*(root.storage for root in found), *reached):
+                        if not aliases.is_outside(storage, self.entry):
+                            inherit(mine, storage)
+                        self._mark_many(mine, storage, bool(reached), met_by.setdefault(storage, []))
                     views += [(joined.index(mine), root) for root in found]
             self._note_path(path, joined, views)
         for dependent, base, steps, pending, by_path in self.links.values():
@@ -326,6 +328,16 @@ class Join:
             flags = () if always else (self._output(late.BOOL, cases),)
             aliases.add(dependent, base, steps, flags, pending)
         joined_views.note_join(session, self.op, met)
+
+    def _mark_many(self, mine: Storage, storage: Storage, many: bool, met_by: list[tuple[Storage, bool]]) -> None:
+        """A tensor may be ``storage``; ``many``: in too many ways to say when. Then it may be any other that may be."""
+        location = self.session.location()
+        if many and aliases.is_outside(storage, self.entry):
+            mark_uncertain(mine, storage, "it may be one of many others", location)
+        for other, of_many in met_by:
+            if many or of_many:
+                mark_uncertain(mine, other, "it may be one of many others", location)
+        met_by.append((mine, many))
 
     def _note_path(self, path: Path, joined: list[Storage], views: list[tuple[int, aliases.Root]]) -> None:
         by_root: dict[Storage, list[tuple[int, aliases.Root]]] = {}

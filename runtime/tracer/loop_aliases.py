@@ -141,19 +141,29 @@ class LoopAliases:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
         count, refused = len(self.shares), len(self.unknown)
         by_root: dict[Storage, list[tuple[Number, Root]]] = {}
+        many: dict[Storage, list[Number]] = {}
         for number, out, _ in pairs:
-            for root in aliases.roots(session.info(out), entry):
+            found, reached = aliases.few_roots(session.info(out), entry)
+            for root in found:
                 by_root.setdefault(root.storage, []).append((number, root))
+            for storage in reached:
+                many.setdefault(storage, []).append(number)
         known = True
+        for storage, numbers in many.items():
+            for number in numbers:
+                if aliases.is_outside(storage, entry):
+                    self._not_known(number, storage)
+                    continue
+                known = self._note_listed(number, storage) and known
+                for other in (*numbers, *(one for one, _ in by_root.get(storage, ()))):
+                    self._not_known(number, other)
         for storage, members in by_root.items():
             if aliases.is_outside(storage, entry):
                 for number, root in members:
                     self._found(number, storage, root, visible)
                 continue
             for number, _ in members:
-                if storage.pools and number in self._inside and pools.inherit(self._inside[number], storage):
-                    self._listed.setdefault(number, []).append(storage)
-                    known = known and self._untouched(number)
+                known = self._note_listed(number, storage) and known
             links, unknown = aliases.links(members)
             for link in links:
                 self._found(link.one, link.other, link, visible)
@@ -164,6 +174,13 @@ class LoopAliases:
             stays = self._inside.get(share.number) in by_root  # then the next iteration may leave it so too
             known = known and not stays and self._untouched(share.number) and self._untouched(share.base)
         return known and all(self._untouched(a) and self._untouched(b) for a, b in self.unknown[refused:])
+
+    def _note_listed(self, number: Number, storage: Storage) -> bool:
+        """What an iteration leaves may be in a list that grows; whether the body was traced as if that was known."""
+        if storage.pools and number in self._inside and pools.inherit(self._inside[number], storage):
+            self._listed.setdefault(number, []).append(storage)
+            return self._untouched(number)
+        return True
 
     def finish(self, session: Session, op: Operator, path: Path, pairs: Pairs, location: Location | None) -> None:
         """The loop is recorded: its results share what its state shared."""

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from dy2static import to_static
+from runtime.errors import TraceError
 from tests.end_to_end.oracle import check
 
 
@@ -181,3 +182,31 @@ def test_a_write_costs_one_cond_for_what_may_be_the_same():
     converted = to_static(add)
     program = converted.concrete_program(torch.ones(3), torch.ones(1)).program
     assert [op.name for op in program.block.walk()].count("cond") == 2
+
+
+def swapped_often(x, write):
+    a, b, c, d = x * 1, x * 2, x * 3, x * 4
+    for number in range(12):
+        if x.sum() > number - 6:
+            a, b = b, a
+            c = a
+        else:
+            b, c = c, d
+            d = a
+    for _ in range((x > 0).sum()):
+        for number in range(6):
+            if x[0] > number - 3:
+                a, b, d = b, c, a
+            else:
+                c, d = d, a
+    if write:
+        a += 1
+    return a, b, c, d
+
+
+def test_tensors_that_may_be_many_others():
+    calls = [(torch.tensor(values, requires_grad=True), False) for values in ([1.0, 2.0], [-1.0, -2.0], [0.5, -3.0])]
+    check(swapped_often, *calls)
+    with pytest.raises(TraceError) as caught:
+        to_static(swapped_often)(calls[0][0], True)
+    assert caught.value.code == "D2S222"
