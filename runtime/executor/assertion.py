@@ -39,10 +39,13 @@ def emit_assert(emitter: Emitter, op: Operator) -> None:
         emitter.line(f"raise {exception(emitter, op.attrs['exception'])}({', '.join(args)})")
 
 
-def rebuilt(cls: type[BaseException], *args: object, **fields: object) -> BaseException:
+def rebuilt(cls: type[BaseException], /, *args: object, **fields: object) -> BaseException:
     """An exception with these arguments and attributes; the initialiser of a user's class has run while tracing."""
-    error = cls.__new__(cls, *args)
-    error.args = args
+    if cls.__module__ == "builtins":  # some set their fields from the arguments
+        error = cls(*args)
+    else:
+        error = cls.__new__(cls, *args)
+        error.args = args
     error.__dict__.update(fields)
     return error
 

@@ -30,7 +30,7 @@ def gives_own_view(overload: Any, args: Any, kwargs: Any) -> bool:
         with torch._C._ForceDispatchKeyGuard(include, exclude), torch.no_grad():
             try:
                 result = overload(*given, **named)
-            except RuntimeError:  # not for such tensors, or not for such sizes
+            except (RuntimeError, IndexError, TypeError, ValueError):  # not for such tensors, or such sizes
                 return False
     results = result if isinstance(result, (list, tuple)) else (result,)
     return any(out._is_view() for out in results if isinstance(out, torch.Tensor))

@@ -81,6 +81,14 @@ def attributes_of_a_builtin(x, k):
     return x
 
 
+def fields_of_a_builtin(x, k):
+    error = OSError(k, "no such thing")
+    error.cls = "taken"
+    if x.mean() > 0:
+        raise error
+    return x
+
+
 def plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, torch.Tensor) else value
 
@@ -90,7 +98,8 @@ def outcome(function, x, k, capsys) -> tuple[Any, ...]:
     try:
         result = function(x, k)
     except Exception as error:
-        parts = type(error), list(map(plain, error.args)), {key: plain(value) for key, value in vars(error).items()}
+        fields = {key: plain(value) for key, value in vars(error).items()}
+        parts = type(error), list(map(plain, error.args)), fields, getattr(error, "errno", None)
     else:
         parts = type(result), result.detach(), None
     return repr(parts), capsys.readouterr().out, torch.rand(1).item()
@@ -102,6 +111,7 @@ def outcome(function, x, k, capsys) -> tuple[Any, ...]:
     [
         what_comes_first, a_staged_number_in_the_message, a_key, a_tensor, printed_before, drawn_before,
         own_class_on_a_path, own_class_at_the_end, own_class_known_at_once, attributes_of_a_builtin,
+        fields_of_a_builtin,
     ],
 )  # fmt: skip
 def test_as_in_eager(function, needs_gradient, capsys):
