@@ -9,9 +9,9 @@ from __future__ import annotations
 from dy2static.operators.staging import active
 from runtime.errors import Dy2StaticError
 from runtime.tracer.branches import PathEnds
-from runtime.tracer.calls import RestartWithSharedInputs
+from runtime.tracer.calls import Restart
 
-OURS = (Dy2StaticError, PathEnds, RestartWithSharedInputs)
+OURS = (Dy2StaticError, PathEnds, Restart)
 """Errors of the tracer, which no code of the user's may catch."""
 
 

@@ -48,7 +48,8 @@ def _may_overlap(op: Operator) -> bool:
     for inner in block.ops[:-1]:
         if not memory.isdisjoint(inner.inputs):
             memory.update(inner.outputs)
-    return len(memory.intersection(block.ops[-1].inputs)) > 1
+    last = block.ops[-1]
+    return sum(var in memory for var in (*leaves(last.args), *leaves(last.kwargs))) > 1
 
 
 def _narrow_branch(op: Operator, live: set[Variable]) -> None:

@@ -321,13 +321,14 @@ class _Update:
         _copy(self.session, source, target, alias.steps, target is alias.base, flag, self.infos)
         cases = [(*flags, *alias.flags) for flags in self.cases[source]]
         self.cases.setdefault(target, []).extend(cases)
-        self._note(target, before, () in cases or Cases(self.session.scope, cases))
+        detached = any(step.detaches for step in alias.steps)
+        self._note(target, before, () in cases or Cases(self.session.scope, cases), detached)
 
-    def _note(self, target: Storage, before: Variable, reached: Late | bool) -> None:
+    def _note(self, target: Storage, before: Variable, reached: Late | bool, detached: bool = False) -> None:
         from runtime.tracer.storage_table import Write
 
         write = self.source.written.get(self.source.value)
-        graph = reached if write is not None and write.graph is True else False
+        graph = reached if write is not None and write.graph is True and not detached else False
         target.written[target.value] = Write(before, reached, graph)
 
 
@@ -338,8 +339,11 @@ def _copy(
     """Where the flag holds, write the source's content into the target: ``up``: the source is ``steps`` of it."""
     location, modes = session.location(), session.modes()
     before, content = session.require_visible(target.value), session.require_visible(source.value)
-
-    history = not torch.is_grad_enabled() and any(info.storage is target and info.requires_grad for info in infos)
+    detached = any(step.detaches for step in steps)
+    if detached:
+        modes = ("off", modes[1])
+    without = detached or not torch.is_grad_enabled()
+    history = without and any(info.storage is target and info.requires_grad for info in infos)
 
     def new() -> Variable:
         if not history and (not up or not steps):
@@ -373,7 +377,6 @@ def _copy(
             "cond", [flag], None, [before.type],
             hints=[before.hint], blocks=[taken.block, Block(yields=[before])], location=location,
         )  # fmt: skip
-    detached = any(step.name == "aten.detach.default" for step in steps)
     histories = [info for info in infos if info.storage is source and info.requires_grad]
     target.in_graph |= torch.is_grad_enabled() and not detached
     if torch.is_grad_enabled() and histories and not detached:

@@ -19,7 +19,7 @@ from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.tracer import state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds, must_run, stage_raise
-from runtime.tracer.calls import RestartWithSharedInputs
+from runtime.tracer.calls import Known, Restart
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import Guard
 from runtime.tracer.inputs import LiveParameter, SharedBase
@@ -193,16 +193,16 @@ def trace(
     Raises:
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
     """
-    shared: tuple[str, ...] = ()
+    known = Known()
     with trace_lock:
         while True:
             try:
-                return _trace_once(function, arguments, name, dynamic or {}, call, shared, varying)
-            except RestartWithSharedInputs as restart:
-                wider = tuple(sorted({*shared, *restart.names}))
-                if wider == shared:
-                    raise AssertionError("tracing with shared inputs did not settle the sharing") from restart
-                shared = wider
+                return _trace_once(function, arguments, name, dynamic or {}, call, known, varying)
+            except Restart as restart:
+                wider = known.and_also(restart.known)
+                if wider == known:
+                    raise AssertionError("tracing again with what is known settled nothing") from restart
+                known = wider
 
 
 def _trace_once(
@@ -211,13 +211,13 @@ def _trace_once(
     name: str,
     dynamic: dict[str, frozenset[int]],
     call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None,
-    shared: tuple[str, ...],
+    known: Known,
     varying: frozenset[Place],
 ) -> Traced:
     import contextlib
 
     session = Session(name)
-    session.inputs.shared = shared
+    session.known = known
     session.varying = varying
     with torch_internals.fake_only_metadata():
         fakes = [

@@ -12,12 +12,13 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
-from runtime.ir import Variable
+from runtime.ir import Block, Variable
 from runtime.ops.registry import definition
 from runtime.tracer import session as tracer_session
 from runtime.tracer import structure, unseen
-from runtime.tracer.calls import RestartWithSharedInputs
+from runtime.tracer.calls import Restart
 from runtime.tracer.journal import Place
+from runtime.tracer.late import Flags, any_of
 from runtime.tracer.notes import noted
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import Storage
@@ -127,7 +128,7 @@ def trace_path(
                 result = run()
             except PathEnds:
                 ended = True
-            except (Dy2StaticError, RestartWithSharedInputs, RecursionError):
+            except (Dy2StaticError, Restart, RecursionError):
                 raise
             except torch_internals.SHAPE_ERRORS as error:
                 raise session.undecidable() from error
@@ -204,6 +205,16 @@ def stage_raise(session: Session, error: BaseException) -> None:
         _emit_raise(session, error, args)
     finally:
         session.raising = None
+
+
+def raise_where(session: Session, flags: Flags, error: BaseException) -> None:
+    """Raise where all flags hold: at once if there are none, else when the Program runs."""
+    if not flags:
+        raise error
+    flag = any_of(session, [flags])
+    with session.open("cond") as taken:
+        stage_raise(session, error)
+    session.emit("cond", [flag], None, [], blocks=[taken.block, Block()])
 
 
 def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None:

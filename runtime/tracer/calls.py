@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from runtime.ir import Location
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier attempts at a trace found out."""
+
+    shared: frozenset[str] = frozenset()
+    """Labels of inputs that share memory, of which some is written: they get one base."""
+    detached: frozenset[Location | None] = frozenset()
+    """Where tensors are detached to which values are written that need gradients: they get a history of their own."""
+
+    def and_also(self, other: Known) -> Known:
+        """Both."""
+        return Known(self.shared | other.shared, self.detached | other.detached)
 
 
 def tensors_in(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
@@ -52,12 +69,12 @@ def unflatten_results(template: Any, flat: list[Any]) -> Any:
     return build(template)
 
 
-class RestartWithSharedInputs(BaseException):
-    """The trace wrote to memory that several of the caller's tensors share: trace again with one base for them.
+class Restart(BaseException):
+    """The trace met what it must know from its beginning: trace again.
 
     Not an Exception, so that no handler in user code catches it.
     """
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        super().__init__(names)
-        self.names = names
+    def __init__(self, known: Known) -> None:
+        super().__init__(known)
+        self.known = known

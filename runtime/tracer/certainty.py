@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.ir import Location
-from runtime.tracer.calls import RestartWithSharedInputs
+from runtime.tracer.calls import Known, Restart
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -17,14 +17,14 @@ def require_certain(session: Session, storage: Storage) -> None:
 
     Raises:
         TraceError: It may be.
-        RestartWithSharedInputs: Both belong to arguments, whose sharing another trace can take into account.
+        Restart: Both belong to arguments, whose sharing another trace can take into account.
     """
     for uncertainty in storage.uncertain:
         other = uncertainty.other()
         if other is None:
             continue
         if session.inputs.is_input(storage) and session.inputs.is_input(other):
-            raise RestartWithSharedInputs((storage.label, other.label))
+            raise Restart(Known(shared=frozenset((storage.label, other.label))))
         raise _may_share(session, uncertainty.reason, uncertainty.location)
     for pool, location in storage.pools:
         if pool.shares(session, storage):

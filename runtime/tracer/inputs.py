@@ -51,7 +51,6 @@ class Inputs:
         self._lifted: dict[int, LiveParameter] = {}
         self._real_storages: dict[int, list[tuple[torch.Tensor, Storage]]] = {}
         self._hints: dict[int, tuple[torch.Tensor, Any, str, str]] = {}
-        self.shared: tuple[str, ...] = ()
         self.bases: list[SharedBase] = []
         self._reals: dict[Variable, torch.Tensor] = {}
         self.leaves: dict[Variable, bool] = {}
@@ -83,7 +82,7 @@ class Inputs:
         """Make inputs that share memory, and are written, views of one base input."""
         groups: dict[int, list[tuple[torch.Tensor, str]]] = {}
         for real, label in zip(reals, labels):
-            if label in self.shared:
+            if label in self.session.known.shared:
                 groups.setdefault(storage_key(real), []).append((real, label))
         by_label = {program_input.name: program_input.var for program_input in self.session.program.inputs}
         for members in groups.values():
@@ -181,20 +180,9 @@ class Inputs:
         info.cached, info.cached_for = var, var
         return self.session.register(fake, info)
 
-    def require_no_leaf(self, info: TensorInfo) -> None:
-        """Raise what autograd raises for an in-place write to a tensor of the caller's with which its graph begins.
-
-        Raises:
-            RuntimeError: The tensor is a leaf that requires grad, or a view of one.
-        """
-        real = self._reals.get(info.storage.origin) if info.storage.origin is not None else None
-        if real is None or not real.requires_grad or info.detached or not torch.is_grad_enabled():
-            return
-        assert info.storage.origin is not None
-        self.leaves[info.storage.origin] = real.is_leaf
-        if real.is_leaf:
-            what = "a view of a leaf Variable" if info.steps else "a leaf Variable"
-            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
+    def real(self, origin: Variable) -> torch.Tensor | None:
+        """The caller's tensor that an input or parameter is."""
+        return self._reals.get(origin)
 
     def own_variable(self, tensor: torch.Tensor) -> Variable | None:
         """The input or parameter that this tensor object is, if it is one."""

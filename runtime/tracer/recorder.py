@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ops import aten
-from runtime.tracer import aliases, scalars, stale_views
+from runtime.tracer import aliases, detached, leaf_writes, overlaps, scalars, stale_views
 from runtime.tracer.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.certainty import require_certain
 from runtime.tracer.session import Session
@@ -236,6 +236,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 index,
                 len(flat),
                 modes,
+                session.location() if name == "aten.detach.default" else None,
             )
             made = TensorInfo(info.storage, (*info.steps, step), needs, layout_known)
             made.sometimes = needs and sometimes
@@ -255,6 +256,8 @@ class Recorder(torch_internals.TorchDispatchMode):
                 info_or_none.storage = session.storages.new(var)
                 if _can_carry(out) and self._is_own_view(func, args, kwargs):
                     info_or_none.fixed = stale_views.of_its_own(var, name)
+            if info_or_none.steps:
+                detached.split(session, info_or_none, var)
             info_or_none.cached, info_or_none.cached_for = var, info_or_none.storage.value
             session.sizes.bind_sizes(out, var)
             var.type = session.type_of(out)
@@ -293,7 +296,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         for tensor in written:
             storage = infos[id(tensor)].storage
             require_certain(session, storage)
-            session.inputs.require_no_leaf(infos[id(tensor)])
+            leaf_writes.require_no_leaf(session, infos[id(tensor)])
             if storage not in bases:
                 bases.append(storage)
         if torch.is_grad_enabled():
@@ -305,13 +308,19 @@ class Recorder(torch_internals.TorchDispatchMode):
             sometimes = _sometimes(infos.values())
             for tensor in written:
                 info = infos[id(tensor)]
-                if not (sometimes or info.detached):
+                detached.require_own_history(session, info)
+                if not sometimes:
                     in_graph.append(info.storage)
                 session.require_gradient(info, sometimes)
         result = self._fake_call(func, args, kwargs)
         before = [session.require_visible(storage.value) for storage in bases]
         location = session.location()
         modes = session.modes()
+        flat = flatten_results(result)
+        types: list[Type] = [
+            session.type_of(out) if isinstance(out, torch.Tensor) else _plain_type(out) for out in flat
+        ]
+        overlaps.check(session, overlaps.Write(func, name, args, kwargs, written, infos, types))
         with session.open("update") as scope:
             inner = [session.new_variable(base.type, base.hint) for base in before]
             scope.block.args.extend(inner)
@@ -334,12 +343,8 @@ class Recorder(torch_internals.TorchDispatchMode):
 
             operands = [operand(arg) for arg in args]
             keywords = {key: operand(value) for key, value in kwargs.items()}
-            flat = flatten_results(result)
             by_fake = {id(session.fake(tensor)): tensor for tensor in written}
             kept = [isinstance(out, torch.Tensor) and id(out) not in by_fake for out in flat]
-            types: list[Type] = [
-                session.type_of(out) if isinstance(out, torch.Tensor) else _plain_type(out) for out in flat
-            ]
             outputs = session.emit(name, operands, keywords, types, modes=modes, location=location)
             scope.block.yields.extend([*inner, *(var for var, keep in zip(outputs, kept) if keep)])
         extra = [out for out, keep in zip(flat, kept) if keep]

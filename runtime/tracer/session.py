@@ -27,6 +27,7 @@ from runtime.ir import (
 from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import catching, scalars
+from runtime.tracer.calls import Known
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
 from runtime.tracer.inputs import Inputs
@@ -105,6 +106,8 @@ class Session:
         self._names: dict[str, int] = {}
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
+        self.known = Known()
+        """What earlier attempts at this trace found out."""
         self.checkpoints = 0
         """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from runtime.ir import Block, Operand, Operator, Variable
-from runtime.tracer.branches import Path, stage_raise
-from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, PathEnd, any_of
+from runtime.ir import Operand, Operator, Variable
+from runtime.tracer.branches import Path, raise_where
+from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, PathEnd
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep, Write
 
@@ -127,7 +127,8 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
             else:
                 continue
             for case in cases:
-                _raise_if(session, case, _message(session, fixed, "its base or another view of its base has been"))
+                text = _message(session, fixed, "its base or another view of its base has been")
+                raise_where(session, case, RuntimeError(text))
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
@@ -141,7 +142,7 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
     for info in written:
         for fixed in info.fixed:
             if not info.detached and (needs or (fixed.when and info.requires_grad)):
-                _raise_if(session, fixed.when, _message(session, fixed, "is being"))
+                raise_where(session, fixed.when, RuntimeError(_message(session, fixed, "is being")))
 
 
 def stale_cases(info: TensorInfo, fixed: FixedView, value: Variable) -> list[Flags]:
@@ -165,19 +166,10 @@ def _cases(storage: Storage, value: Variable, since: Variable, graph: bool = Fal
     return cases
 
 
-def _raise_if(session: Session, case: Flags, text: Any) -> None:
-    if not case:
-        raise RuntimeError(text)
-    flag = any_of(session, [case])
-    with session.open("cond") as taken:
-        stage_raise(session, RuntimeError(text))
-    session.emit("cond", [flag], None, [], blocks=[taken.block, Block()])
-
-
 def _without_grad(session: Session, step: ViewStep) -> bool:
     mode = step.modes[0]
     off = mode == "off" or (mode == "inherit" and not session.ambient_grad)
-    return off and step.name != "aten.detach.default"
+    return off and not step.detaches
 
 
 def _message(session: Session, fixed: FixedView, what: str) -> Any:

@@ -82,6 +82,13 @@ class ViewStep:
     index: int
     results: int
     modes: Any
+    location: Location | None = None
+    """For a ``detach``: where it stands in the user's source."""
+
+    @property
+    def detaches(self) -> bool:
+        """Whether the history ends here."""
+        return self.name == "aten.detach.default"
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,7 @@ class TensorInfo:
     @property
     def detached(self) -> bool:
         """Whether it shares memory with its base, but not the history."""
-        return any(step.name == "aten.detach.default" for step in self.steps)
+        return any(step.detaches for step in self.steps)
 
     @property
     def constant(self) -> bool:

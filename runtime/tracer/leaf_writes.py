@@ -1,0 +1,38 @@
+"""In-place writes to tensors with which autograd's graph begins: PyTorch refuses them while gradients are recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from runtime.tracer.aliases import few_roots
+from runtime.tracer.branches import raise_where
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
+    from runtime.tracer.storage_table import TensorInfo
+
+
+def require_no_leaf(session: Session, info: TensorInfo) -> None:
+    """Raise what autograd raises for a write to a leaf of the caller's; where it is one on some paths, on those.
+
+    Raises:
+        RuntimeError: The tensor is a leaf that requires grad, or a view of one.
+    """
+    if not torch.is_grad_enabled() or session.replaying is not None:
+        return
+    for root in few_roots(info, ())[0]:
+        origin = root.storage.origin
+        real = session.inputs.real(origin) if origin is not None else None
+        if real is None or not real.requires_grad or any(step.detaches for step in root.steps):
+            continue
+        assert origin is not None
+        session.inputs.leaves[origin] = real.is_leaf
+        if real.is_leaf:
+            what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
+            error = RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
+            raise_where(session, root.flags, error)
+
+
+__all__ = ["require_no_leaf"]

@@ -1,0 +1,157 @@
+"""Detached tensors that are written while gradients are recorded: the history is theirs, the memory is shared."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.end_to_end.oracle import check
+
+
+def written(x, y, w):
+    b = y * 3
+    c = b.detach()
+    c -= x * 0.5
+    return b, c, c * 2, c.detach()
+
+
+def views_taken_before_and_after(x, y, w):
+    b = y * 3
+    c = b.detach()
+    before = c[:2]
+    c -= x * 0.5
+    after = c[1:]
+    after *= w[1:]
+    return before, c, after, b
+
+
+def two_of_one_tensor(x, y, w):
+    b = y * 3
+    c, d = b.detach(), b.detach()
+    c += w
+    d *= w
+    b += 1
+    return b, c, d
+
+
+def detached_twice(x, y, w):
+    b = y * 3
+    d = b.detach().detach()
+    d *= w
+    return b, d
+
+
+def through_a_view(x, y, w):
+    b = y * 3
+    c = b.detach().view(3, 1).t()
+    c *= w
+    return b, c
+
+
+def without_history_the_base_keeps_its_own(x, y, w):
+    b = y * 3
+    c = b.detach()
+    c -= 1
+    return b, c, c * x
+
+
+def written_in_a_branch(x, y, w):
+    b = y * 3
+    c = b.detach()
+    if x.sum() > 0:
+        c -= x
+    return b, c
+
+
+def written_in_a_loop(x, y, w):
+    b = y * 3
+    c = b.detach()
+    for _i in range((x > 0).sum()):
+        c -= w
+    return b, c
+
+
+def detached_on_one_path(x, y, w):
+    b = y * 3
+    c = b
+    if x.sum() > 0:
+        c = b.detach()
+    c -= w
+    return b, c
+
+
+def written_through_a_name_of_one_path(x, y, w):
+    b = y * 3
+    c = b.detach()
+    d = c if x.sum() > 0 else x * 2
+    d += w
+    c += y
+    return b, c, d
+
+
+def the_base_is_written_after_it(x, y, w):
+    b = y * 3
+    c = b.detach()
+    c -= w
+    b *= y
+    return b, c
+
+
+def in_each_iteration(x, y, w):
+    h = torch.zeros(3)
+    n = 0
+    while n < (x > 0).sum():
+        g = h.detach()
+        g += w * x
+        h = g * 2
+        n += 1
+    return h
+
+
+def detached_on_some_iterations(x, y, w):
+    c = (y * 3).detach()
+    for i in range(3):
+        if x.sum() > i:
+            c = c.detach()
+            c += w
+        else:
+            c *= w
+    return c
+
+
+def of_an_argument(x, y, w):
+    c = x.detach()
+    c += w
+    return c, x * 2
+
+
+def rows(x, y, w):
+    b = y * 3
+    found = [r.detach() for r in b.view(3, 1)]
+    found[0] += w[:1]
+    return found, b
+
+
+def view_of_a_detached_tensor_whose_memory_is_written(x, y, w):
+    b = torch.tanh(y)
+    e = b.detach()[:2]
+    b -= 0.5
+    return e, b
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        written, views_taken_before_and_after, two_of_one_tensor, detached_twice, through_a_view,
+        without_history_the_base_keeps_its_own, written_in_a_branch, written_in_a_loop, detached_on_one_path,
+        written_through_a_name_of_one_path, the_base_is_written_after_it, in_each_iteration,
+        detached_on_some_iterations, of_an_argument, rows, view_of_a_detached_tensor_whose_memory_is_written,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("needs", ["", "x", "y", "w", "xy", "xyw"])
+def test_detached_written(function, needs):
+    def arguments(*x):
+        made = {"x": torch.tensor(x), "y": torch.tensor([0.5, -1.0, 2.0]), "w": torch.tensor([0.3, 0.2, -0.7])}
+        return [value.requires_grad_(name in needs) for name, value in made.items()]
+
+    check(function, arguments(1.0, 2.0, -0.5), arguments(-1.0, -2.0, 0.5), arguments(0.1, 0.2, 0.3))
