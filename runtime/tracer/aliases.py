@@ -65,6 +65,8 @@ def is_outside(storage: Storage, outside: Container[Storage]) -> bool:
 
 def roots(info: TensorInfo, outside: Container[Storage]) -> Iterator[Root]:
     """The memory a tensor may be a view of; of what exists ``outside`` only the nearest."""
+    from runtime.tracer.storage_table import compose
+
     todo = [Root(info.storage, info.steps)]
     while todo:
         root = todo.pop()
@@ -76,7 +78,7 @@ def roots(info: TensorInfo, outside: Container[Storage]) -> Iterator[Root]:
                 todo.append(
                     Root(
                         alias.base,
-                        (*alias.steps, *root.steps),
+                        compose(alias.steps, root.steps),
                         (*root.flags, *alias.flags),
                         (*root.pending, *alias.pending),
                         (*root.through, root.storage),
@@ -321,15 +323,12 @@ class _Update:
         _copy(self.session, source, target, alias.steps, target is alias.base, flag, self.infos)
         cases = [(*flags, *alias.flags) for flags in self.cases[source]]
         self.cases.setdefault(target, []).extend(cases)
-        detached = any(step.detaches for step in alias.steps)
-        self._note(target, before, () in cases or Cases(self.session.scope, cases), detached)
+        self._note(target, before, () in cases or Cases(self.session.scope, cases))
 
-    def _note(self, target: Storage, before: Variable, reached: Late | bool, detached: bool = False) -> None:
+    def _note(self, target: Storage, before: Variable, reached: Late | bool) -> None:
         from runtime.tracer.storage_table import Write
 
-        write = self.source.written.get(self.source.value)
-        graph = reached if write is not None and write.graph is True and not detached else False
-        target.written[target.value] = Write(before, reached, graph)
+        target.written[target.value] = Write(before, reached)
 
 
 def _copy(

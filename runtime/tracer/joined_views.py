@@ -7,7 +7,7 @@ construct, say whether it is such a view at all, and whether its base was writte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,13 +40,6 @@ def _key(fixed: FixedView) -> Key:
     return fixed.output, fixed.has_node, fixed.several
 
 
-def _fixed(info: TensorInfo) -> Iterator[FixedView]:
-    """The views of a tensor that are to be known after a join: not where it is not sure that it has a history."""
-    for fixed in info.fixed:
-        if fixed.when or not info.sometimes:
-            yield fixed
-
-
 def note_join(
     session: Session, op: Operator, pairs: Sequence[tuple[Path, Iterable[tuple[torch.Tensor, torch.Tensor]]]]
 ) -> None:
@@ -57,7 +50,7 @@ def note_join(
             mine, info = session.info(outside), session.info(inside)
             if mine is info or path.ended:
                 continue
-            for fixed in _fixed(info):
+            for fixed in info.fixed:
                 _, by_path = found.setdefault((id(mine), _key(fixed)), (mine, {}))
                 end = path.storages.get(info.storage, info.storage.value)
                 by_path.setdefault(path, _Cases()).add(fixed, stale_cases(info, fixed, end))
@@ -97,7 +90,7 @@ class LoopViews:
         first: dict[tuple[Number, Key], _Cases] = {}
         for number, outside, _ in pairs:
             info = session.info(outside)
-            for fixed in _fixed(info):
+            for fixed in info.fixed:
                 self._found.setdefault(number, {})[_key(fixed)] = None
                 cases = first.setdefault((number, _key(fixed)), _Cases())
                 cases.add(fixed, stale_cases(info, fixed, entry.get(info.storage, info.storage.value)))
@@ -115,7 +108,7 @@ class LoopViews:
         left: dict[tuple[Number, Key], _Cases] = {}
         for number, out, _ in pairs:
             info = session.info(out)
-            for fixed in _fixed(info):
+            for fixed in info.fixed:
                 key = _key(fixed)
                 if key not in self._found.setdefault(number, {}):
                     self._found[number][key] = None

@@ -6,7 +6,7 @@ Nothing is recorded for one until then; afterwards it is one more output of a ``
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from runtime.ir import UNDEF, Operand, Operator, ScalarType, Type, Variable
@@ -66,6 +66,26 @@ class Given:
 
     def demand(self, session: Session) -> Variable:
         """The Variable."""
+        return self.var
+
+
+@dataclass(eq=False)
+class Needed:
+    """Whether a tensor needs a gradient when the Program runs, or that it does not, as a late value."""
+
+    source: Variable
+    negated: bool = False
+    var: Variable = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.var = Variable("", BOOL)
+
+    def demand(self, session: Session) -> Variable:
+        """The Variable, recorded where it is asked for if it is not there."""
+        if not (self.var.name and session.visible(self.var)):
+            (self.var,) = session.emit("grad.needed", [session.require_visible(self.source)], types=[BOOL])
+            if self.negated:
+                (self.var,) = session.emit("scalar.not_", [self.var], types=[BOOL])
         return self.var
 
 

@@ -101,6 +101,8 @@ class LoopAliases:
         self._listed: dict[Number, list[Storage]] = {} if before is None else before._listed
         """What is left in a place and is in a list that grows."""
         self._inside: dict[Number, Storage] = {}
+        self._pools: dict[Number, int] = {}
+        """In how many lists that grow it was when the iteration began."""
         self.touched: set[Storage] = set()
         """Memory that the body wrote, or had to look at for a write."""
 
@@ -127,6 +129,7 @@ class LoopAliases:
             storage = self._inside.setdefault(number, session.info(inside).storage)
             for listed in self._listed.get(number, ()):
                 pools.inherit(storage, listed)
+            self._pools[number] = len(storage.pools)
         for number, outside, _ in pairs:
             info = session.info(outside)
             first.append(self._share(number, info.storage, info.steps))
@@ -177,10 +180,16 @@ class LoopAliases:
 
     def _note_listed(self, number: Number, storage: Storage) -> bool:
         """What an iteration leaves may be in a list that grows; whether the body was traced as if that was known."""
-        if storage.pools and number in self._inside and pools.inherit(self._inside[number], storage):
+        inside = self._inside.get(number)
+        if inside is None or not storage.pools:
+            return True
+        if inside is storage:
+            new = len(storage.pools) > self._pools.get(number, 0)
+        else:
+            new = pools.inherit(inside, storage)
+        if new:
             self._listed.setdefault(number, []).append(storage)
-            return self._untouched(number)
-        return True
+        return not new or self._untouched(number)
 
     def finish(self, session: Session, op: Operator, path: Path, pairs: Pairs, location: Location | None) -> None:
         """The loop is recorded: its results share what its state shared."""

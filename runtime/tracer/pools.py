@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.tracer import objects
+from runtime.tracer.aliases import few_roots
 from runtime.tracer.notes import ALONE, own_references, references
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Pool:
         """A value becomes an item."""
         for part in _parts(value):
             if isinstance(part, torch.Tensor):
-                self.find()._put.add(_storage(session, part, self))
+                self.find()._put.update(_memory(session, part, self))
             elif objects.is_record(part):
                 _share(session, part)
             else:
@@ -134,9 +135,22 @@ def _share(session: Session, record: Any) -> None:
 
 def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:
     storage = session.info(tensor).storage
+    _note(session, storage, pool)
+    return storage
+
+
+def _memory(session: Session, tensor: torch.Tensor, pool: Pool) -> set[Storage]:
+    """All memory that a tensor may be: once it is only in the list, nothing else tells."""
+    roots, reached = few_roots(session.info(tensor), ())
+    found = {*reached, *(root.storage for root in roots)}
+    for storage in found:
+        _note(session, storage, pool)
+    return found
+
+
+def _note(session: Session, storage: Storage, pool: Pool) -> None:
     if all(known.find() is not pool.find() for known, _ in storage.pools):
         storage.pools.append((pool, session.location()))
-    return storage
 
 
 def _in_use(session: Session, grown: structure.Growing) -> bool:

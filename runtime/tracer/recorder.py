@@ -19,7 +19,16 @@ from runtime.tracer import aliases, detached, leaf_writes, overlaps, scalars, st
 from runtime.tracer.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.certainty import require_certain
 from runtime.tracer.session import Session
-from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, Write, mark_uncertain, storage_key
+from runtime.tracer.storage_table import (
+    HOLE,
+    Storage,
+    TensorInfo,
+    ViewStep,
+    Write,
+    compose,
+    mark_uncertain,
+    storage_key,
+)
 
 _METADATA = frozenset(
     {
@@ -238,7 +247,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 modes,
                 session.location() if name == "aten.detach.default" else None,
             )
-            made = TensorInfo(info.storage, (*info.steps, step), needs, layout_known)
+            made = TensorInfo(info.storage, compose(info.steps, (stale_views.alone(step, flat),)), needs, layout_known)
             made.sometimes = needs and sometimes
             made.fixed = info.fixed if itself else stale_views.of(session, info, step, needs)
             if not needs and _keeps_history(func) and _can_carry(out):  # under no_grad a view is what its base is
@@ -303,14 +312,11 @@ class Recorder(torch_internals.TorchDispatchMode):
             for tensor in written:
                 info = infos[id(tensor)]
                 info.storage.in_graph = info.storage.in_graph or not info.detached
-        in_graph: list[Storage] = []
         if torch.is_grad_enabled() and any(info.requires_grad for info in infos.values()):
             sometimes = _sometimes(infos.values())
             for tensor in written:
                 info = infos[id(tensor)]
                 detached.require_own_history(session, info)
-                if not sometimes:
-                    in_graph.append(info.storage)
                 session.require_gradient(info, sometimes)
         result = self._fake_call(func, args, kwargs)
         before = [session.require_visible(storage.value) for storage in bases]
@@ -360,7 +366,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         )
         for storage, old, var in zip(bases, before, results):
             storage.value = var
-            storage.written[var] = Write(old, True, storage in in_graph)
+            storage.written[var] = Write(old, True)
         aliases.propagate(session, bases)
         requires_grad = self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())

@@ -14,9 +14,9 @@ import torch
 
 from runtime.ir import Operand, Operator, Variable
 from runtime.tracer.branches import Path, raise_where
-from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, PathEnd
+from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, Needed, PathEnd
 from runtime.tracer.session import Scope, Session
-from runtime.tracer.storage_table import FixedView, Storage, TensorInfo, ViewStep, Write
+from runtime.tracer.storage_table import HOLE, FixedView, Storage, TensorInfo, ViewStep, Write
 
 _SEVERAL = {
     "aten.unbind.int": "Unbind",
@@ -30,10 +30,31 @@ _SEVERAL = {
 
 def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tuple[FixedView, ...]:
     """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
-    several = step.name in _SEVERAL and not _without_grad(session, step)
-    has_node = needs and not _without_grad(session, step)
+    off = _without_grad(session, step)
+    several = step.name in _SEVERAL and not off
     output = f"Output {step.index} of {_SEVERAL.get(step.name) or _node(step.name)}"
-    return _made(source, source.storage.value, output, has_node, several, several or _without_grad(session, step))
+    return _made(source, source.storage.value, output, needs and not off, several, several or off)
+
+
+def alone(step: ViewStep, outputs: Sequence[Any]) -> ViewStep:
+    """The step that gives one of several views by itself, as far as sizes are known: PyTorch lets that be written.
+
+    What a Program writes through a view it replays; whether the user may is asked before.
+    """
+    if step.name not in _SEVERAL:
+        return step
+    position = 1 if step.name == "aten.unbind.int" else 2
+    dim = step.args[position] if len(step.args) > position else dict(step.kwargs).get("dim", 0)
+    if type(dim) is not int:
+        return step
+    if step.name == "aten.unbind.int":
+        return replace(step, name="aten.select.int", args=(HOLE, dim, step.index), kwargs=(), index=0, results=1)
+    sizes = [output.shape[dim] for output in outputs]
+    if not all(type(size) is int for size in sizes):
+        return step
+    start = sum(sizes[: step.index])
+    args = (HOLE, dim, start, start + sizes[step.index])
+    return replace(step, name="aten.slice.Tensor", args=args, kwargs=(), index=0, results=1)
 
 
 def of_its_own(value: Variable, name: str) -> tuple[FixedView, ...]:
@@ -48,14 +69,21 @@ def _node(name: str) -> str:
 def _made(
     source: TensorInfo, base: Variable, output: str, has_node: bool, several: bool, fixes: bool
 ) -> tuple[FixedView, ...]:
-    """A view of such views, which itself is one if it ``fixes``."""
+    """A view of such views, which itself is one if it ``fixes``; ``has_node``: where ``base`` needs a gradient."""
     made = [
-        replace(fixed, output=output, index=None, has_node=has_node, several=several or fixed.several)
+        replace(fixed, output=output, index=None, has_node=has_node, several=several if fixes else fixed.several)
         for fixed in source.fixed
     ]
     if fixes and all(fixed.when for fixed in made):
         made.append(FixedView(base, output, has_node, several))
-    return tuple(made)
+    if not (has_node and source.sometimes):
+        return tuple(made)
+    needed, not_needed = Needed(base), Needed(base, negated=True)
+    return tuple(
+        replace(fixed, when=(*fixed.when, flag), has_node=flag is needed)
+        for fixed in made
+        for flag in (needed, not_needed)
+    )
 
 
 class Rows:
@@ -77,15 +105,11 @@ class Rows:
 
 def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
     """Remember which paths of a join wrote the storage, whose value is an output of ``op``."""
-
-    def output(graph: bool) -> JoinOutput:
-        rows: list[tuple[PathEnd, Operand | list[Flags]]] = []
-        for path in paths:
-            cases = _cases(storage, path.storages.get(storage, before), before, graph)
-            rows.append((PathEnd(path.scope, path.ended), cases))
-        return JoinOutput(op, session.scope, BOOL, rows)
-
-    storage.written[storage.value] = Write(before, output(False), output(True))
+    rows: list[tuple[PathEnd, Operand | list[Flags]]] = []
+    for path in paths:
+        cases = _cases(storage, path.storages.get(storage, before), before)
+        rows.append((PathEnd(path.scope, path.ended), cases))
+    storage.written[storage.value] = Write(before, JoinOutput(op, session.scope, BOOL, rows))
 
 
 class LoopWrites:
@@ -94,19 +118,16 @@ class LoopWrites:
     def __init__(self, storage: Storage, before: Variable, body: Scope) -> None:
         """The storage's value is the body's argument for it, which held ``before`` before the loop."""
         self._storage, self._before, self._argument = storage, before, storage.value
-        self._values = LoopValue(BOOL, False, body), LoopValue(BOOL, False, body)
-        happened, graph = self._values
-        storage.written[storage.value] = Write(before, happened.inside, graph.inside)
+        self._happened = LoopValue(BOOL, False, body)
+        storage.written[storage.value] = Write(before, self._happened.inside)
 
     def finish(self, session: Session, op: Operator, path: Path) -> None:
         """The loop is recorded, and the storage's value is an output of it."""
-        storage = self._storage
-        for graph, value in enumerate(self._values):
-            end = path.storages.get(storage, self._argument)
-            cases = _cases(storage, end, self._argument, bool(graph))
-            value.next = [(value.inside,), *cases]
-            value.finish(session, op, PathEnd(path.scope, path.ended))
-        storage.written[storage.value] = Write(self._before, *(value.after for value in self._values))
+        storage, value = self._storage, self._happened
+        cases = _cases(storage, path.storages.get(storage, self._argument), self._argument)
+        value.next = [(value.inside,), *cases]
+        value.finish(session, op, PathEnd(path.scope, path.ended))
+        storage.written[storage.value] = Write(self._before, value.after)
 
 
 def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
@@ -117,18 +138,13 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
     if not torch.is_grad_enabled() or session.replaying is not None:
         return
     for info in infos:
+        if not info.requires_grad:
+            continue
         for fixed in info.fixed:
-            if not info.requires_grad:
-                continue
-            if fixed.when or not info.sometimes:
-                cases = stale_cases(info, fixed, info.storage.value)
-            elif not fixed.has_node:  # then what was written since is why it needs a gradient
-                cases = _cases(info.storage, info.storage.value, fixed.base, True)
-            else:
-                continue
-            for case in cases:
+            now: Flags = (Needed(info.storage.value),) if info.sometimes and not fixed.has_node else ()
+            for case in stale_cases(info, fixed, info.storage.value):
                 text = _message(session, fixed, "its base or another view of its base has been")
-                raise_where(session, case, RuntimeError(text))
+                raise_where(session, (*case, *now), RuntimeError(text))
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
@@ -138,11 +154,14 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
     """
     if not torch.is_grad_enabled() or session.replaying is not None:
         return
-    needs = any(info.requires_grad and not info.sometimes for info in infos)
-    for info in written:
-        for fixed in info.fixed:
-            if not info.detached and (needs or (fixed.when and info.requires_grad)):
-                raise_where(session, fixed.when, RuntimeError(_message(session, fixed, "is being")))
+    fixed_views = [fixed for info in written if not info.detached for fixed in info.fixed]
+    if not fixed_views:
+        return
+    needing = [info for info in infos if info.requires_grad]
+    cases: list[Flags] = [(Needed(info.storage.value),) if info.sometimes else () for info in needing]
+    for fixed in fixed_views:
+        for case in [()] if () in cases else cases:
+            raise_where(session, (*fixed.when, *case), RuntimeError(_message(session, fixed, "is being")))
 
 
 def stale_cases(info: TensorInfo, fixed: FixedView, value: Variable) -> list[Flags]:
@@ -150,15 +169,12 @@ def stale_cases(info: TensorInfo, fixed: FixedView, value: Variable) -> list[Fla
     return [*fixed.stale, *((*fixed.when, *case) for case in _cases(info.storage, value, fixed.base))]
 
 
-def _cases(storage: Storage, value: Variable, since: Variable, graph: bool = False) -> list[Flags]:
-    """The cases in which a storage was written between holding ``since`` and ``value``, as far as it is known.
-
-    ``graph``: in which it was written what needs a gradient.
-    """
+def _cases(storage: Storage, value: Variable, since: Variable) -> list[Flags]:
+    """The cases in which a storage was written between holding ``since`` and ``value``, as far as it is known."""
     cases: list[Flags] = []
     while value is not since and value in storage.written:
         write = storage.written[value]
-        flag, value = write.graph if graph else write.happened, write.before
+        flag, value = write.happened, write.before
         if flag is True:
             return [()]
         if flag is not False:

@@ -58,8 +58,6 @@ class Write:
     """What it held before."""
     happened: Late | bool
     """Whether it was written."""
-    graph: Late | bool
-    """Whether what was written needs a gradient, as far as it is known."""
 
 
 @dataclass(eq=False)
@@ -89,6 +87,13 @@ class ViewStep:
     def detaches(self) -> bool:
         """Whether the history ends here."""
         return self.name == "aten.detach.default"
+
+
+def compose(first: tuple[ViewStep, ...], then: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:
+    """One view chain after another. What was detached last need not be detached again."""
+    if first and then and first[-1].detaches and then[0].detaches:
+        return (*first[:-1], *then)
+    return (*first, *then)
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,29 @@ def detached_on_some_iterations(x, y, w):
     return c
 
 
+def detached_from_the_iteration_before(x, y, w):
+    h = x * 1
+    out = []
+    i = 0
+    while i < (y > 0).sum():
+        h = h.detach()
+        h += w
+        out.append(h * 2)
+        i += 1
+    return out, h
+
+
+def taking_turns(x, y, w):
+    h = w * 2
+    c = h.detach()
+    i = 0
+    while i < (x > 0).sum():
+        c, h = h.detach(), c
+        c += w
+        i += 1
+    return h, c
+
+
 def of_an_argument(x, y, w):
     c = x.detach()
     c += w
@@ -145,7 +168,8 @@ def view_of_a_detached_tensor_whose_memory_is_written(x, y, w):
         written, views_taken_before_and_after, two_of_one_tensor, detached_twice, through_a_view,
         without_history_the_base_keeps_its_own, written_in_a_branch, written_in_a_loop, detached_on_one_path,
         written_through_a_name_of_one_path, the_base_is_written_after_it, in_each_iteration,
-        detached_on_some_iterations, of_an_argument, rows, view_of_a_detached_tensor_whose_memory_is_written,
+        detached_on_some_iterations,
+        detached_from_the_iteration_before, taking_turns, of_an_argument, rows, view_of_a_detached_tensor_whose_memory_is_written,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("needs", ["", "x", "y", "w", "xy", "xyw"])

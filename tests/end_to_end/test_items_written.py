@@ -233,9 +233,52 @@ def what_a_called_function_appended_on_a_path(x, n):
     return rows
 
 
+def what_was_detached_and_appended(x, n):
+    h = x * 1
+    rows = []
+    for _ in range(n):
+        h = h.detach()
+        h += 1
+        rows.append(h)
+    return rows
+
+
+def what_was_detached_and_written_with_history(x, n):
+    h = x.detach() * 1
+    rows = []
+    for _ in range(n):
+        g = h.detach()
+        g += x
+        rows.append(g)
+    return rows
+
+
+def what_the_appended_is_on_a_path(x, n):
+    h = x * 1
+    rows = []
+    for _ in range(n):
+        g = h if x.sum() > 0 else x * 2
+        rows.append(g)
+        h += 1
+    return rows
+
+
+def what_an_iteration_before_appended_may_be(x, n):
+    h = x * 1
+    rows = []
+    g = h
+    for _ in range(n):
+        rows.append(g)
+        g = h if x.sum() > 0 else x * 2
+    h += 1
+    return rows
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        what_was_detached_and_appended, what_was_detached_and_written_with_history, what_the_appended_is_on_a_path,
+        what_an_iteration_before_appended_may_be,
         what_an_iteration_appended, what_a_path_appended, what_the_iteration_before_appended,
         what_a_called_function_appended_on_a_path,
         the_list_is_used, it_is_in_a_list, an_item_is_used, an_item_is_written, two_items,
