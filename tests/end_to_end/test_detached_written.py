@@ -169,7 +169,8 @@ def view_of_a_detached_tensor_whose_memory_is_written(x, y, w):
         without_history_the_base_keeps_its_own, written_in_a_branch, written_in_a_loop, detached_on_one_path,
         written_through_a_name_of_one_path, the_base_is_written_after_it, in_each_iteration,
         detached_on_some_iterations,
-        detached_from_the_iteration_before, taking_turns, of_an_argument, rows, view_of_a_detached_tensor_whose_memory_is_written,
+        detached_from_the_iteration_before, taking_turns, of_an_argument, rows,
+        view_of_a_detached_tensor_whose_memory_is_written,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("needs", ["", "x", "y", "w", "xy", "xyw"])
