@@ -107,8 +107,9 @@ class Recorder(torch_internals.TorchDispatchMode):
         if name == "aten.detach_.default":
             self.detach_in_place(args[0])
             return args[0]
-        if name == "aten.detach.default" and (session.replaying is not None or session.info(args[0]).constant):
-            return self.alias(args[0])
+        if name == "aten.detach.default":
+            if session.replaying is not None or (not session.detaching and session.info(args[0]).constant):
+                return self.alias(args[0])
         written = _written(func, args, kwargs)
         if written:
             result = self._record_write(func, name, args, kwargs, written)

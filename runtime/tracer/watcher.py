@@ -71,6 +71,8 @@ class Watcher(torch_internals.TorchFunctionMode):
             return self._attribute(func, args)
         if name == "__set__":
             return self._set_attribute(func, args)
+        if name == "detach":
+            return self._detach(func, args, kwargs)
         if func is torch.autograd.grad:
             return gradients.grad(*args, **kwargs)
         if name == "requires_grad_":
@@ -105,6 +107,14 @@ class Watcher(torch_internals.TorchFunctionMode):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
         return func(*args, **kwargs)
 
+    def _detach(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What the user detaches, which factories do on their own too."""
+        self.session.detaching = True
+        try:
+            return func(*args, **kwargs)
+        finally:
+            self.session.detaching = False
+
     def _attribute(self, func: Any, args: Any) -> Any:
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
         tensor = args[0]
@@ -123,7 +133,9 @@ class Watcher(torch_internals.TorchFunctionMode):
             raise session.error(
                 "a tensor's .grad is read inside a converted function", code="D2S213", hint="Read gradients outside."
             )
-        if attribute in ("real", "imag", "data", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
+        if attribute == "data":
+            return self._detach(func, args, {})
+        if attribute in ("real", "imag", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
             return func(*args)
         return func(*args)
 

@@ -142,6 +142,34 @@ def taking_turns(x, y, w):
     return h, c
 
 
+def of_a_factory(x, y, w):
+    c = torch.zeros(3)
+    d, e = c.detach(), c.data
+    c *= x
+    c += w
+    return c, d, e
+
+
+def of_a_factory_and_written(x, y, w):
+    c = torch.zeros(3)
+    d = c.detach()[:]
+    if x.sum() > 0:
+        d += w
+    else:
+        c += w
+    return c, d
+
+
+def of_a_factory_in_a_loop(x, y, w):
+    c = torch.zeros(3)
+    d = c[:2].detach()
+    for _i in range((x > 0).sum()):
+        c += w
+        d = d.detach()
+        d *= x[:2]
+    return c, d
+
+
 def of_an_argument(x, y, w):
     c = x.detach()
     c += w
@@ -169,7 +197,8 @@ def view_of_a_detached_tensor_whose_memory_is_written(x, y, w):
         without_history_the_base_keeps_its_own, written_in_a_branch, written_in_a_loop, detached_on_one_path,
         written_through_a_name_of_one_path, the_base_is_written_after_it, in_each_iteration,
         detached_on_some_iterations,
-        detached_from_the_iteration_before, taking_turns, of_an_argument, rows,
+        detached_from_the_iteration_before, taking_turns, of_a_factory,
+        of_a_factory_and_written, of_a_factory_in_a_loop, of_an_argument, rows,
         view_of_a_detached_tensor_whose_memory_is_written,
     ],
 )  # fmt: skip
