@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from runtime.ir import Block, Operand, Operator, Variable
 from runtime.ir.operator import leaves
 from runtime.ops.registry import definition
+from runtime.ops.update import may_overlap
 
 _EFFECTS = ("assert", "print", "raise", "py_func")
 
@@ -34,22 +35,9 @@ def remove_dead(block: Block, results: Sequence[Operand]) -> None:
 def _has_effect(op: Operator) -> bool:
     ops = [op, *(inner for block in op.blocks for inner in block.walk())]
     return any(
-        one.name in _EFFECTS or definition(one.name).effect or definition(one.name).random or _may_overlap(one)
+        one.name in _EFFECTS or definition(one.name).effect or definition(one.name).random or may_overlap(one)
         for one in ops
     )
-
-
-def _may_overlap(op: Operator) -> bool:
-    """Whether an in-place Operator reads other memory of what it writes: PyTorch refuses that if they overlap."""
-    if op.name != "update":
-        return False
-    (block,) = op.blocks
-    memory = set(block.args)
-    for inner in block.ops[:-1]:
-        if not memory.isdisjoint(inner.inputs):
-            memory.update(inner.outputs)
-    last = block.ops[-1]
-    return sum(var in memory for var in (*leaves(last.args), *leaves(last.kwargs))) > 1
 
 
 def _narrow_branch(op: Operator, live: set[Variable]) -> None:

@@ -41,3 +41,15 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 
 DEFINITION = OpDefinition("update", "Write tensors: run the block on copies of the bases.", verify=_verify)
+
+
+def may_overlap(op: Operator) -> bool:
+    """Whether an in-place Operator reads other memory of what it writes: PyTorch refuses that if they overlap."""
+    if op.name != "update":
+        return False
+    (block,) = op.blocks
+    memory = set(block.args)
+    for inner in block.ops[:-1]:
+        if not memory.isdisjoint(inner.inputs):
+            memory.update(inner.outputs)
+    return sum(var in memory for var in block.ops[-1].inputs) > 1

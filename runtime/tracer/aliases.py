@@ -17,7 +17,7 @@ import torch
 
 from runtime.ir import Block, Operand, ScalarType, TensorType, Type, Variable, leaves
 from runtime.tracer.certainty import require_certain
-from runtime.tracer.late import Cases, Flags, Given, Late, any_of, staged_flag
+from runtime.tracer.late import Cases, Flags, Given, Late, staged_flag
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -144,7 +144,7 @@ def key(steps: Any) -> Any:
     from runtime.tracer.storage_table import ViewStep
 
     if isinstance(steps, ViewStep):
-        return (steps.name, key(steps.args), key(steps.kwargs), steps.index, key(steps.modes))
+        return (steps.name, key(steps.args), key(steps.kwargs), steps.index, key(steps.modes), steps.unnoticed)
     if isinstance(steps, (list, tuple)):
         return tuple(map(key, steps))
     return steps if isinstance(steps, Variable) else (type(steps), repr(steps))
@@ -229,6 +229,9 @@ class _Update:
 
     def __init__(self, session: Session, source: Storage, related: set[Storage], infos: list[TensorInfo]) -> None:
         self.session, self.source, self.related, self.infos = session, source, related, infos
+        self.noticed = source.written[source.value].happened is not False
+        self.carrying: set[Storage] = set()
+        """Storages that hold a history now; of those that no tensor shows any more nothing else tells."""
         self.up: dict[Storage, Any] = {source: True}
         self.same: dict[Storage, Any] = {source: True}
         self.cases: dict[Storage, list[Flags]] = {source: [()]}
@@ -242,9 +245,10 @@ class _Update:
                 flag = self._same(target)
                 if flag is not False:
                     before, operand = target.value, self.session.operand(flag)
-                    _copy(self.session, self.source, target, (), True, operand, self.infos)
+                    needs = any(info.storage is self.source and info.requires_grad for info in self.infos)
+                    _copy(self.session, self.source, target, (), True, operand, self.infos, needs)
                     reached = Given(operand) if isinstance(operand, Variable) else True
-                    self._note(target, before, reached)
+                    self._note(target, before, self.noticed and reached)
             return
         for target in targets:
             self._refresh(target)
@@ -294,36 +298,47 @@ class _Update:
 
     # Views: the content goes from one to the next.
 
-    def _raise(self, storage: Storage) -> bool:
-        """Bring a storage up to date with those below it; whether any is."""
+    def _raise(self, storage: Storage) -> Any:
+        """Bring a storage up to date with those below it; when any of those was reached."""
         if storage not in self.up:
             self.up[storage] = False
             for other, alias in list(self._below(storage)):
-                if self._raise(other):
-                    self._along(alias, other, storage)
-                    self.up[storage] = True
-        return bool(self.up[storage])
+                case = self._along(alias, other, storage, self._raise(other))
+                self.up[storage] = self._or(self.up[storage], case)
+        return self.up[storage]
 
-    def _refresh(self, storage: Storage) -> bool:
-        """Bring a storage up to date with all that may be the same."""
+    def _refresh(self, storage: Storage) -> Any:
+        """Bring a storage up to date with all that may be the same; when any of that was reached."""
         if storage not in self.same:
             self.same[storage] = False
             self.same[storage] = self._raise(storage)
             for other, alias in list(self._above(storage)):
-                if self._refresh(other):
-                    self._along(alias, other, storage)
-                    self.same[storage] = True
-        return bool(self.same[storage])
+                case = self._along(alias, other, storage, self._refresh(other))
+                self.same[storage] = self._or(self.same[storage], case)
+        return self.same[storage]
 
-    def _along(self, alias: Alias, source: Storage, target: Storage) -> None:
+    def _along(self, alias: Alias, source: Storage, target: Storage, reached: Any) -> Any:
+        """Where the source was reached and the alias holds, the target gets what it holds now; when that is.
+
+        A source that was not reached may hold what the target, which is the same memory, held before.
+        """
+        if reached is False:
+            return False
         for late in alias.pending:
             late.demand(self.session)
-        flag = any_of(self.session, [alias.flags])
+        case = staged_flag(self.session, [alias.flags])
+        flag = case if reached is True else reached if case is True else self._and(reached, case)
         before = target.value
-        _copy(self.session, source, target, alias.steps, target is alias.base, flag, self.infos)
+        operand = self.session.operand(flag)
+        carries = source in self.carrying or any(i.storage is source and i.requires_grad for i in self.infos)
+        _copy(self.session, source, target, alias.steps, target is alias.base, operand, self.infos, carries)
+        if carries and torch.is_grad_enabled() and not any(step.detaches for step in alias.steps):
+            self.carrying.add(target)
         cases = [(*flags, *alias.flags) for flags in self.cases[source]]
         self.cases.setdefault(target, []).extend(cases)
-        self._note(target, before, () in cases or Cases(self.session.scope, cases))
+        noticed = self.noticed and not any(step.unnoticed for step in alias.steps)
+        self._note(target, before, noticed and (() in cases or Cases(self.session.scope, cases)))
+        return flag
 
     def _note(self, target: Storage, before: Variable, reached: Late | bool) -> None:
         from runtime.tracer.storage_table import Write
@@ -333,16 +348,20 @@ class _Update:
 
 def _copy(
     session: Session, source: Storage, target: Storage, steps: tuple[ViewStep, ...], up: bool, flag: Operand,
-    infos: list[TensorInfo],
+    infos: list[TensorInfo], needs: bool,
 ) -> None:  # fmt: skip
-    """Where the flag holds, write the source's content into the target: ``up``: the source is ``steps`` of it."""
+    """Where the flag holds, write the source's content into the target: ``up``: the source is ``steps`` of it.
+
+    ``needs``: the content may have a history.
+    """
     location, modes = session.location(), session.modes()
     before, content = session.require_visible(target.value), session.require_visible(source.value)
     detached = any(step.detaches for step in steps)
     if detached:
         modes = ("off", modes[1])
     without = detached or not torch.is_grad_enabled()
-    history = without and any(info.storage is target and info.requires_grad for info in infos)
+    shown = [info for info in infos if info.storage is target]
+    history = without and (not shown or any(info.requires_grad for info in shown))
 
     def new() -> Variable:
         if not history and (not up or not steps):
@@ -376,12 +395,12 @@ def _copy(
             "cond", [flag], None, [before.type],
             hints=[before.hint], blocks=[taken.block, Block(yields=[before])], location=location,
         )  # fmt: skip
-    histories = [info for info in infos if info.storage is source and info.requires_grad]
     target.in_graph |= torch.is_grad_enabled() and not detached
-    if torch.is_grad_enabled() and histories and not detached:
+    if needs and torch.is_grad_enabled() and not detached:
+        histories = [info for info in infos if info.storage is source and info.requires_grad]
         sometimes = flag is not True or all(info.sometimes for info in histories)
-        for info in infos:
-            if info.storage is target and not info.detached:
+        for info in shown:
+            if not info.detached:
                 session.require_gradient(info, sometimes)
 
 

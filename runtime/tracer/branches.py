@@ -14,6 +14,7 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Variable
 from runtime.ops.registry import definition
+from runtime.ops.update import may_overlap
 from runtime.tracer import session as tracer_session
 from runtime.tracer import structure, unseen
 from runtime.tracer.calls import Restart
@@ -188,8 +189,8 @@ def must_run(session: Session, error: BaseException) -> bool:
         return False
     if any(map(structure.has_traced, (*error.args, *vars(error).values()))):
         return True
-    known = (definition(op.name) for op in session.program.block.walk())
-    return any(one.effect or one.random for one in known)
+    ops = list(session.program.block.walk())
+    return any(definition(op.name).effect or definition(op.name).random or may_overlap(op) for op in ops)
 
 
 def stage_raise(session: Session, error: BaseException) -> None:

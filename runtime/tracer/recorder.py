@@ -108,7 +108,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             self.detach_in_place(args[0])
             return args[0]
         if name == "aten.detach.default":
-            if session.replaying is not None or (not session.detaching and session.info(args[0]).constant):
+            if session.replaying is not None or (session.detaching is None and session.info(args[0]).constant):
                 return self.alias(args[0])
         written = _written(func, args, kwargs)
         if written:
@@ -247,6 +247,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 len(flat),
                 modes,
                 session.location() if name == "aten.detach.default" else None,
+                session.detaching == "data",
             )
             made = TensorInfo(info.storage, compose(info.steps, (stale_views.alone(step, flat),)), needs, layout_known)
             made.sometimes = needs and sometimes
@@ -303,6 +304,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         stale_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values())
         stale_views.require_readable(session, infos.values())
         bases: list[Storage] = []
+        noticed = [infos[id(tensor)].storage for tensor in written if not infos[id(tensor)].unnoticed]
         for tensor in written:
             storage = infos[id(tensor)].storage
             require_certain(session, storage)
@@ -367,7 +369,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         )
         for storage, old, var in zip(bases, before, results):
             storage.value = var
-            storage.written[var] = Write(old, True)
+            storage.written[var] = Write(old, storage in noticed)
         aliases.propagate(session, bases)
         requires_grad = self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())

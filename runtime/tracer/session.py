@@ -112,8 +112,8 @@ class Session:
         """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
-        self.detaching = False
-        """Set while the user's code detaches a tensor."""
+        self.detaching: str | None = None
+        """Set while the user's code detaches a tensor: by what name."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
         self.surrounding: tuple[Any, ...] = ()

@@ -82,6 +82,8 @@ class ViewStep:
     modes: Any
     location: Location | None = None
     """For a ``detach``: where it stands in the user's source."""
+    unnoticed: bool = False
+    """For a ``detach``: it was written ``.data``, and PyTorch does not count writes to it as writes to its base."""
 
     @property
     def detaches(self) -> bool:
@@ -91,7 +93,7 @@ class ViewStep:
 
 def compose(first: tuple[ViewStep, ...], then: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:
     """One view chain after another. What was detached last need not be detached again."""
-    if first and then and first[-1].detaches and then[0].detaches:
+    if first and then and first[-1].detaches and then[0].detaches and first[-1].unnoticed <= then[0].unnoticed:
         return (*first[:-1], *then)
     return (*first, *then)
 
@@ -146,6 +148,11 @@ class TensorInfo:
     def detached(self) -> bool:
         """Whether it shares memory with its base, but not the history."""
         return any(step.detaches for step in self.steps)
+
+    @property
+    def unnoticed(self) -> bool:
+        """Whether a write to it does not count as one to its base."""
+        return any(step.unnoticed for step in self.steps)
 
     @property
     def constant(self) -> bool:

@@ -72,7 +72,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         if name == "__set__":
             return self._set_attribute(func, args)
         if name == "detach":
-            return self._detach(func, args, kwargs)
+            return self._detach(name, func, args, kwargs)
         if func is torch.autograd.grad:
             return gradients.grad(*args, **kwargs)
         if name == "requires_grad_":
@@ -107,13 +107,13 @@ class Watcher(torch_internals.TorchFunctionMode):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
         return func(*args, **kwargs)
 
-    def _detach(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""
-        self.session.detaching = True
+        self.session.detaching = name
         try:
             return func(*args, **kwargs)
         finally:
-            self.session.detaching = False
+            self.session.detaching = None
 
     def _attribute(self, func: Any, args: Any) -> Any:
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
@@ -134,7 +134,7 @@ class Watcher(torch_internals.TorchFunctionMode):
                 "a tensor's .grad is read inside a converted function", code="D2S213", hint="Read gradients outside."
             )
         if attribute == "data":
-            return self._detach(func, args, {})
+            return self._detach(attribute, func, args, {})
         if attribute in ("real", "imag", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
             return func(*args)
         return func(*args)
