@@ -109,9 +109,11 @@ class Forward:
         segment = self._segment
         if segment is None:
             return
+        leaves = {id(leaf) for leaf in segment.leaves.values()}
         for var, value in self._live.items():
             if isinstance(value, torch.Tensor):
-                if value.requires_grad:
+                # A view made without gradients says that it needs one where its base does, and passes none on.
+                if value.requires_grad and (not value.is_leaf or id(value) in leaves):
                     segment.results[var] = value
                     value = self.detached(value)
                 self.env[var] = value

@@ -144,7 +144,8 @@ def key(steps: Any) -> Any:
     from runtime.tracer.storage_table import ViewStep
 
     if isinstance(steps, ViewStep):
-        return (steps.name, key(steps.args), key(steps.kwargs), steps.index, key(steps.modes), steps.unnoticed)
+        return (steps.name, key(steps.args), key(steps.kwargs), steps.index, key(steps.modes), steps.location,
+                steps.unnoticed)  # fmt: skip
     if isinstance(steps, (list, tuple)):
         return tuple(map(key, steps))
     return steps if isinstance(steps, Variable) else (type(steps), repr(steps))
@@ -229,7 +230,8 @@ class _Update:
 
     def __init__(self, session: Session, source: Storage, related: set[Storage], infos: list[TensorInfo]) -> None:
         self.session, self.source, self.related, self.infos = session, source, related, infos
-        self.noticed = source.written[source.value].happened is not False
+        self.noticed = {source: source.written[source.value].happened is not False}
+        """Whether PyTorch counts it as a write to each."""
         self.carrying: set[Storage] = set()
         """Storages that hold a history now; of those that no tensor shows any more nothing else tells."""
         self.up: dict[Storage, Any] = {source: True}
@@ -248,7 +250,7 @@ class _Update:
                     needs = any(info.storage is self.source and info.requires_grad for info in self.infos)
                     _copy(self.session, self.source, target, (), True, operand, self.infos, needs)
                     reached = Given(operand) if isinstance(operand, Variable) else True
-                    self._note(target, before, self.noticed and reached)
+                    self._note(target, before, self.noticed[self.source] and reached)
             return
         for target in targets:
             self._refresh(target)
@@ -336,8 +338,9 @@ class _Update:
             self.carrying.add(target)
         cases = [(*flags, *alias.flags) for flags in self.cases[source]]
         self.cases.setdefault(target, []).extend(cases)
-        noticed = self.noticed and not any(step.unnoticed for step in alias.steps)
-        self._note(target, before, noticed and (() in cases or Cases(self.session.scope, cases)))
+        noticed = self.noticed[source] and not any(step.unnoticed for step in alias.steps)
+        self.noticed[target] = self.noticed.get(target, False) or noticed
+        self._note(target, before, noticed and (() in cases or Cases(cases)))
         return flag
 
     def _note(self, target: Storage, before: Variable, reached: Late | bool) -> None:

@@ -81,8 +81,8 @@ class Needed:
         self.var = Variable("", BOOL)
 
     def demand(self, session: Session) -> Variable:
-        """The Variable, recorded where it is asked for if it is not there."""
-        if not (self.var.name and session.visible(self.var)):
+        """The Variable, recorded where it is asked for: what was recorded elsewhere may come later."""
+        if not (self.var.name and self.var in session.scope.names):
             (self.var,) = session.emit("grad.needed", [session.require_visible(self.source)], types=[BOOL])
             if self.negated:
                 (self.var,) = session.emit("scalar.not_", [self.var], types=[BOOL])
@@ -90,17 +90,16 @@ class Needed:
 
 
 class Cases:
-    """Whether all flags of some case hold, as a late value at the end of ``scope``'s Block."""
+    """Whether all flags of some case hold, as a late value, recorded where it is asked for as Needed is."""
 
-    def __init__(self, scope: Scope, cases: list[Flags]) -> None:
+    def __init__(self, cases: list[Flags]) -> None:
         self.var = Variable("", BOOL)
-        self._scope, self._cases = scope, cases
+        self._cases = cases
 
     def demand(self, session: Session) -> Variable:
         """The Variable, now recorded."""
-        if not self.var.name:
-            with session.reopen(self._scope):
-                made = any_of(session, self._cases)
+        if not (self.var.name and self.var in session.scope.names):
+            made = any_of(session, self._cases)
             assert isinstance(made, Variable)
             self.var = made
         return self.var

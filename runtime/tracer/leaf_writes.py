@@ -8,17 +8,27 @@ import torch
 
 from runtime.tracer.aliases import few_roots
 from runtime.tracer.branches import raise_where
+from runtime.tracer.late import Flags, Needed
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
-    from runtime.tracer.storage_table import TensorInfo
+    from runtime.tracer.storage_table import TensorInfo, ViewStep
+
+
+def bare(source: TensorInfo, step: ViewStep, needs: bool) -> Flags | None:
+    """When a new view has no history; ``needs``: whether it gets one where ``source`` has it."""
+    if not torch.is_grad_enabled() or step.detaches:  # may not be written (``stale_views``), or is no view to autograd
+        return None
+    if not needs:
+        return ()
+    return (Needed(source.storage.value, negated=True),) if source.sometimes else None
 
 
 def require_no_leaf(session: Session, info: TensorInfo) -> None:
     """Raise what autograd raises for a write to a leaf of the caller's; where it is one on some paths, on those.
 
     Raises:
-        RuntimeError: The tensor is a leaf that requires grad, or a view of one.
+        RuntimeError: The tensor is a leaf that requires grad, or a view of one, or PyTorch takes it for one.
     """
     if not torch.is_grad_enabled() or session.replaying is not None:
         return
@@ -31,8 +41,14 @@ def require_no_leaf(session: Session, info: TensorInfo) -> None:
         session.inputs.leaves[origin] = real.is_leaf
         if real.is_leaf:
             what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
-            error = RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
-            raise_where(session, root.flags, error)
+            raise_where(session, root.flags, _error(what))
+    if info.bare is not None and info.requires_grad and not info.detached:
+        now: Flags = (Needed(info.storage.value),) if info.sometimes else ()
+        raise_where(session, (*info.bare, *now), _error("a leaf Variable"))
 
 
-__all__ = ["require_no_leaf"]
+def _error(what: str) -> RuntimeError:
+    return RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
+
+
+__all__ = ["bare", "require_no_leaf"]

@@ -251,6 +251,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             )
             made = TensorInfo(info.storage, compose(info.steps, (stale_views.alone(step, flat),)), needs, layout_known)
             made.sometimes = needs and sometimes
+            made.bare = info.bare if itself else leaf_writes.bare(info, step, needs)
             made.fixed = info.fixed if itself else stale_views.of(session, info, step, needs)
             if not needs and _keeps_history(func) and _can_carry(out):  # under no_grad a view is what its base is
                 made.requires_grad, made.sometimes = info.requires_grad, info.sometimes
@@ -302,7 +303,6 @@ class Recorder(torch_internals.TorchDispatchMode):
             return self._record_metadata_change(func, name, args, kwargs)
         infos = {id(tensor): session.info(tensor) for tensor in tensors_in(args, kwargs)}
         stale_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values())
-        stale_views.require_readable(session, infos.values())
         bases: list[Storage] = []
         noticed = [infos[id(tensor)].storage for tensor in written if not infos[id(tensor)].unnoticed]
         for tensor in written:
@@ -311,6 +311,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             leaf_writes.require_no_leaf(session, infos[id(tensor)])
             if storage not in bases:
                 bases.append(storage)
+        stale_views.require_readable(session, infos.values())
         if torch.is_grad_enabled():
             for tensor in written:
                 info = infos[id(tensor)]
@@ -320,6 +321,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             for tensor in written:
                 info = infos[id(tensor)]
                 detached.require_own_history(session, info)
+                info.bare = None
                 session.require_gradient(info, sometimes)
         result = self._fake_call(func, args, kwargs)
         before = [session.require_visible(storage.value) for storage in bases]

@@ -70,10 +70,7 @@ def _made(
     source: TensorInfo, base: Variable, output: str, has_node: bool, several: bool, fixes: bool
 ) -> tuple[FixedView, ...]:
     """A view of such views, which itself is one if it ``fixes``; ``has_node``: where ``base`` needs a gradient."""
-    made = [
-        replace(fixed, output=output, index=None, has_node=has_node, several=several if fixes else fixed.several)
-        for fixed in source.fixed
-    ]
+    made = [FixedView(base, output, has_node, several if fixes else old.several, old.when) for old in source.fixed]
     if fixes and all(fixed.when for fixed in made):
         made.append(FixedView(base, output, has_node, several))
     if not (has_node and source.sometimes):
@@ -140,6 +137,7 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
     for info in infos:
         if not info.requires_grad:
             continue
+        info.bare = None
         for fixed in info.fixed:
             now: Flags = (Needed(info.storage.value),) if info.sometimes and not fixed.has_node else ()
             for case in stale_cases(info, fixed, info.storage.value):

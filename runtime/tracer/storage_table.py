@@ -103,7 +103,7 @@ class FixedView:
     """A view that autograd cannot give another history (``stale_views``)."""
 
     base: Variable
-    """What the base held when it, or the first such view it is made of, was made; or where paths were joined."""
+    """What the base held when it was made, or where paths were joined."""
     output: str
     """How autograd calls it: ``Output 1 of Unbind``."""
     has_node: bool
@@ -140,6 +140,9 @@ class TensorInfo:
     """``requires_grad`` is true on some paths only."""
     fixed: tuple[FixedView, ...] = ()
     """For a view that autograd does not let be written; several where paths join that made different ones."""
+    bare: Flags | None = None
+    """For a view that was made where its memory had no history: the case in which that is so. Until it is read PyTorch
+    takes it for a leaf."""
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""

@@ -170,6 +170,60 @@ def of_a_factory_in_a_loop(x, y, w):
     return c, d
 
 
+def again_in_a_function(x, y, w):
+    def twist(t, u):
+        if u.sum() > 0:
+            t = t.detach()
+        t += u
+        return t
+
+    p = x * 0.5
+    q = p.detach()
+    r = twist(q, p)
+    return p * 1, q * 1, r * 1
+
+
+def what_no_name_shows_any_more(x, y, w):
+    r = x * 1
+    p = r.detach()
+    if y.sum() > 0:
+        p = x * 2
+    p[0] = w[2]
+    r[::2] += 1
+    return p * 1, r
+
+
+def through_data(x, y, w):
+    p = w * 2
+    if x.sum() > 0:
+        p = y * 1
+    r = p.data
+    _a, b, _c = p
+    r.copy_(p)
+    return r + b
+
+
+def rows_before_a_write_through_data(x, y, w):
+    p = w * 2
+    _a, b, _c = p
+    p.data.mul_(0.5)
+    return p + b
+
+
+def one_of_two_names(x, y, w):
+    p = w * 0.5
+    r = torch.zeros(3)
+    q = p.data
+    if (p > 0).any():
+        r = q if r.sum() < 1.5 else p
+    else:
+        p = p + 1
+    if q[0] < q[1]:
+        r = p.detach()
+    r.detach().add_(p.detach())
+    return p, q, r
+
+
 def of_an_argument(x, y, w):
     c = x.detach()
     c += w
@@ -198,7 +252,8 @@ def view_of_a_detached_tensor_whose_memory_is_written(x, y, w):
         written_through_a_name_of_one_path, the_base_is_written_after_it, in_each_iteration,
         detached_on_some_iterations,
         detached_from_the_iteration_before, taking_turns, of_a_factory,
-        of_a_factory_and_written, of_a_factory_in_a_loop, of_an_argument, rows,
+        again_in_a_function, what_no_name_shows_any_more, through_data, rows_before_a_write_through_data,
+        one_of_two_names, of_a_factory_and_written, of_a_factory_in_a_loop, of_an_argument, rows,
         view_of_a_detached_tensor_whose_memory_is_written,
     ],
 )  # fmt: skip

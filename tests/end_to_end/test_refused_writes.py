@@ -81,6 +81,84 @@ def test_a_tensor_that_becomes_a_leaf_is_met_again():
     assert x.tolist() == [1.0, 1.0, 1.0]
 
 
+# -- a view that was made before its memory had a history: PyTorch takes it for a leaf until it is read ----------------
+
+
+def view_made_before(x, n):
+    p, r = x * 1, torch.zeros(3)
+    q = r.view(1, 3)[0]
+    r[::2] += p[::2]
+    q.copy_(p)
+    return q
+
+
+def memory_has_a_history_on_some_paths(x, n):
+    p, r = x * 1, torch.zeros(3)
+    q = r[:2]
+    if n > 0:
+        r += p
+    q *= 2
+    return q, r
+
+
+def view_made_before_on_some_paths(x, n):
+    p, r = x * 1, torch.zeros(3)
+    if n > 0:
+        r = x * 2
+    q = r[:2]
+    r += p
+    q *= 2
+    return q, r
+
+
+def read_before_it_is_written(x, n):
+    p, r = x * 1, torch.zeros(3)
+    q = r[:2]
+    r += p
+    z = q * 2
+    q.add_(1)
+    return q * 1, r, z
+
+
+def written_without_gradients(x, n):
+    p, r = x * 1, torch.zeros(3)
+    q = r[:2]
+    r += p
+    with torch.no_grad():
+        q.add_(1)
+    return q, r
+
+
+def written_with_history_first(x, n):
+    p, r = x * 1, torch.zeros(3)
+    q = r[:2]
+    q += p[:2]
+    r *= 2
+    q += 1
+    return q, r
+
+
+def written_in_each_iteration(x, n):
+    r = torch.zeros(3)
+    for _i in range(int(n)):
+        q = r[:2]
+        q += 1
+        r += x
+    return r
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        view_made_before, memory_has_a_history_on_some_paths, view_made_before_on_some_paths, read_before_it_is_written,
+        written_without_gradients, written_with_history_first, written_in_each_iteration,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_views_without_a_history_of_their_own(function, requires_grad):
+    check(function, *[(torch.ones(3, requires_grad=requires_grad), torch.tensor(n)) for n in (1, 0, 2)])
+
+
 # -- other elements of the memory that is written ----------------------------------------------------------------------
 
 
@@ -125,6 +203,15 @@ def apart_or_not_by_iteration(x, y):
     return c, d
 
 
+def before_a_row_is_stale(x, y):
+    q = x * 1
+    s = 0
+    for t in q:
+        q[1:].sub_(q[:2])
+        s = s + t
+    return s
+
+
 def elements_apart(x, y):
     c = x * 1
     d = c if y.sum() > 0 else y * 1
@@ -133,8 +220,9 @@ def elements_apart(x, y):
 
 
 @pytest.mark.parametrize(
-    "function", [element_of_itself, shifted, whole_and_pointwise, permuted, apart_or_not_by_iteration, elements_apart]
-)
+    "function", [element_of_itself, shifted, whole_and_pointwise, permuted, apart_or_not_by_iteration, elements_apart,
+     before_a_row_is_stale],
+)  # fmt: skip
 @pytest.mark.parametrize("requires_grad", [True, False])
 def test_operand_that_is_the_written_memory_on_some_paths(function, requires_grad):
     x = torch.tensor([1.0, 2.0, -0.5], requires_grad=requires_grad)

@@ -194,6 +194,43 @@ def no_grad_view_of_a_row_written(w, v, x, y, n):
     return o, a
 
 
+def no_grad_view_handed_on(w, v, x, y, n):
+    q, p = v * 2, x * 0.5
+    i = 0
+    while i < (y > 0).sum():
+        i += 1
+        q = q + p
+        with torch.no_grad():
+            p = q.view(3)
+    return q
+
+
+def no_grad_views_of_no_grad_views(w, v, x, y, n):
+    q = w * 2
+    with torch.no_grad():
+        for _t in q:
+            q += q
+            q = q.view(1, 3)[0]
+    r = q.view(1, 3)[0]
+    if n.sum() > 0:
+        q += r
+    return q * 1, r * 1
+
+
+def rows_of_a_no_grad_view_of_the_iteration_before(w, v, x, y, n):
+    p, q, r = w * 0.5, v * 2, torch.zeros(3)
+    i = 0
+    while i < 3 and y[0] > 0:
+        i += 1
+        _a, b, _c = r
+        q.detach().add_(r.detach())
+        r = r if n.sum() > 0 else p
+        q = q + b
+        with torch.no_grad():
+            p = q.view(3)
+    return p * 1, q * 1, r * 1
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -202,7 +239,8 @@ def no_grad_view_of_a_row_written(w, v, x, y, n):
         no_grad_view_written_with_history, row_written, row_written_with_history, row_written_with_some_history,
         plain_row_written_with_some_history, base_written_with_some_history, plain_base_written_with_some_history,
         split_written, split_written_in_a_loop, chunk_of_one_path, rows_of_the_iteration_before, view_of_a_row,
-        no_grad_view_of_a_row_written,
+        no_grad_view_of_a_row_written, no_grad_view_handed_on, no_grad_views_of_no_grad_views,
+        rows_of_a_no_grad_view_of_the_iteration_before,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("needs", ["w", "v", "wv", ""])

@@ -64,7 +64,8 @@ class Memory:
                   f"{one}.zero_()", f"{one}{part} += {other}{part}", f"{one}[0] = {other}[2]", f"{one}{part} = 0.5",
                   f"{one}.data.mul_(0.5)", f"{one}.detach().add_({other}.detach())",
                   f"{one}[1:].sub_({other}[:2])"]  # fmt: skip
-        others = [f"n = n + int({one}.requires_grad)", f"if {self._condition()}:\n{pad}    return {one} * 1, {other} * 1, n"]
+        others = [f"n = n + int({one}.requires_grad)",
+                  f"if {self._condition()}:\n{pad}    return {one} * 1, {other} * 1, n"]  # fmt: skip
         if in_loop:
             others.append(f"if {self._condition()}:\n{pad}    break")
         kind = rng.choices((names, values, writes, others), (4, 3, 4, 1))[0]
@@ -92,7 +93,8 @@ class Memory:
 
     def _condition(self) -> str:
         one = self._rng.choice((*NAMES, "x", "y"))
-        return self._rng.choice((f"{one}.sum() > 0", f"({one} > 0).any()", f"{one}.sum() < 1.5", f"{one}[0] < {one}[1]"))
+        tests = f"{one}.sum() > 0", f"({one} > 0).any()", f"{one}.sum() < 1.5", f"{one}[0] < {one}[1]"
+        return self._rng.choice(tests)
 
 
 def main(arguments: list[str] | None = None, say: Callable[[str], None] = print) -> int:
