@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Write:
+class Call:
     """An in-place call that is about to be recorded."""
 
     func: Any
@@ -38,7 +38,7 @@ class Write:
     """Of its results."""
 
 
-def check(session: Session, call: Write) -> None:
+def check(session: Session, call: Call) -> None:
     """Record what raises where a call reads other elements of what it writes, if that is so on some paths only."""
     reads = {id(tensor): tensor for tensor in tensors_in(call.args, call.kwargs)}
     for target in call.written:
@@ -49,7 +49,7 @@ def check(session: Session, call: Write) -> None:
                     _run_on_one(session, call, info, tensor, mine, theirs)
 
 
-def _overlaps(session: Session, call: Write, written: TensorInfo, read: TensorInfo) -> Iterator[tuple[Root, Root]]:
+def _overlaps(session: Session, call: Call, written: TensorInfo, read: TensorInfo) -> Iterator[tuple[Root, Root]]:
     """How two tensors are views of one memory."""
     if not (written.storage.aliases or read.storage.aliases):
         return
@@ -64,7 +64,7 @@ def _overlaps(session: Session, call: Write, written: TensorInfo, read: TensorIn
             yield mine, theirs
 
 
-def _run_on_one(session: Session, call: Write, info: TensorInfo, read: torch.Tensor, mine: Root, theirs: Root) -> None:
+def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tensor, mine: Root, theirs: Root) -> None:
     """Record the call with what it writes and ``read`` as views of one memory, where they are."""
     for late in (*mine.pending, *theirs.pending):
         late.demand(session)

@@ -331,7 +331,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         types: list[Type] = [
             session.type_of(out) if isinstance(out, torch.Tensor) else _plain_type(out) for out in flat
         ]
-        overlaps.check(session, overlaps.Write(func, name, args, kwargs, written, infos, types))
+        overlaps.check(session, overlaps.Call(func, name, args, kwargs, written, infos, types))
         with session.open("update") as scope:
             inner = [session.new_variable(base.type, base.hint) for base in before]
             scope.block.args.extend(inner)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.fuzz.containers import Containers
 from tests.fuzz.generator import Generator
+from tests.fuzz.memory import Memory
 from tests.fuzz.oracle import judge
 from tests.fuzz.run import FAILURES, report, run_one
 from tests.fuzz.writer import NESTED, SIMPLE
@@ -38,4 +39,10 @@ def test_a_report_is_a_table():
 @pytest.mark.parametrize("seed", range(15))
 def test_containers_of_several_names(kind, seed):
     outcome = judge(Containers(seed, kind).source(), seed)
+    assert outcome.kind not in FAILURES, outcome.detail
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_memory_of_several_names_and_histories(seed):
+    outcome = judge(Memory(seed).source(), seed)
     assert outcome.kind not in FAILURES, outcome.detail
