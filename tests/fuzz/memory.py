@@ -54,7 +54,7 @@ class Memory:
         rng = self._rng
         one, other, third = (rng.choice(NAMES) for _ in range(3))
         part = rng.choice(("[1:]", "[:2]", "[::2]", "[[0, 2]]"))
-        names = [f"{one} = {other}", f"{one} = {other}.detach()", f"{one} = {other}.data", f"{one} = {other}.view(3)",
+        names = [f"{one} = {other}", f"{one} = {other}.detach()", f"{one} = {other}.view(3)",
                  f"{one} = {other}.view(1, 3)[0]", f"{one} = {other} if {self._condition()} else {third}",
                  f"{one}, {other} = {other}, {one}", f"box[0] = {one}", f"{one} = box[0]"]  # fmt: skip
         values = [f"{one} = {other} * 0.5", f"{one} = {other}.clone()", f"{one} = {other} + {third}",
@@ -62,7 +62,7 @@ class Memory:
                   f"{one} = {one} + s", f"{one} = twist({other}, {third})"]  # fmt: skip
         writes = [f"{one} += {other}", f"{one} *= 0.5", f"{one}.mul_({other})", f"{one}.copy_({other})",
                   f"{one}.zero_()", f"{one}{part} += {other}{part}", f"{one}[0] = {other}[2]", f"{one}{part} = 0.5",
-                  f"{one}.data.mul_(0.5)", f"{one}.detach().add_({other}.detach())",
+                  f"{one}.detach().add_({other}.detach())",
                   f"{one}[1:].sub_({other}[:2])"]  # fmt: skip
         others = [f"n = n + int({one}.requires_grad)",
                   f"if {self._condition()}:\n{pad}    return {one} * 1, {other} * 1, n"]  # fmt: skip
