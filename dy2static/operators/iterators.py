@@ -27,6 +27,17 @@ def keeps(f: Any) -> bool:
     return id(f) in _KEEPING or getattr(f, "__name__", "") in _KEEPING_METHODS
 
 
+def note_given(session: Session, args: tuple[Any, ...]) -> None:
+    """Arguments of a builtin that may advance them. (The caller's frame must not refer to one: see ``is_alone``.)
+
+    Raises:
+        TraceError: One is an iterator that is older than the path being traced.
+    """
+    for arg in args:
+        unseen.note_advanced(session, arg)
+        unseen.require_own(session, arg)
+
+
 def require_known(session: Session, iterator: Any) -> None:
     """Refuse to advance an iterator by name on a staged path.
 

@@ -61,9 +61,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
     if isinstance(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
-    if session.pictures and not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
-        for arg in args:
-            unseen.require_own(session, arg)
+    if not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
+        iterators.note_given(session, args)
     handler = handler_of(f)
     if handler is not None:
         return handler(session, args, kwargs)
@@ -296,6 +295,7 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return growing.method(session, owner, name, rest, kwargs)
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
         iterators.require_known(session, owner)
+        unseen.note_advanced(session, owner)
     if isinstance(owner, str) and name == "join" and len(args) == 1:
         return _join(session, owner, args[0])
     if isinstance(owner, (list, dict, set, deque)):

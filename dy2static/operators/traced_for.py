@@ -262,6 +262,7 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         return iter(iterable.unbind(0))
     if growing.is_growing(iterable):
         raise growing.refusal(session, "iteration outside a for loop")
+    unseen.note_advanced(session, iterable)
     unseen.require_own(session, iterable)
     method = python_method(iterable, "__iter__")
     if method is None or home_of(method.__code__.co_filename):

@@ -337,9 +337,10 @@ def _results(call: _Call, values: list[Any], own: set[int]) -> tuple[list[Any], 
 def _apart(value: Any, seen: set[int], kept: AbstractSet[int]) -> Any:
     """A result without gradient as an object without history; ``kept``: arguments that stand for "not written"."""
     if isinstance(value, torch.Tensor):
-        # A view, which the forward half makes without gradients, would have the history that its base gets here.
-        historic = (value.requires_grad or value._is_view()) and id(value) not in kept
-        return value.detach() if historic or id(value) in seen else value
+        historic = value.requires_grad and id(value) not in kept
+        # A view of a result would say that it needs a gradient, as that will; what was detached does not.
+        detached = value._is_view() and id(value._base) in seen
+        return value.detach() if historic or detached or id(value) in seen else value
     return [_apart(item, seen, kept) for item in value] if type(value) is list else value
 
 

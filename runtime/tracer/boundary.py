@@ -16,7 +16,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
-from runtime.tracer import state, structure
+from runtime.tracer import contents, state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds, must_run, stage_raise
 from runtime.tracer.calls import Known, Restart
@@ -230,6 +230,8 @@ def _trace_once(
         session.externals[id(container)] = (container, path)
         if isinstance(container, (list, dict)):
             session.journal.note_content(container)
+    for value in _iterators(bound, set()):
+        session.externals[id(value)] = (value, None)
     before = state.enter(session)
     result: Any = None
     raised = False
@@ -306,6 +308,16 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         outputs.location = session.journal.first_stores.get(place)
         effects.append(Effect(place, outputs.tree(new), path, outputs.location))
     return effects
+
+
+def _iterators(value: Any, seen: set[int]) -> Iterator[Any]:
+    """Iterators among the arguments; ``seen``: containers that need no second look."""
+    if isinstance(value, (list, tuple, dict)) and id(value) not in seen:
+        seen.add(id(value))
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _iterators(item, seen)
+    elif contents.is_iterator(value):
+        yield value
 
 
 def _same_content(new: Any, old: Any) -> bool:

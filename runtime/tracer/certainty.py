@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.ir import Location
-from runtime.tracer.calls import Known, Restart
+from runtime.tracer.calls import Known
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -24,7 +24,7 @@ def require_certain(session: Session, storage: Storage) -> None:
         if other is None:
             continue
         if session.inputs.is_input(storage) and session.inputs.is_input(other):
-            raise Restart(Known(shared=frozenset((storage.label, other.label))))
+            raise session.restart(Known(shared=frozenset((storage.label, other.label))))
         raise _may_share(session, uncertainty.reason, uncertainty.location)
     for pool, location in storage.pools:
         if pool.shares(session, storage):

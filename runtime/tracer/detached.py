@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from runtime.ir import Variable
 from runtime.tracer import aliases
-from runtime.tracer.calls import Known, Restart
+from runtime.tracer.calls import Known
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -38,7 +38,7 @@ def require_own_history(session: Session, written: TensorInfo) -> None:
     roots, _ = aliases.few_roots(written, ())
     new = frozenset(step.location for root in roots for step in root.steps if step.detaches) - known
     if new:
-        raise Restart(Known(detached=new))
+        raise session.restart(Known(detached=new))
     if written.detached:
         raise session.error(
             "an in-place write that needs gradients to a detached tensor that comes out of a branch or a loop",

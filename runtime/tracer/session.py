@@ -27,7 +27,7 @@ from runtime.ir import (
 from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import catching, scalars
-from runtime.tracer.calls import Known
+from runtime.tracer.calls import Known, Restart
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
 from runtime.tracer.inputs import Inputs
@@ -108,6 +108,8 @@ class Session:
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
         self.known = Known()
         """What earlier attempts at this trace found out."""
+        self.advanced = False
+        """Whether an iterator that is older than the trace was advanced: then the trace cannot begin again."""
         self.checkpoints = 0
         """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None
@@ -173,6 +175,16 @@ class Session:
             summary += f" (inside {name}, which was not converted: {reason})"
         self.last_error = TraceError(summary, hint=hint, code=code, location=location or self.location())
         return self.last_error
+
+    def restart(self, known: Known) -> BaseException:
+        """What to raise to begin the trace again with what is known now: a located error if it cannot."""
+        if self.advanced:
+            return self.error(
+                "an iterator from outside the function is advanced, and tensors that share memory are written in place",
+                hint="Take the items outside, or write out of place (x = x + y instead of x += y).",
+                code="D2S266",
+            )
+        return Restart(known)
 
     def undecidable(self) -> Dy2StaticError:
         """The located error for torch's SHAPE_ERRORS: its own code asks for a size or value that is not known yet."""

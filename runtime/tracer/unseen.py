@@ -98,6 +98,13 @@ def advanced(session: Session, where: str = "on a path that is only taken for so
     )
 
 
+def note_advanced(session: Session, value: Any) -> None:
+    """An iterator that is older than the trace gives other items at the next call: the Program is for this call."""
+    if id(value) in session.externals and contents.is_iterator(value):
+        session.advanced = True
+        session.guards.add_test(("iterator", id(value)), "what is left of an iterator from outside", lambda: False)
+
+
 def require_own(session: Session, value: Any) -> None:
     """Refuse to advance an iterator that is older than the path being traced: what is left of it cannot be joined.
 

@@ -145,6 +145,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         info = session.info(tensor)
         if not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(session, info):
             return None
+        info.bare = None  # asked for its history a view gets it
         if info.sometimes:
             raise session.error("whether a tensor has a grad_fn depends on the path that was taken", code="D2S213",
                                 hint="Ask for requires_grad.")

@@ -212,6 +212,12 @@ def before_a_row_is_stale(x, y):
     return s
 
 
+def drawn_by_its_own_chances(x, y):
+    c = torch.full((3,), 0.5)
+    c.bernoulli_(c if y.sum() > 0 else torch.sigmoid(y))
+    return c, torch.rand(2)
+
+
 def elements_apart(x, y):
     c = x * 1
     d = c if y.sum() > 0 else y * 1
@@ -221,7 +227,7 @@ def elements_apart(x, y):
 
 @pytest.mark.parametrize(
     "function", [element_of_itself, shifted, whole_and_pointwise, permuted, apart_or_not_by_iteration, elements_apart,
-     before_a_row_is_stale],
+     before_a_row_is_stale, drawn_by_its_own_chances],
 )  # fmt: skip
 @pytest.mark.parametrize("requires_grad", [True, False])
 def test_operand_that_is_the_written_memory_on_some_paths(function, requires_grad):
