@@ -87,6 +87,7 @@ def check(
     static: Any = None,
     paths: Sequence[str] = ("program", "autograd"),
     none_is_zero: bool = False,
+    gradient_tolerance: float | None = None,
 ) -> Any:
     """Run one converted object on all calls; each must equal eager, or raise what eager raises.
 
@@ -107,7 +108,8 @@ def check(
                 assert type(got[0]) is type(expected[0]), (
                     f"{where}: eager raises {expected[0]!r}, converted gives {got[0]!r}"
                 )
-                assert str(got[0]).split("\n")[0] == str(expected[0]).split("\n")[0], where
+                messages = [str(error).split("\n")[0] for error in (got[0], expected[0])]
+                assert messages[0] == messages[1], f"{where} message: {messages[0]!r} and {messages[1]!r}"
                 continue
             if isinstance(got[0], Exception):
                 raise got[0]
@@ -115,7 +117,7 @@ def check(
             if not any(isinstance(grad, str) for grad in [*expected[1], *got[1]]):
                 if none_is_zero:
                     got, expected = _with_zeros(got), _with_zeros(expected)
-                same(got[1], expected[1], f"{where} gradients", max(tolerance, 1e-6))
+                same(got[1], expected[1], f"{where} gradients", gradient_tolerance or max(tolerance, 1e-6))
             same([_plain(a) for a in mine], [_plain(a) for a in theirs], f"{where} arguments", tolerance)
             same(got[2], expected[2], f"{where} random stream")
     return converted

@@ -70,7 +70,7 @@ def judge(source: str, seed: int) -> Outcome:
             else:
                 check(module.f, *inputs(seed), tolerance=TOLERANCE, paths=("program",), none_is_zero=True)
         except AssertionError as error:
-            return Outcome("different", _difference(str(error)), str(error))
+            return Outcome("different", difference(str(error)), str(error))
         except Dy2StaticError as error:
             return Outcome("refused" if error.code in ALLOWED else "internal", error.code, str(error))
         except Exception as error:  # whatever it is, it is ours
@@ -78,14 +78,14 @@ def judge(source: str, seed: int) -> Outcome:
     return Outcome("same")
 
 
-def _difference(text: str) -> str:
+def difference(text: str) -> str:
     """What differs, in a word or two."""
-    for word in ("eager raises", "requires_grad", "gradients", "random stream", "arguments", "buffers", "items"):
+    for word in ("message", "eager raises", "requires_grad", "gradients", "random stream", "arguments", "buffers", "items"):
         if word in text:
             return word
     if "<class" in text:
         return "type"
-    return "message" if text.endswith(")") and len(text) < 20 else "value"
+    return "value"
 
 
 def check_model(model: type[torch.nn.Module], calls: list[tuple[Any, ...]]) -> None:

@@ -11,7 +11,7 @@ import ast
 import copy
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -22,7 +22,12 @@ from tests.fuzz.oracle import Outcome, judge
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-def reduce(source: str, seed: int, *, wanted: Outcome | None = None, seconds: float = 600) -> str:
+Judge = Callable[[str, int], Outcome]
+
+
+def reduce(
+    source: str, seed: int, *, wanted: Outcome | None = None, seconds: float = 600, judge: Judge = judge
+) -> str:
     """The smallest program found in that time with the same outcome."""
     until = time.monotonic() + seconds
     tree = ast.parse(source)
@@ -33,7 +38,7 @@ def reduce(source: str, seed: int, *, wanted: Outcome | None = None, seconds: fl
         position = 0
         while (candidate := _edit(tree, position)) is not None and time.monotonic() < until:
             position += 1
-            if _still(candidate, seed, wanted):
+            if _still(candidate, seed, wanted, judge):
                 tree, smaller = candidate, True
                 position -= 1
     return ast.unparse(_without_unused(tree))
@@ -55,7 +60,7 @@ def _without_unused(tree: ast.Module) -> ast.Module:
         tree.body = kept
 
 
-def _still(tree: ast.Module, seed: int, wanted: Outcome) -> bool:
+def _still(tree: ast.Module, seed: int, wanted: Outcome, judge: Judge) -> bool:
     text = ast.unparse(tree)
     try:
         compile(text, "candidate", "exec")

@@ -1,0 +1,66 @@
+"""Regions of autocast around and inside the function: which operators it casts, composite ones above all."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+
+import torch
+
+from tests.end_to_end.oracle import check
+from tests.fuzz.modes.skeleton import Mode
+
+_HEAD = """import torch
+import torch.nn.functional as F
+torch.manual_seed(5)
+CELL, LSTM, RNN = torch.nn.GRUCell(3, 3), torch.nn.LSTMCell(3, 3), torch.nn.RNNCell(3, 3)
+GRU, LINEAR = torch.nn.GRU(3, 3, batch_first=True), torch.nn.Linear(3, 3)
+BLOCK = torch.nn.TransformerEncoderLayer(3, 1, 4, dropout=0.0, batch_first=True).eval()
+BILINEAR = torch.nn.Bilinear(3, 3, 3)
+def f(x, y, k):
+    p, q, r, n = x[:, None] * y, x[:, None] + y, torch.eye(3) * 0.5, 0
+"""
+
+
+class Autocast(Mode):
+    """Matrices of three rows through products, cells, norms and losses, of whatever dtype they come out."""
+
+    head = _HEAD
+    tail = "    return p, q, r, n, str(p.dtype), str(q.dtype)\n"
+    contexts = ('torch.autocast("cpu", torch.bfloat16)', 'torch.autocast("cpu", torch.bfloat16)',
+                'torch.autocast("cpu", torch.float16)', 'torch.autocast("cpu", torch.bfloat16, enabled=False)',
+                'torch.autocast("cpu", torch.bfloat16, cache_enabled=False)')  # fmt: skip
+
+    def simple(self) -> str:
+        """An operator that autocast casts, or not; values stay small."""
+        one, other, third = self.name(), self.name(), self.name()
+        composites = (
+            f'torch.einsum("ij,kj->ik", {other}, {third})', f"torch.tensordot({other}, {third}, 1)",
+            f"torch.inner({other}, {third})", f"torch.linalg.multi_dot([{other}, {third}, {other}])",
+            f"torch.chain_matmul({other}, {third})", f"torch.matrix_power({other}, 2)",
+            f"BILINEAR({other}, {third})", f"CELL({other}, {third})", f"RNN({other}, {third})",
+            f"LSTM({other}, ({third}, {third}))[1]", f"GRU({other}[None])[0][0]", f"BLOCK({other}[None])[0]",
+            f"LINEAR({other})", f"F.linear({other}, {third})", f"F.scaled_dot_product_attention({other}[None], "
+            f"{third}[None], {third}[None])[0]", f"torch.kron({other}[:1, :1], {third})",
+        )  # fmt: skip
+        plain = (
+            f"{other} @ {third}", f"torch.mm({other}, {third})", f"torch.addmm({other}, {third}, {other})",
+            f"{other} + {third}", f"{other} * 0.5", f"{other}.softmax(0)", f"{other}.float()",
+            f"{other}.to(torch.bfloat16)", f"F.layer_norm({other}.float(), (3,))", f"torch.cat([{other}, {third}])[1:4]",
+            f"torch.stack([{other}, {third}])[0]", f"F.gelu({other})", f"{other}.mT",
+        )  # fmt: skip
+        reads = (
+            f"n = n + int({one}.dtype == torch.bfloat16)", f"n = n + (2 if torch.is_autocast_enabled('cpu') else 1)",
+            f"r = r + F.mse_loss({other}.float(), {third}.float())", f"r = r + F.cosine_similarity({other}, {third})",
+        )  # fmt: skip
+        kind = self.rng.choices((composites, plain, reads), (5, 3, 1))[0]
+        text = self.rng.choice(kind)
+        return text if kind is reads else f"{one} = torch.tanh({text})"
+
+    def compare(self, load_program: Callable[[], types.ModuleType], seed: int) -> None:
+        """Called with and without autocast around the call. bfloat16 has eight bits, and gradients are sums of many."""
+        program = load_program()
+        for calls in (self.calls(seed)[:2], self.calls(seed)[3:5]):
+            check(program.f, *calls, tolerance=1e-5, gradient_tolerance=0.05, paths=("program",), none_is_zero=True)
+            with torch.autocast("cpu", torch.bfloat16):
+                check(program.f, *calls, tolerance=1e-5, gradient_tolerance=0.05, paths=("program",), none_is_zero=True)

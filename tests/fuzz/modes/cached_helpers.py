@@ -1,0 +1,90 @@
+"""Helpers under ``functools.cache``: what they return, how often they ran, and what their caches say afterwards."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+
+import torch
+
+import dy2static
+from runtime.errors import Dy2StaticError
+from tests.end_to_end.oracle import _copy, _run, same
+from tests.fuzz.modes.skeleton import Mode
+from tests.fuzz.oracle import TOLERANCE
+
+_HEAD = """import functools
+import torch
+LOG = []
+@functools.lru_cache(maxsize=2)
+def scale(n):
+    LOG.append(n)
+    return n * 0.5
+@functools.cache
+def noise(n):
+    LOG.append("noise")
+    return torch.rand(3) * n
+@functools.lru_cache(None)
+def table(n, name="t"):
+    return {name: n, "size": (n, n)}
+@functools.cache
+def mask(n):
+    return torch.arange(3) < n
+class Box:
+    @functools.lru_cache
+    def width(self, n):
+        LOG.append("width")
+        return n + 1
+    @functools.cached_property
+    def depth(self):
+        LOG.append("depth")
+        return 2
+BOX = Box()
+def plain(n):
+    return scale(n) + 1
+def f(x, y, k):
+    p, q, r, n = x * 0.5, y * 2, torch.ones(3), k
+"""
+
+
+class CachedHelpers(Mode):
+    """Numbers, tensors and random draws that a cache keeps from one call to the next."""
+
+    head = _HEAD
+    refusals = frozenset({"D2S227", "D2S276", "D2S277", "D2S278", "D2S211", "D2S212"})
+
+    def simple(self) -> str:
+        """A call of a cached helper, a question to a cache, or a value."""
+        one, other = self.name(), self.name()
+        number = self.rng.choice(("1", "2", "3", "k", "k + 1", "k"))
+        calls = (f"{one} = {one} * scale({number})", f"{one} = {other} + noise({number})", f"n = n + plain({number})",
+                 f'{one} = {other} * table({number})["t"]', f"{one} = {other} + mask({number})",
+                 f"n = n + BOX.width({number})", "n = n + BOX.depth", f"n = table({number}, name='t')['size'][0]",
+                 f"{one} = torch.where(mask({number}), {one}, {other})")  # fmt: skip
+        asks = ("n = n + scale.cache_info().hits", "n = n + noise.cache_info().currsize",
+                "n = n + (table(2) is table(2))", f"n = n + (noise({number}) is noise({number}))",
+                "scale.cache_clear()" if self.rng.random() < 0.3 else "n = n + scale.cache_info().misses")  # fmt: skip
+        values = (f"{one} = {other} + 1", f"{one} = {one} * {other}", "n = n + 1", f"{one} = {other} + torch.rand(3)")
+        return self.rng.choice(self.rng.choices((calls, asks, values), (5, 1, 3))[0])
+
+    def compare(self, load_program: Callable[[], types.ModuleType], seed: int) -> None:
+        """Two copies of the program, each with caches of its own, through all calls, some of them twice."""
+        theirs, mine = load_program(), load_program()
+        converted = dy2static.to_static(mine.f)
+        calls = self.calls(seed)
+        for number, call in enumerate([calls[0], calls[0], calls[1], calls[4], calls[0]]):
+            expected, got = _run(theirs.f, _copy(call), number), _run(converted, _copy(call), number)
+            if isinstance(got[0], Dy2StaticError):
+                raise got[0]
+            where = f"call {number}"
+            if isinstance(expected[0], Exception) or isinstance(got[0], Exception):
+                said = f"{where}: eager raises {expected[0]!r}, converted gives {got[0]!r}"
+                assert type(expected[0]) is type(got[0]), said
+                return
+            same(got[0], expected[0], where, TOLERANCE)
+            same(got[1], expected[1], f"{where} gradients", TOLERANCE)
+            same(got[2], expected[2], f"{where} random stream")
+            same(mine.LOG, theirs.LOG, f"{where} log")
+            for name in ("scale", "noise", "table", "mask"):
+                infos = [tuple(getattr(module, name).cache_info()) for module in (mine, theirs)]
+                same(infos[0], infos[1], f"{where} cache of {name}")
