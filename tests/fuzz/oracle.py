@@ -80,7 +80,8 @@ def judge(source: str, seed: int) -> Outcome:
 
 def difference(text: str) -> str:
     """What differs, in a word or two."""
-    for word in ("message", "eager raises", "requires_grad", "gradients", "random stream", "arguments", "buffers", "items"):
+    words = "message", "eager raises", "requires_grad", "gradients", "random stream", "arguments", "buffers", "items"
+    for word in words:
         if word in text:
             return word
     if "<class" in text:

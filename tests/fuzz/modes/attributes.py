@@ -23,7 +23,7 @@ class Attributes(Mode):
         """One use of an attribute, of identity, or of a name."""
         one, other, third = self.name(), self.name(), self.name()
         sets = (f"{one}.test = n", f'{one}.test = "a"', f"{one}.test = None", f"{one}.test = m + 1",
-                f'setattr({one}, "test", k)', f"{one}.test = {other} * 2", f"x.test = n")  # fmt: skip
+                f'setattr({one}, "test", k)', f"{one}.test = {other} * 2", "x.test = n")  # fmt: skip
         reads = (f'm = m + (1 if hasattr({one}, "test") else 0)', f'm = m + (getattr({one}, "test", None) is None)',
                  f'if hasattr({one}, "test"):\n    del {one}.test', f'm = m + len(vars({one}))',
                  f'm = m + ("test" in {one}.__dict__)', f'n = getattr({one}, "other", n)')  # fmt: skip
@@ -31,7 +31,8 @@ class Attributes(Mode):
                 f"m = m + ({one}.__class__ is torch.Tensor)", f"m = m + (type({one}) is torch.Tensor)",
                 f"m = m + len(type({one}).__name__)", f"m = m + (id({one}) == id({other}))",
                 f"m = m + isinstance({one}, torch.nn.Parameter)", f"m = m + {one}.is_leaf",
-                f"m = m + {one}.requires_grad", f"m = m + {one}.is_inference()", f"m = m + (hash({one}) == hash({other}))",
+                f"m = m + {one}.requires_grad", f"m = m + {one}.is_inference()",
+                f"m = m + (hash({one}) == hash({other}))",
                 f"m = m + len({{{one}: 1, {other}: 2}})", f"m = m + ({one}.grad is None)")  # fmt: skip
         names = (f"{one} = {other}", f"{one} = {other} * 0.5", f"{one} = {other}.view(3)", f"{one} = {other}.detach()",
                  f"{one} = {other} if {self.condition()} else {third}", f"{one} += 1", "n = n + 1")  # fmt: skip

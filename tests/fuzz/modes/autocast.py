@@ -46,11 +46,12 @@ class Autocast(Mode):
         plain = (
             f"{other} @ {third}", f"torch.mm({other}, {third})", f"torch.addmm({other}, {third}, {other})",
             f"{other} + {third}", f"{other} * 0.5", f"{other}.softmax(0)", f"{other}.float()",
-            f"{other}.to(torch.bfloat16)", f"F.layer_norm({other}.float(), (3,))", f"torch.cat([{other}, {third}])[1:4]",
+            f"{other}.to(torch.bfloat16)", f"F.layer_norm({other}.float(), (3,))",
+            f"torch.cat([{other}, {third}])[1:4]",
             f"torch.stack([{other}, {third}])[0]", f"F.gelu({other})", f"{other}.mT",
         )  # fmt: skip
         reads = (
-            f"n = n + int({one}.dtype == torch.bfloat16)", f"n = n + (2 if torch.is_autocast_enabled('cpu') else 1)",
+            f"n = n + int({one}.dtype == torch.bfloat16)", "n = n + (2 if torch.is_autocast_enabled('cpu') else 1)",
             f"r = r + F.mse_loss({other}.float(), {third}.float())", f"r = r + F.cosine_similarity({other}, {third})",
         )  # fmt: skip
         kind = self.rng.choices((composites, plain, reads), (5, 3, 1))[0]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 
-import torch
-
 import dy2static
 from runtime.errors import Dy2StaticError
 from tests.end_to_end.oracle import _copy, _run, same

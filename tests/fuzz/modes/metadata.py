@@ -23,7 +23,8 @@ class Metadata(Mode):
         changes = (f"{one}.unsqueeze_(0)", f"{one}.unsqueeze_(-1)", f"{one}.squeeze_()", f"{one}.squeeze_(0)",
                    f"{one}.transpose_(0, -1)", f"{one}.swapaxes_(0, -1)", f"{one}.swapdims_(-1, 0)",
                    f"if {one}.dim() < 3:\n    {one}.t_()", f"{one}.as_strided_((3,), (1,))",
-                   f"{one}.as_strided_((1, 3), (3, 1))", f"{other} = {one}.squeeze_()", f"{one}.resize_(3)")  # fmt: skip
+                   f"{one}.as_strided_((1, 3), (3, 1))", f"{other} = {one}.squeeze_()",
+                   f"{one}.resize_(3)")  # fmt: skip
         names = (f"{one} = {other}", f"{one} = {other}.clone()", f"{one} = {other}.view(3)", f"{one} = x",
                  f"{one}, {other} = {other}, {one}", f"{one} = {other} if {self.condition()} else x")  # fmt: skip
         values = (f"{one} = {other}.reshape(3) + 1", f"{one} = {other} * 2", f"{one} += 1", f"{one}.mul_(0.5)",

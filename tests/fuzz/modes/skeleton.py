@@ -1,4 +1,4 @@
-"""What the modes share: random blocks of a mode's statements in branches, loops and ``with``, and how they are judged."""
+"""What the modes share: random blocks of statements in branches, loops and ``with``, and how they are judged."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import torch
 
 from runtime.errors import Dy2StaticError
 from tests.end_to_end.oracle import check
