@@ -77,10 +77,10 @@ from dy2static.static_function import EagerWarning, StaticFunction
 from runtime.ir.input_spec import InputSpec
 from runtime.passes import BuildStrategy
 from runtime.translated import TranslatedLayer, load
-from runtime.version import __version__
+from runtime.version import UntestedTorchWarning, __version__
 
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
-    "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "__version__",
-    "enable_to_static", "ignore_module", "load", "loop_options", "not_to_static", "save", "to_static",
+    "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
+    "__version__", "enable_to_static", "ignore_module", "load", "loop_options", "not_to_static", "save", "to_static",
 ]  # fmt: skip

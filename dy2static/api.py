@@ -13,6 +13,7 @@ import torch
 
 from dy2static import settings
 from dy2static.static_function import StaticFunction
+from runtime import torch_internals
 from runtime.passes import BuildStrategy
 from runtime.translated.located import located
 
@@ -74,6 +75,8 @@ def _convert(function: Any, **options: Any) -> Any:
         return _convert_module(function, options)
     if isinstance(function, StaticFunction):
         return _convert(function.function, **options)
+    if torch_internals.is_plain_apply(function):  # a method in some versions of torch, a builtin in others
+        function = _applier(function.__self__)
     if isinstance(function, MethodType):
         inner: Any = function.__func__
         if isinstance(inner, StaticFunction):
@@ -88,6 +91,15 @@ def _convert(function: Any, **options: Any) -> Any:
         if isinstance(method, FunctionType):
             return StaticFunction(_checked(method), instance=function, **options)
     return StaticFunction(_checked(function), **options)
+
+
+def _applier(cls: Any) -> Callable[..., Any]:
+    """``cls.apply`` of an ``autograd.Function`` as a Python function."""
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        return cls.apply(*args, **kwargs)
+
+    return apply
 
 
 def _inner(function: Any) -> Any:

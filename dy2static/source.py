@@ -145,11 +145,13 @@ def _find(function: types.FunctionType, lines: list[str]) -> Candidate:
         found = candidates("".join(lines), code.co_filename, flags)
     except (SyntaxError, ValueError) as error:
         raise _stale(function, f"it no longer parses ({error})") from error
-    here = [c for c in found if c.first_line == code.co_firstlineno and c.code and c.code.co_name == code.co_name]
+    there = [c for c in found if c.first_line == code.co_firstlineno and c.code]
+    here = [c for c in there if c.code and c.code.co_name == code.co_name]
+    renamed = [c for c in there if c not in here]  # a decorator may have renamed the code, as torch.no_grad() does
     for positions in (True, False):
-        for candidate in here:
+        for candidate in (*here, *renamed):
             assert candidate.code is not None
-            if same_code(candidate.code, code, positions):
+            if same_code(candidate.code, code.replace(co_name=candidate.code.co_name), positions):
                 return candidate
     loader = getattr(function.__globals__.get("__spec__"), "loader", function.__globals__.get("__loader__"))
     if type(loader) is not SourceFileLoader:  # an import hook may have rewritten the code, as pytest does with asserts

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from runtime.version import __version__
+from runtime.version import UntestedTorchWarning, __version__
 
 if TYPE_CHECKING:
     from runtime.autodiff.static import append_backward, gradients
@@ -43,6 +43,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "Variable", "__version__",
-    "append_backward", "gradients", "load", "recompute", "save",
+    "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning",
+    "Variable", "__version__", "append_backward", "gradients", "load", "recompute", "save",
 ]  # fmt: skip

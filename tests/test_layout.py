@@ -18,7 +18,7 @@ BASE = {"runtime.errors", "runtime.ir", "runtime.torch_internals", "runtime.vers
 ARROWS: dict[str, set[str]] = {
     "runtime.version": set(),
     "runtime.errors": {"runtime.ir.location"},
-    "runtime.torch_internals": {"runtime.errors", "runtime.ir.location"},
+    "runtime.torch_internals": {"runtime.errors", "runtime.ir.location", "runtime.version"},
     "runtime.ir": {"runtime.errors"},
     "runtime.ops": BASE,
     "runtime.tracer": BASE | {"runtime.ops"},

@@ -8,21 +8,20 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
-import types
 from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.autograd.function import BackwardCFunction
 
 from dy2static.operators.provenance import memo
 from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, active
+from runtime import torch_internals
 from runtime.ir import Operand, TensorType, Type, Variable
 from runtime.tracer import carrying, structure
 from runtime.tracer.branches import trace_path
 from runtime.tracer.session import Scope
 from runtime.tracer.storage_table import mark_uncertain
-
-_plain_apply = torch.autograd.Function.__dict__["apply"]
 
 
 class Context:
@@ -59,13 +58,22 @@ class Context:
         """Whether gradients that do not exist arrive as zeros, as they do unless this says False, or as None."""
         self._materialize = value
 
+    def __getattr__(self, name: str) -> Any:
+        """What only eager's ``ctx`` has is refused; what it has not either is missing.
 
-def is_apply(method: types.MethodType) -> bool:
-    """Whether a bound method is ``SomeFunction.apply``."""
-    owner = method.__self__
-    if not isinstance(owner, type) or not issubclass(owner, torch.autograd.Function):
-        return False
-    return method.__func__ in (_plain_apply.__func__, _patched_apply)
+        Raises:
+            TraceError: D2S275.
+        """
+        session = active()
+        if session is not None and not name.startswith("_") and hasattr(BackwardCFunction, name):
+            raise session.error(f"ctx.{name} of an autograd.Function has no static form", code="D2S275",
+                                hint="Leave it out, or call the function outside.")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+def is_apply(method: Any) -> bool:
+    """Whether something callable is ``SomeFunction.apply``."""
+    return getattr(method, "__func__", None) is _patched_apply or torch_internals.is_plain_apply(method)
 
 
 def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -283,7 +291,7 @@ def _gradient(session: Session, cls: Any, grad: Any, arg: torch.Tensor) -> Opera
 def _patched_apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
     session = active()
     if session is None:
-        return _plain_apply.__func__(cls, *args, **kwargs)
+        return torch_internals.plain_apply(cls)(*args, **kwargs)
     return apply(session, cls, args, kwargs)
 
 
@@ -292,7 +300,22 @@ def patched_functions(session: Session) -> Iterator[None]:
     """Stage custom functions wherever they are applied from, in the thread that traces."""
     before = torch.autograd.Function.__dict__["apply"]
     torch.autograd.Function.apply = classmethod(_patched_apply)  # type: ignore[assignment, method-assign]  # for the length of the trace
+    BackwardCFunction.__init__ = _plain_context  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
         torch.autograd.Function.apply = before  # type: ignore[method-assign]  # as it was
+        del BackwardCFunction.__init__
+
+
+def _plain_context(self: Any, *args: Any) -> None:
+    """What makes eager's ``ctx`` while a trace is on: an ``apply`` that was taken before came here past the patch.
+
+    Raises:
+        TraceError: D2S212.
+    """
+    session = active()
+    if session is not None:
+        name = type(self).__name__.removesuffix("Backward")
+        raise session.error(f"{name}.apply, kept in a variable, is called by code that is not converted",
+                            code="D2S212", hint=f"Call {name}.apply(...) there, or convert that code.")

@@ -71,9 +71,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return modules.call_module(session, f, args, kwargs)
     if isinstance(f, types.FunctionType):
         return call_function(session, f, args, kwargs)
+    if autograd_function.is_apply(f):
+        return autograd_function.apply(session, f.__self__, args, kwargs)
     if isinstance(f, types.MethodType):
-        if autograd_function.is_apply(f):
-            return autograd_function.apply(session, f.__self__, args, kwargs)
         excluded = exclusion_of(f)
         if excluded is not None:
             with unconverted(session, f, excluded):

@@ -1,6 +1,6 @@
 """Every private PyTorch API this project uses, in one house: what changes when torch does.
 
-Supported: torch 2.11 and later.
+``runtime.version.TORCH_TESTED`` says which versions the tests have run with.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ from runtime.torch_internals.fakes import (
     storage_identity,
     tensor_weak_dict,
 )
+from runtime.torch_internals.functions import (
+    is_plain_apply,
+    plain_apply,
+)
 from runtime.torch_internals.modes import (
     ambient_modes,
     autocast_as,
@@ -75,6 +79,11 @@ from runtime.torch_internals.operators import (
     parse_to,
     raw_call,
 )
+from runtime.torch_internals.versions import (
+    warn_if_untested,
+)
+
+warn_if_untested()
 
 OpOverload = torch._ops.OpOverload
 """The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
@@ -107,6 +116,7 @@ __all__ = [
     "in_fake_mode",
     "is_composite",
     "is_fake",
+    "is_plain_apply",
     "is_shape_error",
     "layout_of",
     "make_fake_mode",
@@ -115,6 +125,7 @@ __all__ = [
     "no_modes",
     "others_trace",
     "parse_to",
+    "plain_apply",
     "plain_user_location",
     "quiet_shapes",
     "raw_call",

@@ -16,6 +16,7 @@ from typing import Any
 
 import gast
 import pytest
+import torch
 
 from dy2static.errors import SourceUnavailable
 from dy2static.source import get_source
@@ -191,6 +192,36 @@ def test_asserts_rewritten_by_pytest_are_still_found() -> None:
         return x
 
     assert body(local).startswith("assert x > 0")
+
+
+def test_a_decorator_may_have_renamed_the_code(load: Load) -> None:
+    module = load(
+        """
+        def rename(function):
+            function.__code__ = function.__code__.replace(co_name="other")
+            return function
+
+        @rename
+        def f(x): return (lambda y: y + 1)(x)
+
+        plain, renamed = lambda x: x + 2, rename(lambda x: x + 3)
+        """
+    )
+    assert module.f.__code__.co_name == "other"
+    assert body(module.f) == "return (lambda y: y + 1)(x)"
+    assert body(module.plain) == "return x + 2"
+    assert body(module.renamed) == "return x + 3"
+
+
+def test_wrappers_of_torch_are_found() -> None:
+    for wrapper in (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.autocast("cpu")):
+
+        @(wrapper() if isinstance(wrapper, type) else wrapper)
+        def f(x: int) -> int:
+            return x
+
+        source = get_source(f)
+        assert source.name == "f" and "func(*args, **kwargs)" in source.text
 
 
 def test_a_file_that_changed_is_noticed(load: Load) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
+from torch.autograd.function import BackwardCFunction, once_differentiable
 
 import dy2static
 from dy2static.errors import TraceError
+from dy2static.operators.autograd_function import Context
 from tests.end_to_end.oracle import check
 
 
@@ -344,3 +347,69 @@ def test_a_second_derivative_and_once_differentiable():
 
     check(f, *CALLS)
     check(lambda x: Once.apply(x), *CALLS)
+
+
+class Twice(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 5
+
+
+twice = Twice.apply
+
+
+def test_an_apply_kept_in_a_variable():
+    def f(x):
+        if x.sum() > 0:
+            x = twice(x) + sum(map(twice, [x, x * 3]))
+        while x.norm() < 10:
+            x = twice(x)
+        return functools.partial(twice, x)()
+
+    check(f, *CALLS)
+    check(twice, *CALLS)
+
+
+def test_an_apply_kept_in_a_variable_called_by_code_that_is_not_converted():
+    @dy2static.not_to_static
+    def excluded(x):
+        return twice(x)
+
+    with pytest.raises(TraceError, match="Twice.apply, kept in a variable") as caught:
+        dy2static.to_static(lambda x: excluded(x))(vec(1.0))
+    assert caught.value.code == "D2S212"
+    x = vec(1.0)
+    twice(x).backward()
+    assert x.grad.item() == 5
+
+
+def test_whatever_else_ctx_has_is_refused():
+    names = [name for name in dir(BackwardCFunction) if not name.startswith("_") and not hasattr(Context, name)]
+    names.remove("needs_input_grad")
+    for name in names:
+
+        class Asks(Twice):
+            @staticmethod
+            def forward(ctx, x, name=name):
+                getattr(ctx, name)
+                return x * 2
+
+        with pytest.raises(TraceError, match=rf"ctx\.{name} of an autograd\.Function has no static form") as caught:
+            dy2static.to_static(lambda x: Asks.apply(x))(vec(1.0))
+        assert caught.value.code == "D2S275"
+    print(f"{len(names)} attributes of ctx refused")
+    assert "register_hook" in names and "next_functions" in names
+
+    def f(x):
+        return Missing2.apply(x)
+
+    class Missing2(Twice):
+        @staticmethod
+        def forward(ctx, x):
+            return x * (3 if hasattr(ctx, "no_such_thing") else 4)
+
+    check(f, *CALLS)

@@ -1,0 +1,20 @@
+"""``torch.autograd.Function.apply``: a Python function until torch 2.14, a builtin one since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+_PLAIN = torch.autograd.Function.__dict__["apply"]
+
+
+def plain_apply(cls: type) -> Any:
+    """``cls.apply`` as torch defines it, whatever ``torch.autograd.Function`` says now."""
+    return _PLAIN.__get__(None, cls)
+
+
+def is_plain_apply(method: Any) -> bool:
+    """Whether something callable is ``SomeFunction.apply`` as torch defines it."""
+    owner = getattr(method, "__self__", None)
+    return isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and method == plain_apply(owner)
