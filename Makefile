@@ -7,15 +7,17 @@ BIN := $(VENV)/bin
 # JOBS test processes side by side; TESTS narrows what is run, as in make test TESTS=tests/runtime
 JOBS ?= 2
 TESTS ?=
+MATRIX ?=
 
-.PHONY: help demo test lint types test-slow clean
+.PHONY: help demo test lint types test-slow test-matrix clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       set up .venv, train, save, reload and show a converted model"
-	@echo "make test       set up .venv, then lint, types and the default tests"
-	@echo "make test-slow  the tests marked slow"
-	@echo "make clean      remove .venv and everything that was generated"
+	@echo "make demo         set up .venv, train, save, reload and show a converted model"
+	@echo "make test         set up .venv, then lint, types and the default tests"
+	@echo "make test-slow    the tests marked slow"
+	@echo "make test-matrix  the default tests with the lowest, the pinned and the newest torch"
+	@echo "make clean        remove .venv and everything that was generated"
 
 demo: $(VENV)/.installed-examples
 	@$(BIN)/python examples/digits_adaptive.py
@@ -27,6 +29,10 @@ test: lint types
 test-slow: $(VENV)/.installed-dev
 	@echo "== slow tests: pytest, $(JOBS) processes"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m slow $(TESTS)
+
+# MATRIX=newest (or lowest, pinned) runs one row of it; see scripts/test_matrix.py
+test-matrix: $(VENV)/.installed-dev
+	@$(BIN)/python scripts/test_matrix.py $(MATRIX) -n $(JOBS) --dist loadgroup $(TESTS)
 
 lint: $(VENV)/.installed-dev
 	@echo "== lint: ruff"
@@ -48,5 +54,5 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-matrix build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
