@@ -1,9 +1,9 @@
-"""The versions: of this project, said once (pyproject.toml reads it, saved files carry it), and of the PyTorch it knows."""
+"""The version of this project, said once (pyproject.toml reads it, saved files carry it), and of the PyTorch it knows."""
 
 __version__ = "0.1.0.dev0"
 
 TORCH_TESTED = (2, 11), (2, 15)
-"""The lowest version of PyTorch that is supported, and the highest that the tests have run with (``make test-matrix``)."""
+"""The lowest supported version of PyTorch, and the highest that the tests have run with (``make test-matrix``)."""
 
 
 class UntestedTorchWarning(UserWarning):

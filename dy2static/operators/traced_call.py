@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from dy2static.analysis.flow import LEAVING_FINALLY
-from dy2static.errors import SourceUnavailable
+from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.exclusions import exclusion_of
 from dy2static.operators import generator_uses, growing, impure, iterators, policy, str_format
 from dy2static.operators.policy import home_of, reason_not_converted
@@ -230,6 +230,14 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
         raise session.undecidable() from error
     except AttributeError as error:
         require_converted(error)
+        raise
+    except Exception as error:
+        if isinstance(error, Dy2StaticError):
+            raise
+        if session.last_error is not None and session.last_error is not before:
+            raise session.last_error from error  # it was taken for another
+        if torch_internals.comes_of_shapes(error):
+            raise session.undecidable() from error
         raise
     finally:
         session.unconverted.pop()

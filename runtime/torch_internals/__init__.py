@@ -24,6 +24,7 @@ from runtime.torch_internals.checks import (
 )
 from runtime.torch_internals.failures import (
     SHAPE_ERRORS,
+    comes_of_shapes,
     is_shape_error,
     plain_user_location,
     say_tensor,
@@ -79,6 +80,12 @@ from runtime.torch_internals.operators import (
     parse_to,
     raw_call,
 )
+from runtime.torch_internals.torch_checks import (
+    SYMBOLIC_MATH,
+    TORCH_CHECKS,
+    check_with,
+    expect,
+)
 from runtime.torch_internals.versions import (
     warn_if_untested,
 )
@@ -92,6 +99,8 @@ __all__ = [
     "GlobalModuleHooks",
     "OpOverload",
     "SHAPE_ERRORS",
+    "SYMBOLIC_MATH",
+    "TORCH_CHECKS",
     "TorchDispatchMode",
     "TorchFunctionMode",
     "TraceMode",
@@ -103,9 +112,12 @@ __all__ = [
     "autocast_off",
     "autocast_state",
     "below_autograd",
+    "check_with",
+    "comes_of_shapes",
     "contiguity",
     "default_device",
     "empty_fake",
+    "expect",
     "fake_call",
     "fake_like",
     "fake_only",

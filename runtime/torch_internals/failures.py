@@ -51,6 +51,16 @@ def is_shape_error(error: BaseException) -> bool:
     return isinstance(error, SHAPE_ERRORS) or any(text in str(error) for text in _ONLY_KNOWN_SIZES)
 
 
+def comes_of_shapes(error: BaseException) -> bool:
+    """Whether an error of torch's own code was raised from, or while handling, one of SHAPE_ERRORS."""
+    earlier: BaseException | None = error
+    for _ in range(8):
+        earlier = None if earlier is None else earlier.__cause__ or earlier.__context__
+        if isinstance(earlier, SHAPE_ERRORS):
+            return True
+    return False
+
+
 def say_tensor(text: Any) -> Any:
     """An error's text as eager words it: the tensors of a trace are Tensors to the user."""
     return text.replace("FakeTensor", "Tensor") if isinstance(text, str) else text

@@ -8,6 +8,7 @@ from typing import Any
 from dy2static.operators import environment
 from dy2static.operators.builtins import (
     casts,
+    checks,
     conversions,
     copying,
     iteration,
@@ -27,8 +28,8 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
-        casts, conversions, copying, environment, iteration, mathematics, module_methods, objects, one_hot, print_,
-        records, reporting, suppress,
+        casts, checks, conversions, copying, environment, iteration, mathematics, module_methods, objects, one_hot,
+        print_, records, reporting, suppress,
     )
     for function, handler in module.HANDLERS
 }

@@ -96,7 +96,7 @@ def _fold(session: Session, name: str, pairs: list[tuple[Any, Any]]) -> Any:
     return best
 
 
-def _numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of ``math``: of tensors it takes their value, as eagerly."""
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -142,6 +142,6 @@ def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
 HANDLERS: list[tuple[Any, Any]] = [
     (min, _extreme("min", min)), (max, _extreme("max", max)), (round, _round),
     *((function, _binary(function)) for function in (abs, divmod, pow)),
-    *((getattr(math, name), _numeric(f"scalar.math.{name}", getattr(math, name)))
+    *((getattr(math, name), numeric(f"scalar.math.{name}", getattr(math, name)))
       for name in sorted(vars(math)) if isinstance(getattr(math, name), type(builtins.len))),
 ]  # fmt: skip

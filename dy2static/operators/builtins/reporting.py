@@ -34,12 +34,12 @@ def _place(session: Session, level: Any) -> tuple[Caller, int]:
 # -- warnings
 
 
-def _warn(
+def warn(
     session: Session, message: Any, category: Any = None, stacklevel: Any = 1, source: Any = None,
     *, skip_file_prefixes: Any = (),
 ) -> Any:
     if isinstance(message, Choice):
-        return distribute(session, message, lambda option: _warn(
+        return distribute(session, message, lambda option: warn(
             session, option, category, stacklevel, source, skip_file_prefixes=skip_file_prefixes))
     if source is not None or skip_file_prefixes:
         raise _refusal(session, "warnings.warn with a source or skip_file_prefixes", "Leave them out.")
@@ -149,7 +149,7 @@ def _asked(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _handle_warn(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return _warn(session, *args, **kwargs)
+    return warn(session, *args, **kwargs)
 
 
 def _explicit(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
