@@ -31,7 +31,7 @@ FIXED_NUMBERS = 2
 
 Dynamic = dict[str, frozenset[int]]
 Varying = frozenset[Place]
-Trace = Callable[[Arguments, Dynamic, Varying], Traced]
+Trace = Callable[[Arguments, Dynamic, Varying, Dynamic], Traced]
 
 CLOCK = itertools.count(1)
 """Counts calls: when a Program was used last."""
@@ -134,9 +134,9 @@ class ProgramCache:
         varying = self._numbers()
         if varying:
             with contextlib.suppress(Exception):  # they may be needed as plain numbers after all
-                return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, varying))
+                return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, varying, _less(d, asked)))
             self._constant |= varying
-        return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, frozenset()))
+        return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, frozenset(), _less(d, asked)))
 
     def _trace_with(
         self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Callable[[Arguments, Dynamic], Traced]
@@ -194,6 +194,10 @@ class ProgramCache:
             f"{self.name}() has been traced {len(before) + 1} times, the last time because {reason}. "
             "Each trace takes time and memory; pass what changes as a tensor, or leave its size open in an InputSpec."
         )
+
+
+def _less(dims: Dynamic, others: Dynamic) -> Dynamic:
+    return {label: some - others.get(label, frozenset()) for label, some in dims.items()}
 
 
 __all__ = ["KEEP_AT_MOST", "WARN_BEYOND", "ProgramCache", "RetraceWarning"]

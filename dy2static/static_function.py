@@ -304,7 +304,9 @@ class StaticFunction:
         training = None if self._module is None else self._module.training
         return (arguments_key(arguments), surroundings_key(), training)
 
-    def _trace(self, arguments: Arguments, dynamic: Dynamic, varying: Varying = frozenset()) -> Traced:
+    def _trace(
+        self, arguments: Arguments, dynamic: Dynamic, varying: Varying = frozenset(), apart: Dynamic | None = None
+    ) -> Traced:
         def call(function: Callable[..., Any], bound: dict[str, Any]) -> Any:
             session = state.current()
             if self._module is not None:
@@ -314,7 +316,9 @@ class StaticFunction:
             args, kwargs = self._signature.unbind(bound)
             return operators.call(function, *args, **kwargs)
 
-        return trace(self.function, arguments, name=self.__name__, dynamic=dynamic, call=call, varying=varying)
+        return trace(
+            self.function, arguments, name=self.__name__, dynamic=dynamic, call=call, varying=varying, apart=apart
+        )
 
     # -- looking inside ------------------------------------------------------------------------------------------
 

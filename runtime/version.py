@@ -1,4 +1,4 @@
-"""The version of this project, said once (pyproject.toml reads it, saved files carry it), and of the PyTorch it knows."""
+"""The version of this project, said once (for pyproject.toml and saved files), and of the PyTorch it knows."""
 
 __version__ = "0.1.0.dev0"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dy2static.operators.staging import NO_NAMES, Session, Staged, active, truth_of
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer import known_sizes
 
 
 def and_(*parts: Callable[[], Any]) -> Any:
@@ -50,7 +51,7 @@ def _staged(session: Session, parts: tuple[Callable[[], Any], ...], stop: bool) 
     value = parts[0]()
     if len(parts) == 1:
         return value
-    flag = truth_of(session, value)
+    flag = known_sizes.decide(session, truth_of(session, value))
     if isinstance(flag, Staged):
         def rest() -> Any:
             return _staged(session, parts[1:], stop)

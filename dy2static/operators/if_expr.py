@@ -10,6 +10,7 @@ from typing import Any
 
 from dy2static.operators.staging import NO_NAMES, Staged, active, truth_of
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer import known_sizes
 
 
 def if_expr(cond: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -20,7 +21,7 @@ def if_expr(cond: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> An
     """
     session = active()
     if session is not None:
-        cond = truth_of(session, cond)
+        cond = known_sizes.decide(session, truth_of(session, cond))
         if isinstance(cond, Staged):
             return tracer_cond.cond(session, cond, body, orelse, NO_NAMES)
     return body() if cond else orelse()

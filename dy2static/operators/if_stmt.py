@@ -11,6 +11,7 @@ from typing import Any
 
 from dy2static.operators.staging import LocalNames, Staged, active, truth_of
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer import known_sizes
 
 
 def _nothing() -> None:
@@ -28,7 +29,7 @@ def if_stmt(
     """Run ``body`` if ``cond`` is true, else ``orelse``; both are staged, and ``names`` joined, if it is staged."""
     session = active()
     if session is not None:
-        cond = truth_of(session, cond)
+        cond = known_sizes.decide(session, truth_of(session, cond))
         if isinstance(cond, Staged):
             tracer_cond.cond(session, cond, body, orelse or _nothing, LocalNames(names, get_state, set_state))
             return

@@ -28,6 +28,17 @@ _TORCH_CONVERTED = tuple(_TORCH + path for path in (
     os.path.join("optim", "lbfgs.py"),
 ))  # fmt: skip
 
+_TORCH_PLAIN = tuple(_TORCH + path for path in (
+    "functional.py", "_tensor.py", "_jit_internal.py", os.path.join("nn", "functional.py"),
+    os.path.join("nn", "utils", "rnn.py"),
+))  # fmt: skip
+"""Functions of torch over tensors and numbers: converted where a number is only known while the Program runs."""
+
+
+def is_plain_torch(function: types.FunctionType) -> bool:
+    """Whether a function of torch is Python over tensors and numbers, which may be converted like a user's."""
+    return function.__code__.co_filename.startswith(_TORCH_PLAIN) and exclusion_of(function) is None
+
 
 def reason_not_converted(function: types.FunctionType) -> str:
     """Why a Python function runs as it is; empty if it is converted."""

@@ -22,7 +22,15 @@ import torch
 from dy2static.analysis.flow import LEAVING_FINALLY
 from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.exclusions import exclusion_of
-from dy2static.operators import generator_uses, growing, impure, iterators, policy, str_format
+from dy2static.operators import (
+    generator_uses,
+    growing,
+    impure,
+    iterators,
+    policy,
+    staged_arguments,
+    str_format,
+)
 from dy2static.operators.policy import home_of, reason_not_converted
 from dy2static.operators.provenance import CONTAINERS, adopt, enter_function, memo, note_content_write
 from dy2static.operators.staging import (
@@ -151,6 +159,13 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     reason = reason_not_converted(f)
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])
+    if home == "torch" and reason and policy.is_plain_torch(f) and any_staged([args, kwargs]):
+        if held_choice((args, kwargs)) is not None:
+            return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
+        with contextlib.suppress(SourceUnavailable):
+            converted = convert(f)
+            if converted is not f:
+                return _enter(session, f, converted, args, kwargs)
     if home == "torch" and reason:
         with unconverted(session, f, reason):
             return call_torch(session, f, args, kwargs)
@@ -270,8 +285,13 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
             raise session.error(
                 f"torch.{f.__name__} gets a value that is only known while the Program runs",
                 hint="Use an if with the with statement in each branch.", code="D2S212")
-        args = tuple(to_torch(session, arg) for arg in args)
-        kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
+        return staged_arguments.decided(session, f, args, kwargs, functools.partial(_call_torch, session, f))
+    return _call_torch(session, f, args, kwargs)
+
+
+def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    args = tuple(to_torch(session, arg) for arg in args)
+    kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
         return from_torch(session, f(*args, **kwargs))
     except torch_internals.SHAPE_ERRORS as error:  # before a handler of the user's can take it for eager's

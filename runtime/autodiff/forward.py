@@ -20,7 +20,7 @@ from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.ops.reporting import SAYING
-from runtime.tracer import carrying, joining, scalars, structure
+from runtime.tracer import carrying, float_operands, joining, scalars, structure
 from runtime.tracer.calls import flatten_results
 from runtime.tracer.session import Session
 
@@ -186,7 +186,7 @@ class Forward:
             return
         ops = self.session.scope.block.ops
         before = len(ops)
-        flat = flatten_results(overload(*self.value(op.args), **self.value(op.kwargs)))
+        flat = flatten_results(self._call(overload, op))
         if any(one.name in _ONLY_UNDER_AUTOGRAD for one in ops[before:]):
             raise NotDifferentiable(op.name)
         if len(flat) != len(op.outputs):
@@ -194,6 +194,23 @@ class Forward:
         for var, value in zip(op.outputs, flat):
             self._live[var] = value
         self.note_activity(op)
+
+    def _call(self, overload: Any, op: Operator) -> Any:
+        """The Operator on stand-ins; a number that its kernel reads gets one, too, and has no derivative formula."""
+        read = [arg for arg in torch_internals.float_arguments(overload, op.args, op.kwargs) if leaves(arg)]
+        if not read:
+            return overload(*self.value(op.args), **self.value(op.kwargs))
+        places = dict.fromkeys(one for arg in read for one in leaves(arg))
+        numbers = {var: float_operands.stand_in(self.session, self.plain(var), 0.5) for var in places}
+        args = map_operand(op.args, lambda var: numbers.get(var, var))
+        kwargs = map_operand(op.kwargs, lambda var: numbers.get(var, var))
+        try:
+            result = overload(*self.value(args), **self.value(kwargs))
+        except (RuntimeError, ValueError) as error:
+            raise NotDifferentiable(op.name) from error
+        if any(isinstance(one, torch.Tensor) and one.requires_grad for one in flatten_results(result)):
+            raise NotDifferentiable(op.name)
+        return result
 
     def note_activity(self, op: Operator) -> None:
         """Results of an ATen operator are active when what it reads is, and they can carry a gradient."""
@@ -258,7 +275,7 @@ class Forward:
         for inner in block.ops:
             self.session.replaying.location = inner.location  # type: ignore[union-attr]
             overload = aten.resolve(inner.name)
-            result = flatten_results(overload(*self.value(inner.args), **self.value(inner.kwargs)))
+            result = flatten_results(self._call(overload, inner))
             for var, value in zip(inner.outputs, result):
                 self._live[var] = value
         for var, operand in zip(op.outputs, block.yields):

@@ -80,6 +80,13 @@ from runtime.torch_internals.operators import (
     parse_to,
     raw_call,
 )
+from runtime.torch_internals.schemas import (
+    float_arguments,
+    names_at,
+    overloads_of,
+    types_taken,
+)
+from runtime.torch_internals.shape_rules import by_own_rule
 from runtime.torch_internals.torch_checks import (
     SYMBOLIC_MATH,
     TORCH_CHECKS,
@@ -89,8 +96,6 @@ from runtime.torch_internals.torch_checks import (
 from runtime.torch_internals.versions import (
     warn_if_untested,
 )
-
-warn_if_untested()
 
 OpOverload = torch._ops.OpOverload
 """The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
@@ -114,6 +119,7 @@ __all__ = [
     "below_autograd",
     "check_with",
     "comes_of_shapes",
+    "by_own_rule",
     "contiguity",
     "default_device",
     "empty_fake",
@@ -122,6 +128,7 @@ __all__ = [
     "fake_like",
     "fake_only",
     "fake_only_metadata",
+    "float_arguments",
     "global_module_hooks",
     "gives_own_view",
     "graph_is_kept",
@@ -133,9 +140,11 @@ __all__ = [
     "layout_of",
     "make_fake_mode",
     "may_overlap",
+    "names_at",
     "new_symbol",
     "no_modes",
     "others_trace",
+    "overloads_of",
     "parse_to",
     "plain_apply",
     "plain_user_location",
@@ -151,7 +160,10 @@ __all__ = [
     "storage_identity",
     "tensor_test",
     "tensor_weak_dict",
+    "types_taken",
     "undisturbed",
     "unknown_sizes",
     "without_autocast_cache",
 ]
+
+warn_if_untested()

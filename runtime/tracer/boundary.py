@@ -180,6 +180,7 @@ def trace(
     dynamic: dict[str, frozenset[int]] | None = None,
     call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None = None,
     varying: frozenset[Place] = frozenset(),
+    apart: dict[str, frozenset[int]] | None = None,
 ) -> Traced:
     """Run ``function`` once on fake tensors and return its Program.
 
@@ -189,6 +190,7 @@ def trace(
         name: The Program's name.
         dynamic: For an input's label, its dimensions whose size is not fixed.
         varying: Places outside the arguments whose plain number is read at each call, not fixed.
+        apart: Those of ``dynamic`` for whose sizes 0 and 1 the caller has other Programs.
 
     Raises:
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
@@ -197,7 +199,7 @@ def trace(
     with trace_lock:
         while True:
             try:
-                return _trace_once(function, arguments, name, dynamic or {}, call, known, varying)
+                return _trace_once(function, arguments, name, dynamic or {}, call, known, varying, apart or {})
             except Restart as restart:
                 wider = known.and_also(restart.known)
                 if wider == known:
@@ -213,12 +215,14 @@ def _trace_once(
     call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None,
     known: Known,
     varying: frozenset[Place],
+    apart: dict[str, frozenset[int]],
 ) -> Traced:
     import contextlib
 
     session = Session(name)
     session.known = known
     session.varying = varying
+    session.sizes.apart = apart
     with torch_internals.fake_only_metadata():
         fakes = [
             session.inputs.add_input(real, label, dynamic.get(label, frozenset()))

@@ -136,6 +136,9 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         fake_args = [self._fakes(arg) for arg in args]
         fake_kwargs = {key: self._fakes(value) for key, value in kwargs.items()}
+        own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
+        if own is not None:
+            return own
         try:
             result = torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
         except torch_internals.UnsupportedOperatorException as error:

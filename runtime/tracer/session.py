@@ -114,6 +114,8 @@ class Session:
         """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
+        self.float_operands: dict[float, Staged] = {}
+        """What plain numbers stand for where operators take no others (see ``float_operands``)."""
         self.detaching: str | None = None
         """Set while the user's code detaches a tensor: by what name."""
         self.created: dict[int, Any] = {}
@@ -328,6 +330,8 @@ class Session:
             return self.require_visible(value.var, f"a Python {value.kind}")
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.sizes.materialize(value)
+        if type(value) is float and value in self.float_operands:
+            return self.operand(self.float_operands[value])
         if isinstance(value, (list, tuple)):
             return (
                 type(value)(self.operand(item) for item in value)

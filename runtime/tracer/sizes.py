@@ -13,7 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Assume, Dim, Operand, ScalarType, Variable
-from runtime.tracer import scalars
+from runtime.tracer import known_sizes, scalars
 from runtime.tracer.scalars import Staged, StagedBool, StagedFloat, StagedInt
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Sizes:
         self._names: dict[sympy.Symbol, str] = {}
         self._inputs: dict[sympy.Symbol, tuple[str, int]] = {}
         self._asserts_seen: set[Any] = set()
+        self.apart: dict[str, frozenset[int]] = {}
+        """By input: open dimensions whose sizes 0 and 1 are cases of their own, with Programs of their own."""
 
     # -- symbols -------------------------------------------------------------------------------------------------
 
@@ -99,8 +101,26 @@ class Sizes:
 
     def define(self, value: Any, name: str, args: tuple[Any, ...]) -> None:
         """Remember how a staged int was computed, so that its symbol keeps the relation to its operands'."""
-        if isinstance(value, StagedInt) and name in _ARITHMETIC:
+        if isinstance(value, StagedInt) and (name in _ARITHMETIC or name in known_sizes.DECIDED):
             self._definitions[value.var] = (name, args)
+
+    def definition(self, value: Staged) -> tuple[str, tuple[Any, ...]] | None:
+        """How a staged number was computed, if that was noted."""
+        return self._definitions.get(value.var)
+
+    def expression(self, value: Any) -> Any:
+        """The expression over symbols that an int is, None for one that is no size."""
+        symbol = value.sym if isinstance(value, Staged) else value
+        if symbol is None:
+            symbol = self._numbers.get(value.var)
+        if symbol is None:
+            return None
+        return sympy.Integer(symbol) if type(symbol) is int else symbol.node.expr
+
+    def kept_apart(self, symbol: sympy.Symbol) -> bool:
+        """Whether a symbol is the size of an input that is neither 0 nor 1 in any call that this Program is for."""
+        name, dim = self._inputs.get(symbol, ("", -1))
+        return dim in self.apart.get(name, frozenset())
 
     def symbolic(self, value: Any) -> Any:
         """The SymInt, SymFloat or SymBool for a staged value; other values unchanged, containers item by item."""
@@ -122,7 +142,7 @@ class Sizes:
             return known
         definition = self._definitions.get(value.var)
         symbol: Any
-        if definition is not None and all(type(a) is int or type(a) is StagedInt for a in definition[1]):
+        if definition is not None and definition[0] in _ARITHMETIC and all(type(a) is int or type(a) is StagedInt for a in definition[1]):
             name, args = definition
             symbol = _ARITHMETIC[name](*(self.symbolic(arg) for arg in args))
             if type(symbol) is not int:

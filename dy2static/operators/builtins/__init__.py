@@ -20,6 +20,7 @@ from dy2static.operators.builtins import (
     records,
     reporting,
     suppress,
+    torch_functions,
 )
 from dy2static.operators.staging import Session
 
@@ -29,7 +30,7 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, checks, conversions, copying, environment, iteration, mathematics, module_methods, objects, one_hot,
-        print_, records, reporting, suppress,
+        print_, records, reporting, suppress, torch_functions,
     )
     for function, handler in module.HANDLERS
 }

@@ -26,7 +26,8 @@ SAID = f"dy2static is tested with torch 2.11 to {MAJOR}.{MINOR}, and this is tor
 def importing(tmp_path: Path, *options: str) -> list[str]:
     """The lines about it that a script which imports the project twice prints, where torch says it is newer."""
     script = tmp_path / "script.py"
-    script.write_text(f"import torch\ntorch.__version__ = {NEWER!r}\nimport dy2static\nimport runtime, runtime.tracer\n")
+    lines = "import torch", f"torch.__version__ = {NEWER!r}", "import dy2static", "import runtime, runtime.tracer"
+    script.write_text("\n".join(lines) + "\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": ""}
     done = subprocess.run(
         [sys.executable, *options, str(script)], env=environment, capture_output=True, text=True, check=True

@@ -1,0 +1,243 @@
+"""Staged values where a function of torch needs a plain one: the call becomes a branch for each value there may be.
+
+    F.dropout(x, 0.5, bool(t))   ->   cond(t, dropout(x, 0.5, True), dropout(x, 0.5, False))
+    x.sum(int(d))                ->   switch(d + 3, ..., x.sum(-1), x.sum(0), x.sum(1), ..., IndexError)
+
+What an argument takes is read from the operators' schemas. Sizes and numbers that operators take as such are not
+touched here. A ``float`` in a schema is a number that a kernel reads when it is called: the Operator is recorded with
+the staged one as its operand (``runtime.tracer.float_operands``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from dy2static.operators.staging import NO_NAMES, Session, Staged
+from runtime import torch_internals
+from runtime.errors import Dy2StaticError
+from runtime.tracer import cond as tracer_cond
+from runtime.tracer import float_operands, known_sizes
+from runtime.tracer.branches import PathEnds, stage_raise
+
+Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+Place = tuple[int | str, ...]
+"""Where an argument stands: its position or name, and positions inside lists from there."""
+
+_NUMBERS = frozenset({"Scalar", "Scalar[]", "Tensor", "Tensor[]", "any", "t"})
+_SIZES = frozenset({"SymInt", "SymInt[]"})
+_FIXED = ("requires_grad", "pin_memory", "non_blocking", "copy")
+"""Truth values that no schema tells of: torch's Python functions take them."""
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "rounding_mode": ("trunc", "floor"), "approximate": ("none", "tanh"), "indexing": ("ij", "xy"),
+    "reduce": ("sum", "prod", "mean", "amax", "amin", "add", "multiply"), "UPLO": ("L", "U"),
+    "norm": ("backward", "ortho", "forward"), "side": ("left", "right"), "ord": ("fro", "nuc"),
+    "driver": ("gels", "gelsy", "gelsd", "gelss", "gesvd", "gesvdj", "gesvda"), "mode": ("reduced", "complete", "r"),
+    "padding": ("valid", "same"), "interpolation": ("linear", "lower", "higher", "midpoint", "nearest"),
+}  # fmt: skip
+"""What text may stand for, by the name of the argument."""
+
+_PATHS = 400
+_BEYOND = 2**31 - 9
+"""A number that is no dimension of any tensor."""
+
+
+def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call) -> Any:
+    """``call(args, kwargs)`` with plain values, or numbers that ``f`` takes, in place of all staged ones."""
+    overloads = torch_internals.overloads_of(f)
+    owner = getattr(f, "__self__", None)
+    offset = 1 if isinstance(owner, torch.Tensor) else 0
+    staged = list(_staged(args, kwargs))
+    for place, value in staged:
+        first = place[0] + offset if isinstance(place[0], int) else place[0]
+        types = torch_internals.types_taken(overloads, first)
+        names = torch_internals.names_at(overloads, first)
+        run = _run_with(session, f, args, kwargs, place, call)
+        if value.kind == "bool" and _is_plain_flag(types, place):
+            return _of_flag(session, value, run)
+        if value.kind == "str":
+            return _of_words(session, f, value, names, run)
+        if value.kind in ("int", "bool") and types & {"int", "int[]"} and not types & (_SIZES | {"Scalar", "float"}):
+            if len(staged) > 1 and (2 * _rank(args, kwargs, owner) + 3) ** len(staged) > _PATHS:
+                raise _refusal(session, f, value, names)
+            return _of_dimension(session, f, value, names, _rank(args, kwargs, owner), run)
+        if types & {"float", "float[]"} and not types & (_NUMBERS | _SIZES):
+            if len(place) > 1:
+                raise _refusal(session, f, value, names)
+            return _of_float(session, f, value, names, run)
+    return call(args, kwargs)
+
+
+def _is_plain_flag(types: frozenset[str], place: Place) -> bool:
+    return bool(types & {"bool", "int", "int[]", "SymInt", "SymInt[]", "float"}) or place[0] in _FIXED
+
+
+def _run_with(
+    session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], place: Place, call: Call
+) -> Callable[[Any], Any]:
+    def run(value: Any) -> Any:
+        given, named = _put(args, kwargs, place, value)
+        return decided(session, f, given, named, call)
+
+    return run
+
+
+# -- finding and replacing arguments
+
+
+def _staged(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Place, Staged]]:
+    for key, value in (*enumerate(args), *kwargs.items()):
+        yield from _inside(value, (key,))
+
+
+def _inside(value: Any, place: Place) -> Iterator[tuple[Place, Staged]]:
+    if isinstance(value, Staged):
+        yield place, value
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _inside(item, (*place, index))
+
+
+def _put(
+    args: tuple[Any, ...], kwargs: dict[str, Any], place: Place, value: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    key, *rest = place
+    if isinstance(key, str):
+        return args, {**kwargs, key: _replaced(kwargs[key], rest, value)}
+    return (*args[:key], _replaced(args[key], rest, value), *args[key + 1 :]), kwargs
+
+
+def _replaced(held: Any, place: list[int | str], value: Any) -> Any:
+    if not place:
+        return value
+    items = list(held)
+    index: Any = place[0]
+    items[index] = _replaced(items[index], place[1:], value)
+    return items if isinstance(held, list) else tuple(items)
+
+
+def _rank(args: tuple[Any, ...], kwargs: dict[str, Any], owner: Any) -> int:
+    """The number of dimensions of the first tensor of a call."""
+    for value in (owner, *args, *kwargs.values()):
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(one, torch.Tensor):
+                return one.dim()
+    return 0
+
+
+# -- what the call is done with
+
+
+def _of_flag(session: Session, flag: Any, run: Callable[[Any], Any]) -> Any:
+    known = known_sizes.decide(session, flag)
+    if not isinstance(known, Staged):
+        return run(known)
+    return tracer_cond.cond(session, flag, lambda: run(True), lambda: run(False), NO_NAMES)
+
+
+def _of_dimension(
+    session: Session, f: Any, value: Any, names: frozenset[str], rank: int, run: Callable[[Any], Any]
+) -> Any:
+    """A switch over the dimensions that the tensor has, and one more on both sides for what adds a dimension."""
+    if not any("dim" in name for name in names):
+        raise _refusal(session, f, value, names)
+    dims = range(-rank - 1, rank + 1)
+    index = session.scalar("add", value, rank + 1)
+    outside = session.scalar("or_", index < 0, index >= len(dims))
+    index = session.scalar("select", outside, len(dims), index)
+    paths = [lambda dim=dim: run(dim) for dim in dims]
+    return tracer_cond.switch(session, index, [*paths, _raising(session, f, value, names, run, _BEYOND)], NO_NAMES)
+
+
+def _of_words(session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any]) -> Any:
+    words = next((_WORDS[name] for name in sorted(names) if name in _WORDS), None)
+    if words is None:
+        raise _refusal(session, f, value, names)
+    rest: Callable[[], Any] = _raising(session, f, value, names, run, "text of this kind")
+
+    def of(position: int) -> Callable[[], Any]:
+        def path() -> Any:
+            if position == len(words):
+                return rest()
+            same = value == words[position]
+            return tracer_cond.cond(session, same, lambda: run(words[position]), of(position + 1), NO_NAMES)
+
+        return path
+
+    return of(0)()
+
+
+def _raising(
+    session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any], sample: Any
+) -> Callable[[], Any]:
+    """A path that raises what the function raises for a value outside its domain; ``sample`` is one."""
+
+    def path() -> Any:
+        try:
+            run(sample)
+        except Dy2StaticError:
+            raise
+        except Exception as error:
+            raised = type(error)(*(_with_value(session, arg, str(sample), value) for arg in error.args))
+        else:
+            raise _refusal(session, f, value, names)
+        stage_raise(session, raised)
+        raise PathEnds
+
+    return path
+
+
+def _with_value(session: Session, text: Any, sample: str, value: Any) -> Any:
+    """The text with what a staged value is in place of the sample."""
+    if not isinstance(text, str) or sample not in text:
+        return text
+    before, _, after = text.partition(sample)
+    said = value if value.kind == "str" else session.scalar("str", value)
+    if before:
+        said = session.scalar("add", before, said)
+    return session.scalar("add", said, after) if after else said
+
+
+_SAMPLES = (0.5, 1.5, 3.0, 0.001, 20.0, -0.5)
+
+
+def _of_float(session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any]) -> Any:
+    """The call with a number in place of the staged one, for which the Operator gets the staged one as its operand."""
+    number = value if value.kind == "float" else session.scalar("float", value)
+    if names & {"p"}:  # a dropout of nothing gives its input itself
+        nothing = session.scalar("eq", number, 0.0)
+        return tracer_cond.cond(session, nothing, lambda: run(0.0), lambda: _recorded(session, f, number, names, run),
+                                NO_NAMES)
+    return _recorded(session, f, number, names, run)
+
+
+def _recorded(session: Session, f: Any, number: Any, names: frozenset[str], run: Callable[[Any], Any]) -> Any:
+    failure: Exception | None = None
+    ops = session.scope.block.ops
+    before = len(ops)
+    for sample in _SAMPLES:
+        placeholder = float_operands.stand_in(session, number, sample)
+        try:
+            result = run(placeholder)
+        except Dy2StaticError:
+            raise
+        except (RuntimeError, ValueError, IndexError) as error:  # not for this value
+            failure = failure or error
+            if len(ops) != before:
+                break
+            continue
+        if not float_operands.is_used(number, ops[before:]):
+            break
+        return result
+    raise _refusal(session, f, number, names) from failure
+
+
+def _refusal(session: Session, f: Any, value: Any, names: frozenset[str]) -> Exception:
+    name = f"the argument {' or '.join(repr(one) for one in sorted(names))}" if names else "an argument"
+    return session.error(
+        f"{name} of torch's {getattr(f, '__name__', type(f).__name__)}() is a Python {value.kind} that is only known "
+        "while the Program runs, and it takes a fixed one",
+        hint="Choose between fixed values with if, and call the function on each path.", code="D2S238")

@@ -1,0 +1,49 @@
+"""Shape rules of our own, for operators whose rule in torch fails on numbers that are not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from runtime.torch_internals.fakes import fake_only, new_symbol
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat)
+
+
+def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any) -> Any:
+    """The result of an operator that has a rule here, None if torch's rule holds."""
+    if func.namespace == "aten" and func._schema.name == "aten::arange" and "out" not in kwargs:
+        return _arange(fake_mode, shape_env, args, kwargs)
+    return None
+
+
+def _arange(fake_mode: FakeTensorMode, shape_env: ShapeEnv, args: Any, kwargs: Any) -> Any:
+    """``arange`` with a float among numbers that are not known: as many as the kernel finds, checked there."""
+    numbers = args if len(args) > 1 else (0, *args)
+    if not any(isinstance(one, _SYMBOLS) for one in numbers):
+        return None
+    dtype = kwargs.get("dtype")
+    floats = any(isinstance(one, (float, torch.SymFloat)) for one in numbers)
+    if not floats and (dtype is None or not dtype.is_floating_point):
+        return None
+    size = _count(*numbers) if len(numbers) < 3 or numbers[2] == 1 else None
+    if size is None:
+        size = new_symbol(shape_env, size=True)
+    if dtype is None:
+        dtype = torch.get_default_dtype() if floats else torch.int64
+    with fake_only(fake_mode):
+        return torch.empty((size,), dtype=dtype, device=kwargs.get("device"))
+
+
+def _count(start: Any, end: Any, step: Any = 1) -> Any:
+    """``end - start`` where that surely is the number of items: whole numbers, none of them a symbol for a float."""
+    parts = []
+    for one in (start, end):
+        if isinstance(one, torch.SymFloat) or (isinstance(one, float) and not one.is_integer()):
+            return None
+        parts.append(int(one) if isinstance(one, float) else one)
+    size = parts[1] - parts[0]
+    return size if type(size) is int or size.node.shape_env.bound_sympy(size.node.expr).lower >= 0 else None
