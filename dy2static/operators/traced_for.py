@@ -102,6 +102,8 @@ def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: C
         return session.scalar("and_", going, more)
 
     def step() -> None:
+        if isinstance(counted.counter, Staged) and type(start) is int and start >= 0:
+            session.sizes.natural.add(counted.counter.var)
         value = sequence.get(session, counted.counter)
         counted.counter = counted.counter + 1
         body(value)

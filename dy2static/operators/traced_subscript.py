@@ -23,7 +23,7 @@ from dy2static.operators.staging import (
     python_method,
 )
 from dy2static.operators.torch_values import to_torch
-from runtime.tracer import array
+from runtime.tracer import array, reads
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.catching import require_uncaught_type
 
@@ -103,16 +103,8 @@ def _by_choice(session: Session, obj: Any, key: Choice) -> Any:
 def _as_int(session: Session, obj: Any, key: Any) -> Any:
     """A tensor as index into a Python sequence counts by its value, as ``__index__`` does eagerly."""
     if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
-        return _index(session, key)
+        return reads.index(session, key)
     return key
-
-
-def _index(session: Session, tensor: torch.Tensor) -> Any:
-    """``tensor.__index__()``."""
-    fake = session.fake(tensor)
-    if fake.dtype.is_floating_point or fake.dtype.is_complex or (fake.dim() and fake.numel() != 1):
-        raise TypeError("only integer tensors of a single element can be converted to an index")
-    return session.scalar("int", tensor.item())
 
 
 def _bounds(session: Session, key: Any) -> Any:
@@ -121,7 +113,7 @@ def _bounds(session: Session, key: Any) -> Any:
         return tuple(_bounds(session, part) for part in key) if any(isinstance(part, slice) for part in key) else key
     if isinstance(key, slice) and any(isinstance(part, torch.Tensor) for part in (key.start, key.stop, key.step)):
         return slice(*(
-            _index(session, part) if isinstance(part, torch.Tensor) else part
+            reads.index(session, part) if isinstance(part, torch.Tensor) else part
             for part in (key.start, key.stop, key.step)
         ))
     return key

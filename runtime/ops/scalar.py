@@ -68,6 +68,24 @@ def _item(tensor: torch.Tensor) -> Any:
     return tensor.item()
 
 
+NOT_ONE = "only one element tensors can be converted to Python scalars"
+NO_INDEX = "only integer tensors of a single element can be converted to an index"
+
+
+def _number(tensor: torch.Tensor) -> Any:
+    """The item of a tensor where Python converts it to a number."""
+    if tensor.numel() != 1:
+        raise ValueError(NOT_ONE)
+    return tensor.item()
+
+
+def _index(tensor: torch.Tensor) -> Any:
+    """The item of a tensor of integers where Python needs an index."""
+    if tensor.numel() != 1:
+        raise TypeError(NO_INDEX)
+    return tensor.item()
+
+
 def _size(tensor: torch.Tensor, dim: int) -> int:
     return tensor.size(dim)
 
@@ -93,7 +111,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int | None]] = {
     "str": (str, 1, 1), "repr": (repr, 1, 1), "format": (_format, 1, 2), "round": (round, 1, 2),
     "min": (_minimum, 1, None), "max": (_maximum, 1, None), "is_none": (_is_none, 1, 1), "select": (select, 3, 3),
     "expect": (expect, 2, 2), "bit_length": (_bit_length, 1, 1), "is_integer": (_is_integer, 1, 1),
-    "item": (_item, 1, 1), "truth": (bool, 1, 1), "size": (_size, 2, 2), "numel": (torch.Tensor.numel, 1, 1),
+    "item": (_item, 1, 1), "number": (_number, 1, 1), "index": (_index, 1, 1),
+    "truth": (bool, 1, 1), "size": (_size, 2, 2), "numel": (torch.Tensor.numel, 1, 1),
     "dim": (torch.Tensor.dim, 1, 1),
     **{f"math.{name}": (getattr(math, name), 1, None) for name in MATH},
 }  # fmt: skip

@@ -211,3 +211,18 @@ def storage_identity(tensor: torch.Tensor) -> int:
     """An identity for the memory of a strided tensor, valid while it is alive."""
     with torch._C.DisableTorchFunction():
         return int(tensor.untyped_storage()._cdata)
+
+
+@contextlib.contextmanager
+def shown_to_need_gradients(fakes: Sequence[torch.Tensor]) -> Iterator[None]:
+    """While the block runs, the fake tensors say that they need gradients, to PyTorch's parsers of arguments too."""
+    before = [fake.requires_grad for fake in fakes]
+    with torch._C.DisableTorchFunction():
+        for fake in fakes:
+            fake.requires_grad_(True)
+    try:
+        yield
+    finally:
+        with torch._C.DisableTorchFunction():
+            for fake, needed in zip(fakes, before):
+                fake.requires_grad_(needed)

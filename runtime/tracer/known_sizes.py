@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from runtime.tracer.scalars import Staged, StagedBool
+from runtime.tracer.scalars import Staged, StagedBool, StagedInt
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -49,6 +49,22 @@ def decide(session: Session, value: Any) -> Any:
     for symbol in sorted(symbols, key=str):
         session.sizes.assume(sympy.Ge(symbol, _SMALLEST))
     return truth
+
+
+def not_negative(session: Session, value: Any) -> bool:
+    """Whether an int is surely 0 or more: a size, a counter of a loop, what is computed from these."""
+    if not isinstance(value, Staged):
+        return bool(value >= 0)
+    if value.kind == "bool" or value.var in session.sizes.natural:
+        return True
+    expression = session.sizes.expression(value)
+    if expression is not None and session.shape_env.bound_sympy(expression).lower >= 0:
+        return True
+    name, args = session.sizes.definition(value) or ("", ())
+    signs = [type(arg) in (int, StagedInt, StagedBool) and not_negative(session, arg) for arg in args]
+    if name == "max":
+        return any(signs)
+    return name in ("add", "mul", "floordiv", "pos", "min") and all(signs)
 
 
 def _truth(session: Session, value: Any, symbols: set[sympy.Symbol]) -> bool | None:
@@ -119,4 +135,4 @@ _EXACT: dict[str, Any] = {
 }  # fmt: skip
 
 
-__all__ = ["DECIDED", "decide"]
+__all__ = ["DECIDED", "decide", "not_negative"]

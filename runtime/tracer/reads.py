@@ -26,6 +26,33 @@ def item(session: Session, tensor: torch.Tensor) -> Any:
     return session.from_tensor("item", tensor, kind=kind)
 
 
+def number(session: Session, tensor: torch.Tensor) -> Any:
+    """What ``int(tensor)``, ``float(tensor)`` and functions of ``math`` take it for: its item, as a staged number.
+
+    ValueError as eager if it has more than one element, or none.
+    """
+    return _single(session, tensor, "number", ValueError(scalar_ops.NOT_ONE))
+
+
+def index(session: Session, tensor: torch.Tensor) -> Any:
+    """``tensor.__index__()`` as a staged int; TypeError as eager if it has more than one element, or is no integer."""
+    dtype = session.fake(tensor).dtype
+    error = TypeError(scalar_ops.NO_INDEX)
+    if dtype.is_floating_point or dtype.is_complex:
+        raise error
+    return session.scalar("int", _single(session, tensor, "index", error))
+
+
+def _single(session: Session, tensor: torch.Tensor, name: str, error: Exception) -> Any:
+    fake = session.fake(tensor)
+    if not all(type(size) is int for size in fake.shape):
+        kind = scalar_ops.kind_of_dtype(fake.dtype)
+        return item(session, tensor) if kind == "complex" else session.from_tensor(name, tensor, kind=kind)
+    if fake.numel() != 1:
+        raise error
+    return tensor.item()
+
+
 def tolist(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.tolist()`` as nested lists of staged numbers; the sizes must be fixed."""
     fake = session.fake(tensor)

@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ops import aten
-from runtime.tracer import aliases, detached, leaf_writes, overlaps, scalars, stale_views
+from runtime.tracer import aliases, detached, leaf_writes, number_arguments, overlaps, scalars, stale_views
 from runtime.tracer.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.certainty import require_certain
 from runtime.tracer.session import Session
@@ -169,6 +169,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         """A tensor where torch takes a number (``torch.clamp(x, 0, t)``, ``x.view(t, 2)``): its item, as a symbol."""
         from runtime.tracer import reads
 
+        number_arguments.require_no_gradient(self.session, tensor)
         return self.session.sizes.symbolic(reads.item(self.session, tensor))
 
     def _literal(self, real: torch.Tensor) -> torch.Tensor:

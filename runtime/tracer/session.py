@@ -26,7 +26,7 @@ from runtime.ir import (
 )
 from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
-from runtime.tracer import catching, scalars
+from runtime.tracer import catching, powers, scalars
 from runtime.tracer.calls import Known, Restart
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
@@ -309,6 +309,8 @@ class Session:
         for arg in args:
             kinds.append(scalars.kind_of(arg) or "none")
             operands.append(self.operand(arg))
+        if powers.is_open(name, kinds, args):
+            return powers.power(self, *args)
         kind = scalar_ops.result_kind("scalar." + name, kinds, args)
         (var,) = self.emit("scalar." + name, operands, types=[ScalarType(kind)])
         if not scalar_ops.is_certain("scalar." + name, kinds, args):

@@ -43,6 +43,8 @@ class Sizes:
         self._names: dict[sympy.Symbol, str] = {}
         self._inputs: dict[sympy.Symbol, tuple[str, int]] = {}
         self._asserts_seen: set[Any] = set()
+        self.natural: set[Variable] = set()
+        """Counters of loops, which are never negative."""
         self.apart: dict[str, frozenset[int]] = {}
         """By input: open dimensions whose sizes 0 and 1 are cases of their own, with Programs of their own."""
 
@@ -142,8 +144,8 @@ class Sizes:
             return known
         definition = self._definitions.get(value.var)
         symbol: Any
-        if definition is not None and definition[0] in _ARITHMETIC and all(type(a) is int or type(a) is StagedInt for a in definition[1]):
-            name, args = definition
+        name, args = definition or ("", ())
+        if name in _ARITHMETIC and all(type(a) is int or type(a) is StagedInt for a in args):
             symbol = _ARITHMETIC[name](*(self.symbolic(arg) for arg in args))
             if type(symbol) is not int:
                 self._numbers[value.var] = symbol

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.tracer import gradients
+from runtime.tracer import gradients, number_arguments
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 
@@ -105,7 +105,10 @@ class Watcher(torch_internals.TorchFunctionMode):
             return gradients.requires_grad_(session, made)
         if _has_staged(args) or _has_staged(kwargs.values()):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
-        return func(*args, **kwargs)
+        try:
+            return func(*args, **kwargs)
+        except number_arguments.NeedsGradient:
+            return number_arguments.call(session, func, args, kwargs)
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""

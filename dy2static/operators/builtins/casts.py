@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from dy2static.operators.f_string import format_value, is_staged_container
 from dy2static.operators.sequences import staged_sequence
 from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method, truth_of
+from runtime.tracer import reads
 
 
 def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,7 +25,7 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(value, Choice):
             return distribute(session, value, lambda option: cast(session, (option, *rest), kwargs))
         if isinstance(value, torch.Tensor) and not rest:
-            value = value.item()
+            value = reads.number(session, value)
         if name == "complex" and (isinstance(value, Staged) or any(isinstance(one, Staged) for one in rest)):
             raise session.error("a complex number is made of numbers that are only known while the Program runs",
                                 hint="Use torch.complex on tensors.", code="D2S263")
@@ -37,6 +39,18 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     return cast
+
+
+def _index(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1 and isinstance(args[0], Choice):
+        return distribute(session, args[0], lambda option: _index(session, (option,), kwargs))
+    if len(args) == 1 and isinstance(args[0], torch.Tensor):
+        return reads.index(session, args[0])
+    if len(args) == 1 and isinstance(args[0], Staged):
+        if args[0].kind not in ("int", "bool"):
+            raise TypeError(f"'{args[0].kind}' object cannot be interpreted as an integer")
+        return args[0] if args[0].kind == "int" else session.scalar("int", args[0])
+    return operator.index(*args, **kwargs)
 
 
 def _bool(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -90,4 +104,5 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 HANDLERS: list[tuple[Any, Any]] = [
     (int, _number("int", int)), (float, _number("float", float)), (complex, _number("complex", complex)), (bool, _bool),
     (str, _text("s", str)), (repr, _text("r", repr)), (ascii, _text("a", ascii)), (format, _format), (len, _len),
+    (operator.index, _index),
 ]  # fmt: skip

@@ -32,6 +32,7 @@ from dy2static.operators.staging import (
     truth_of,
 )
 from dy2static.operators.traced_for import as_list, fold, iterate
+from runtime.tracer import reads
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -50,10 +51,7 @@ def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def _bound(session: Session, value: Any) -> Any:
     """A bound of a range as an int: ``__index__`` of tensors and bools."""
     if isinstance(value, torch.Tensor):
-        fake = session.fake(value)
-        if fake.dtype.is_floating_point or fake.dtype.is_complex:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        value = value.item()
+        return reads.index(session, value)
     if isinstance(value, Staged):
         if value.kind not in ("int", "bool"):
             raise TypeError(f"'{value.kind}' object cannot be interpreted as an integer")

@@ -25,6 +25,7 @@ from dy2static.operators.staging import (
 from dy2static.operators.traced_for import fold, iterate
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer import reads
 
 _MISSING = object()
 
@@ -104,7 +105,9 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(arg, Choice):
                 return distribute(session, arg, lambda option, index=index: apply(  # type: ignore[misc]
                     session, (*args[:index], option, *args[index + 1:]), kwargs))
-        values = [session.scalar("float", arg.item()) if isinstance(arg, torch.Tensor) else arg for arg in args]
+        if name == "scalar.math.trunc" and args and isinstance(args[0], torch.Tensor):
+            raise TypeError("type Tensor doesn't define __trunc__ method")
+        values = [_value(session, name, arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
         if not any_staged([values, kwargs]):
             return function(*values, **kwargs)
         short = name.removeprefix("scalar.math.")
@@ -114,6 +117,16 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return session.scalar("math." + short, *values)
 
     return apply
+
+
+_OF_INTEGERS = frozenset(f"scalar.math.{name}" for name in ("comb", "factorial", "gcd", "isqrt", "lcm", "perm"))
+
+
+def _value(session: Session, name: str, tensor: torch.Tensor) -> Any:
+    """What a function of ``math`` takes a tensor for."""
+    if name in _OF_INTEGERS:
+        return reads.index(session, tensor)
+    return session.scalar("float", reads.number(session, tensor))
 
 
 def _round(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
