@@ -15,6 +15,7 @@ import gast
 from runtime.errors import (
     ConversionError,
     Dy2StaticError,
+    InternalError,
     ProgramError,
     SignatureError,
     StorageError,
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from dy2static.source import FunctionSource
 
 __all__ = [
-    "ConversionError", "Dy2StaticError", "ProgramError", "SignatureError", "SourceUnavailable", "StorageError",
-    "TraceError", "converting", "fail",
+    "ConversionError", "Dy2StaticError", "InternalError", "ProgramError", "SignatureError", "SourceUnavailable",
+    "StorageError", "TraceError", "converting", "fail",
 ]  # fmt: skip
 
 _current: ContextVar[FunctionSource | None] = ContextVar("dy2static_source", default=None)

@@ -20,6 +20,7 @@ from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.autodiff import Runner
 from runtime.executor import compile_program
+from runtime.tracer import faults
 from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, trace_lock
 from runtime.tracer.journal import Place
@@ -118,8 +119,9 @@ class ProgramCache:
                 dynamic[label] = frozenset(free)
         while True:
             traced, dynamic = self._trace(arguments, dynamic, asked, trace)
-            made = specialize(key, traced, arguments, dynamic)
-            broken = made.broken_assumption(arguments)
+            with faults.guarded():
+                made = specialize(key, traced, arguments, dynamic)
+                broken = made.broken_assumption(arguments)
             if broken is None:
                 break
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))

@@ -23,6 +23,7 @@ from dy2static.errors import SignatureError, StorageError
 from dy2static.input_spec import read_specs
 from dy2static.saved_variant import Tensors, variant_of
 from dy2static.static_function import StaticFunction
+from runtime.executor.trial import trial
 from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.compare import difference
@@ -250,6 +251,7 @@ def _trace(method: _Method) -> _Trace:
         try:
             with _usual_state():
                 traced = method.function.trace(arguments, asked)
+                trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
             if not asked:
                 raise

@@ -61,6 +61,8 @@ class Specialization:
     last_used: int = 0
     found: int = 0
     """How often a call came to it the long way."""
+    tried: bool = False
+    """Whether it was run on example tensors."""
 
     def tensors(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters. AttributeError or KeyError if one is gone."""

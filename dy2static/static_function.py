@@ -17,11 +17,11 @@ from typing import Any
 
 import torch
 
-from dy2static import operators, settings, traceback
+from dy2static import fault_rules, operators, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.converted_module import ConvertedModule
-from dy2static.errors import ConversionError, Dy2StaticError, SignatureError, TraceError
+from dy2static.errors import ConversionError, Dy2StaticError, InternalError, SignatureError, TraceError
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance import adopt, note_module
 from dy2static.origin import place_of_error, user_location
@@ -32,10 +32,11 @@ from dy2static.signature import Signature
 from dy2static.specialization import Specialization
 from dy2static.warn import warn
 from runtime import torch_internals
+from runtime.executor.trial import trial
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
+from runtime.tracer import faults, state
 from runtime.tracer import session as tracer_session
-from runtime.tracer import state
 from runtime.tracer.arguments import Arguments, flatten
 from runtime.tracer.boundary import Traced, trace
 from runtime.translated import located as located_calls
@@ -43,6 +44,7 @@ from runtime.translated.located import located
 
 tracer_session.location_provider = user_location
 tracer_session.error_place = place_of_error
+fault_rules.install()
 located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()
@@ -224,6 +226,8 @@ class StaticFunction:
             return self._call_the_long_way(args, kwargs)
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
+            if isinstance(error, InternalError):
+                error.before_run = False  # the caller may have run already
         try:
             raise traceback.rewrite(failure)
         finally:
@@ -256,7 +260,8 @@ class StaticFunction:
         """Make the next call like this one quicker, if it can be told apart quickly."""
         if not self._may_shorten or self.input_spec is not None:
             return
-        made = make_shortcut(found, self._signature, args, arguments)
+        with faults.guarded():
+            made = make_shortcut(found, self._signature, args, arguments)
         if made is not None:
             self._shortcuts = front(self._shortcuts, made)
 
@@ -274,7 +279,15 @@ class StaticFunction:
             except (ConversionError, TraceError) as error:
                 self._eager.add(key)
                 self._tell(error)
-        return self._original(*args, **kwargs) if found is None else found.call(arguments)
+        if found is not None:
+            try:
+                return found.call(arguments)
+            except InternalError as error:
+                if not error.before_run:
+                    raise
+                self._eager.add(key)
+                self._tell(error)
+        return self._original(*args, **kwargs)
 
     def _tell(self, error: Dy2StaticError) -> None:
         place = error.location
@@ -340,7 +353,13 @@ class StaticFunction:
         self._follow_class()
         specs = self._read_specs()
         if specs is not None:
-            return self.specialize(*self._prepare(specs.example(self._signature, self.device)))
+            arguments, dynamic = self._prepare(specs.example(self._signature, self.device))
+            found = self.specialize(arguments, dynamic)
+            if not found.found and not found.tried:
+                traced = found.traced
+                trial(traced.program, traced.inputs(arguments), found.tensors(), traced.raised)
+                found.tried = True
+            return found
         kept = self._cache.all()
         if not kept:
             raise SignatureError(

@@ -62,6 +62,14 @@ class TraceError(Dy2StaticError):
     code = "D2S200"
 
 
+class InternalError(TraceError):
+    """A fault of this project, met while a function was traced. Fix: none in your code; please report it."""
+
+    code = "D2S290"
+    before_run = False
+    """Whether it was met before anything of a Program ran, so that the plain function may run instead."""
+
+
 class SignatureError(Dy2StaticError):
     """A call does not fit the Program or InputSpec. Example: rank 3 passed where InputSpec says 2."""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators.staging import Session, active
+from runtime.tracer import faults
 from runtime.tracer.catching import Passed
 
 passed = Passed
@@ -38,6 +39,8 @@ class catching:  # reads as a statement in generated code
             return ()  # a handler raised it
         return self._types()
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._session is not None:
             self._session.catching.pop()
+            if isinstance(error, Exception):
+                faults.require_users(self._session, error)

@@ -21,6 +21,7 @@ from typing import Any
 from dy2static.operators.handler import OURS
 from dy2static.operators.policy import home_of
 from dy2static.operators.staging import Choice, Session, active, python_method
+from runtime.tracer import faults
 
 
 def context(manager: Any) -> Any:
@@ -53,6 +54,9 @@ class _Entered:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         if self.catches:
             self.session.catching.pop()
+        if isinstance(error, Exception) and faults.is_ours(error):
+            _leave_with(self.manager, error)
+            faults.require_users(self.session, error)
         if isinstance(error, OURS):
             if not _is_users(self.manager):
                 _leave_with(self.manager, error)

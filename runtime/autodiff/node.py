@@ -19,11 +19,12 @@ from runtime.autodiff.derive import Derivative, derive
 from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.lower import lower_gradients, targets
 from runtime.autodiff.saved import Saved, load, save
-from runtime.errors import TraceError
+from runtime.errors import InternalError, TraceError
 from runtime.ir import Program
 from runtime.ir.walk import blocks, copy_program
 from runtime.ops.registry import definition
 from runtime.ops.reporting import SAYING
+from runtime.tracer import faults
 
 
 class Executable(Protocol):
@@ -67,6 +68,17 @@ _ON_A_PATH = ("modified by an inplace operation", "a view and is being modified 
 """What autograd says of a write that spoils a backward: at run time it says so only on the path that has the write."""
 
 
+@contextlib.contextmanager
+def _preparing() -> Iterator[None]:
+    """Around what is done before a Program runs: a fault of ours is a located error."""
+    try:
+        with faults.guarded():
+            yield
+    except InternalError as error:
+        error.before_run = True
+        raise
+
+
 class Runner:
     """Runs one Program, with gradients."""
 
@@ -88,7 +100,8 @@ class Runner:
         found = self._plain
         if found is None:
             with self._lock:
-                found = self._plain = self._plain or self.compile(self.program)
+                with _preparing():
+                    found = self._plain = self._plain or self.compile(self.program)
         return found
 
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
@@ -133,7 +146,8 @@ class Runner:
         with self._lock:
             key = self._halves_key(arguments)
             if key not in self._halves:
-                made = self._derive(arguments)
+                with _preparing():
+                    made = self._derive(arguments)
                 if isinstance(made, _Halves) and made.derivative.sized:
                     self._sized.add(_key(arguments))
                     key = self._halves_key(arguments)
@@ -165,7 +179,8 @@ class Runner:
         key = _key(arguments)
         with self._lock:
             if key not in self._lowered:
-                self._lowered[key] = self._lower(arguments)
+                with _preparing():
+                    self._lowered[key] = self._lower(arguments)
             return self._lowered[key]
 
     def _lower(self, arguments: Sequence[Any]) -> Runner | None:

@@ -64,6 +64,21 @@ class Executable:
         except BaseException as error:
             raise traceback.locate(error, variant.filename, variant.operators)  # noqa: B904  # the same exception
 
+    def attempt(
+        self, arguments: Sequence[Any], failed: Callable[[BaseException, Operator | None], None]
+    ) -> None:
+        """Run it to see whether that works: ``failed`` gets an exception and the Operator it is from."""
+        variant = self._variant(torch.is_grad_enabled())
+        try:
+            variant.function(*arguments)
+        except Exception as error:
+            entry, found = error.__traceback__, None
+            while entry is not None:
+                if entry.tb_frame.f_code.co_filename == variant.filename:
+                    found = variant.operators[entry.tb_lineno - 1]
+                entry = entry.tb_next
+            failed(error, found)
+
     def source(self, *, grad: bool = True) -> str:
         """The generated Python, for reading; ``grad``: the variant for callers with gradients enabled."""
         return self._variant(grad).source

@@ -81,6 +81,10 @@ from runtime.torch_internals.operators import (
     parse_to,
     raw_call,
 )
+from runtime.torch_internals.real_calls import (
+    is_unknown,
+    real_errors,
+)
 from runtime.torch_internals.schemas import (
     float_arguments,
     names_at,
@@ -138,6 +142,7 @@ __all__ = [
     "is_fake",
     "is_plain_apply",
     "is_shape_error",
+    "is_unknown",
     "layout_of",
     "make_fake_mode",
     "may_overlap",
@@ -151,6 +156,7 @@ __all__ = [
     "plain_user_location",
     "quiet_shapes",
     "raw_call",
+    "real_errors",
     "rng_restored",
     "rng_state",
     "saved_tensor_hooks_active",

@@ -16,7 +16,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
-from runtime.tracer import contents, state, structure
+from runtime.tracer import contents, faults, state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds, must_run, stage_raise
 from runtime.tracer.calls import Known, Restart
@@ -98,10 +98,14 @@ class Traced:
         """
         assert self.executable is not None
         params = self.parameters() if params is None else params
-        inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
-        inputs += [fact.tensor() for fact in self.facts]
+        inputs = self.inputs(arguments)
         values = self.executable.run(inputs, params)
         return self.finish(arguments, inputs, params, values)
+
+    def inputs(self, arguments: Arguments) -> list[Any]:
+        """What the Program's inputs are for a call."""
+        inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
+        return [*inputs, *(fact.tensor() for fact in self.facts)]
 
     def finish(self, arguments: Arguments, inputs: list[Any], params: list[Any], values: list[Any]) -> Any:
         """Write-backs, effects and the result of one run whose flat yields are ``values``."""
@@ -198,8 +202,11 @@ def trace(
     known = Known()
     with trace_lock:
         while True:
+            session = Session(name)
+            session.known, session.varying, session.sizes.apart = known, varying, apart or {}
             try:
-                return _trace_once(function, arguments, name, dynamic or {}, call, known, varying, apart or {})
+                with faults.guarded(session):
+                    return _trace_once(session, function, arguments, dynamic or {}, call)
             except Restart as restart:
                 wider = known.and_also(restart.known)
                 if wider == known:
@@ -208,21 +215,12 @@ def trace(
 
 
 def _trace_once(
+    session: Session,
     function: Callable[..., Any],
     arguments: Arguments,
-    name: str,
     dynamic: dict[str, frozenset[int]],
     call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None,
-    known: Known,
-    varying: frozenset[Place],
-    apart: dict[str, frozenset[int]],
 ) -> Traced:
-    import contextlib
-
-    session = Session(name)
-    session.known = known
-    session.varying = varying
-    session.sizes.apart = apart
     with torch_internals.fake_only_metadata():
         fakes = [
             session.inputs.add_input(real, label, dynamic.get(label, frozenset()))
@@ -253,6 +251,7 @@ def _trace_once(
             except PathEnds:
                 raised = True
             except Exception as error:
+                faults.require_users(session, error)
                 if not must_run(session, error):
                     session.journal.keep(error)
                     raise

@@ -15,8 +15,8 @@ from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Variable
 from runtime.ops.registry import definition
 from runtime.ops.update import may_overlap
+from runtime.tracer import faults, structure, unseen
 from runtime.tracer import session as tracer_session
-from runtime.tracer import structure, unseen
 from runtime.tracer.calls import Restart
 from runtime.tracer.journal import Place
 from runtime.tracer.late import Flags, any_of
@@ -134,6 +134,7 @@ def trace_path(
             except torch_internals.SHAPE_ERRORS as error:
                 raise session.undecidable() from error
             except Exception as error:
+                faults.require_users(session, error)
                 stage_raise(session, error)
                 error.__traceback__ = None  # see _forget_frames
                 ended = True

@@ -11,6 +11,7 @@ import torch
 
 from runtime.tracer import state
 from runtime.tracer.journal import MISSING
+from runtime.tracer.theirs import theirs
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -82,21 +83,22 @@ def spread(session: Session, values: Any, function: Callable[[Any], Any]) -> Any
 
 def _left(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return distribute(state.current(), self, lambda option: function(option, option if other is self else other))
+        session = state.current()
+        return distribute(session, self, lambda option: theirs(function, option, option if other is self else other))
 
     return method
 
 
 def _right(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return distribute(state.current(), self, lambda option: function(other, option))
+        return distribute(state.current(), self, lambda option: theirs(function, other, option))
 
     return method
 
 
 def _alone(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
-        return distribute(state.current(), self, function)
+        return distribute(state.current(), self, lambda option: theirs(function, option))
 
     return method
 

@@ -15,7 +15,16 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ops import aten
-from runtime.tracer import aliases, detached, leaf_writes, number_arguments, overlaps, scalars, stale_views
+from runtime.tracer import (
+    aliases,
+    detached,
+    leaf_writes,
+    number_arguments,
+    overlaps,
+    scalars,
+    shape_rules,
+    stale_views,
+)
 from runtime.tracer.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.certainty import require_certain
 from runtime.tracer.session import Session
@@ -128,42 +137,10 @@ class Recorder(torch_internals.TorchDispatchMode):
         return torch_internals.gives_own_view(func, fake_args, fake_kwargs)
 
     def _fakes(self, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return self.session.fake(value)
-        return type(value)(map(self._fakes, value)) if type(value) in (list, tuple) else value
+        return shape_rules.fakes(self.session, value)
 
     def _fake_call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        session = self.session
-        fake_args = [self._fakes(arg) for arg in args]
-        fake_kwargs = {key: self._fakes(value) for key, value in kwargs.items()}
-        own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
-        if own is not None:
-            return own
-        try:
-            result = torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
-        except torch_internals.UnsupportedOperatorException as error:
-            raise self._no_shape_rule(func) from error
-        except RuntimeError as error:  # NotImplementedError is one
-            if "no fake impl" in str(error):
-                raise self._no_shape_rule(func) from error
-            if not torch_internals.is_shape_error(error):
-                raise
-            result = torch_internals.unknown_sizes(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
-            if result is None:
-                raise session.error(
-                    f"torch cannot tell the shape of {func._schema.name.split('::')[1]}'s result "
-                    "when sizes depend on data",
-                    hint="Make the size fixed (pad), or compute it from an input's shape.",
-                    code="D2S235",
-                ) from error
-        return result
-
-    def _no_shape_rule(self, func: Any) -> Exception:
-        return self.session.error(
-            f"the operator {func} has no shape rule (no fake or meta kernel)",
-            code="D2S232",
-            hint="Register one with torch.library.register_fake.",
-        )
+        return shape_rules.apply(self.session, func, args, kwargs)
 
     def _number(self, tensor: torch.Tensor) -> Any:
         """A tensor where torch takes a number (``torch.clamp(x, 0, t)``, ``x.view(t, 2)``): its item, as a symbol."""

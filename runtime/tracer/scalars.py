@@ -15,6 +15,7 @@ import torch
 
 from runtime.ir import ScalarType, Variable
 from runtime.tracer import state
+from runtime.tracer.theirs import theirs
 
 
 class Staged:
@@ -91,11 +92,11 @@ def _with_tensor(name: str, a: Any, b: Any) -> Any:
     """An operation of a staged number and a tensor: torch's, with the number as a symbolic one."""
     session = state.current()
     if isinstance(a, torch.Tensor):
-        return getattr(operator, name)(a, session.sizes.symbolic(b))
+        return theirs(getattr(operator, name), a, session.sizes.symbolic(b))
     number = session.sizes.symbolic(a)
     if name in _MIRRORED or name in ("eq", "ne"):
-        return getattr(operator, _MIRRORED.get(name, name))(b, number)
-    return getattr(b, f"__r{name.rstrip('_')}__")(number)
+        return theirs(getattr(operator, _MIRRORED.get(name, name)), b, number)
+    return theirs(getattr(b, f"__r{name.rstrip('_')}__"), number)
 
 
 def _op(name: str) -> Callable[[Any, Any], Any]:

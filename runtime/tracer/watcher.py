@@ -14,6 +14,7 @@ from runtime import torch_internals
 from runtime.tracer import gradients, number_arguments
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
+from runtime.tracer.theirs import theirs
 
 _REFUSED = {
     "numpy": "reads a tensor's data as a NumPy array",
@@ -74,9 +75,9 @@ class Watcher(torch_internals.TorchFunctionMode):
         if name == "detach":
             return self._detach(name, func, args, kwargs)
         if func is torch.autograd.grad:
-            return gradients.grad(*args, **kwargs)
+            return theirs(gradients.grad, *args, **kwargs)
         if name == "requires_grad_":
-            return gradients.requires_grad_(session, *args, **kwargs)
+            return theirs(gradients.requires_grad_, session, *args, **kwargs)
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
             raise session.error(
                 f".{name}() {_REFUSED[name]} while the function is being converted",
@@ -106,15 +107,15 @@ class Watcher(torch_internals.TorchFunctionMode):
         if _has_staged(args) or _has_staged(kwargs.values()):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
         try:
-            return func(*args, **kwargs)
+            return theirs(func, *args, **kwargs)
         except number_arguments.NeedsGradient:
-            return number_arguments.call(session, func, args, kwargs)
+            return theirs(number_arguments.call, session, func, args, kwargs)
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""
         self.session.detaching = name
         try:
-            return func(*args, **kwargs)
+            return theirs(func, *args, **kwargs)
         finally:
             self.session.detaching = None
 
@@ -139,8 +140,8 @@ class Watcher(torch_internals.TorchFunctionMode):
         if attribute == "data":
             return self._detach(attribute, func, args, {})
         if attribute in ("real", "imag", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
-            return func(*args)
-        return func(*args)
+            return theirs(func, *args)
+        return theirs(func, *args)
 
     def _history(self, tensor: torch.Tensor) -> Any:
         """``grad_fn``: None without a history, else an object that is there and can only be asked whether it is."""
@@ -168,7 +169,7 @@ class Watcher(torch_internals.TorchFunctionMode):
                 code="D2S213",
                 hint="Use an in-place method (x.copy_(y)), or assign it outside.",
             )
-        return func(*args)
+        return theirs(func, *args)
 
 
 __all__ = ["Watcher"]

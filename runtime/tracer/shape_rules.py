@@ -1,0 +1,88 @@
+"""What an operator gives, in metadata: torch's own shape rules, run on fake tensors.
+
+A rule that raises is not believed: the operator is tried on real tensors that look alike. What it raises there is
+what eager raises; where it works, the fault is the rule's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer import faults
+from runtime.tracer.session import Session
+
+
+def fakes(session: Session, value: Any) -> Any:
+    """The value with fake tensors in place of all tensors."""
+    if isinstance(value, torch.Tensor):
+        return session.fake(value)
+    return type(value)(fakes(session, item) for item in value) if type(value) in (list, tuple) else value
+
+
+def apply(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
+    """The results of ``func(*args, **kwargs)`` as fake tensors.
+
+    Raises:
+        TraceError: There is no shape rule (D2S232), or it cannot tell (D2S235), or it is wrong (D2S290).
+        Exception: What the operator raises on real tensors.
+    """
+    fake_args = [fakes(session, arg) for arg in args]
+    fake_kwargs = {key: fakes(session, value) for key, value in kwargs.items()}
+    own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
+    if own is not None:
+        return own
+    try:
+        return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
+    except torch_internals.UnsupportedOperatorException as error:
+        raise _no_shape_rule(session, func) from error
+    except Exception as error:
+        if isinstance(error, RuntimeError) and "no fake impl" in str(error):  # NotImplementedError is one
+            raise _no_shape_rule(session, func) from error
+        if not torch_internals.is_shape_error(error):
+            raise _judged(session, func, fake_args, fake_kwargs, error) from None
+        result = torch_internals.unknown_sizes(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
+        if result is None:
+            raise session.error(
+                f"torch cannot tell the shape of {_name(func)}'s result when sizes depend on data",
+                hint="Make the size fixed (pad), or compute it from an input's shape.",
+                code="D2S235",
+            ) from error
+        return result
+
+
+def _name(func: Any) -> str:
+    return str(func._schema.name.split("::")[1])
+
+
+def _no_shape_rule(session: Session, func: Any) -> Exception:
+    return session.error(
+        f"the operator {func} has no shape rule (no fake or meta kernel)",
+        code="D2S232",
+        hint="Register one with torch.library.register_fake.",
+    )
+
+
+def _judged(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], error: Exception) -> Exception:
+    """What to raise where a shape rule raised: eager's error if the operator raises, too."""
+    found = torch_internals.real_errors(func, args, kwargs)
+    if found and None not in found:
+        known = not torch_internals.is_unknown((*args, *kwargs.values()))
+        real = found[0]
+        if known and real is not None and type(real) is not type(error):
+            error = real
+    elif any(found):
+        return session.error(
+            f"whether {_name(func)} works here depends on sizes that are only known while the Program runs",
+            hint="Make the size fixed (pad), or test it with if before.",
+            code="D2S235",
+        )
+    elif found:
+        return faults.internal(error, session.location())
+    faults.vet(error)
+    return error
+
+
+__all__ = ["apply", "fakes"]
