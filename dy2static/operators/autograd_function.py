@@ -300,7 +300,7 @@ def patched_functions(session: Session) -> Iterator[None]:
     """Stage custom functions wherever they are applied from, in the thread that traces."""
     before = torch.autograd.Function.__dict__["apply"]
     torch.autograd.Function.apply = classmethod(_patched_apply)  # type: ignore[assignment, method-assign]  # for the length of the trace
-    BackwardCFunction.__init__ = _plain_context  # type: ignore[method-assign, assignment]
+    BackwardCFunction.__init__ = _plain_context  # type: ignore[method-assign]
     try:
         yield
     finally:

@@ -89,8 +89,10 @@ def _run_with(
 
 
 def _staged(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Place, Staged]]:
-    for key, value in (*enumerate(args), *kwargs.items()):
-        yield from _inside(value, (key,))
+    for position, value in enumerate(args):
+        yield from _inside(value, (position,))
+    for name, value in kwargs.items():
+        yield from _inside(value, (name,))
 
 
 def _inside(value: Any, place: Place) -> Iterator[tuple[Place, Staged]]:

@@ -95,7 +95,6 @@ from runtime.torch_internals.shape_rules import by_own_rule
 from runtime.torch_internals.torch_checks import (
     SYMBOLIC_MATH,
     TORCH_CHECKS,
-    check_with,
     expect,
 )
 from runtime.torch_internals.versions import (
@@ -122,7 +121,6 @@ __all__ = [
     "autocast_off",
     "autocast_state",
     "below_autograd",
-    "check_with",
     "comes_of_shapes",
     "by_own_rule",
     "contiguity",

@@ -40,7 +40,7 @@ def _arange(fake_mode: FakeTensorMode, shape_env: ShapeEnv, args: Any, kwargs: A
 
 def _count(start: Any, end: Any, step: Any = 1) -> Any:
     """``end - start`` where that surely is the number of items: whole numbers, none of them a symbol for a float."""
-    parts = []
+    parts: list[Any] = []
     for one in (start, end):
         if isinstance(one, torch.SymFloat) or (isinstance(one, float) and not one.is_integer()):
             return None

@@ -27,14 +27,10 @@ SYMBOLIC_MATH: dict[str, Callable[..., Any]] = {
 """torch's forms of functions of ``math``, by their name there."""
 
 
-def check_with(error_type: Any, cond: Any, message: Any) -> None:
-    """``torch._check_with``. Raises what it raises."""
-    TORCH_CHECKS["with"](error_type, cond, message)
-
 
 def expect(cond: torch.SymBool) -> None:
     """Let torch's shape rules rely on a fact about sizes. RuntimeError if they know that it is false."""
     TORCH_CHECKS["check"](cond)
 
 
-__all__ = ["SYMBOLIC_MATH", "TORCH_CHECKS", "check_with", "expect"]
+__all__ = ["SYMBOLIC_MATH", "TORCH_CHECKS", "expect"]

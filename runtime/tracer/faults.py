@@ -33,6 +33,7 @@ from runtime.tracer.theirs import theirs
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _HERE = str(Path(__file__).parents[1]) + os.sep
 folders: list[str] = [_HERE]
 """Where our own code is."""
@@ -45,7 +46,6 @@ is_users: Callable[[str], bool] = lambda file: not file.startswith((_HERE, _TORC
 error_place: Callable[[BaseException], Location | None] = lambda error: None  # noqa: E731  # replaced as a whole
 """Says where in the user's source an exception was raised, if the converter is there to tell."""
 
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _OUR_WORDS = re.compile(
     r"\b(SymInt|SymFloat|SymBool|Growing|HigherOrderOperator|FakeTensorMode|data is not allocated yet)\b"
 )
@@ -66,7 +66,7 @@ def is_ours(error: BaseException) -> bool:
         if file.startswith(tuple(folders)):
             return _is_fault(entry, error, innermost)
         if is_users(file):
-            return not _raises(entry) and _OUR_WORDS.search(str(error)) is not None
+            return not _raises(entry) and _OUR_WORDS.search(_text(error)) is not None
         innermost = False
     return False
 
@@ -94,7 +94,7 @@ def vet(error: BaseException) -> None:
 
 def internal(error: BaseException, location: Location | None = None) -> Dy2StaticError:
     """The located error for a fault of ours; to be raised ``from`` it."""
-    summary = error.summary if isinstance(error, Dy2StaticError) else (str(error).strip() or "no message")
+    summary = error.summary if isinstance(error, Dy2StaticError) else (_text(error).strip() or "no message")
     if len(summary) > 300:
         summary = summary[:300] + "..."
     return InternalError(
@@ -133,6 +133,11 @@ def guarded(session: Session | None = None) -> Iterator[None]:
         raise internal(error, session.location() if session is not None else None) from error
 
 
+def _text(error: BaseException) -> str:
+    """What an exception says, as far as tracing knows it: staged text in it has no words yet."""
+    return " ".join(arg for arg in error.args if type(arg) is str)
+
+
 def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
     while entry is not None:
         yield entry
@@ -142,7 +147,7 @@ def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
 def _is_fault(entry: TracebackType, error: BaseException, innermost: bool) -> bool:
     """Whether what our own code did at ``entry``, or what a library did that it called, is a fault of ours."""
     code = entry.tb_frame.f_code
-    if _OUR_WORDS.search(str(error)):
+    if _OUR_WORDS.search(_text(error)):
         return True
     if code is theirs.__code__:
         return False

@@ -19,15 +19,15 @@ _SMALLEST = 2
 
 
 def _positive(difference: Any) -> bool | None:
-    return difference.is_positive  # type: ignore[no-any-return]
+    return difference.is_positive
 
 
 def _not_negative(difference: Any) -> bool | None:
-    return difference.is_nonnegative  # type: ignore[no-any-return]
+    return difference.is_nonnegative
 
 
 def _zero(difference: Any) -> bool | None:
-    return difference.is_zero  # type: ignore[no-any-return]
+    return difference.is_zero
 
 
 _TESTS = {
@@ -85,7 +85,7 @@ def _truth(session: Session, value: Any, symbols: set[sympy.Symbol]) -> bool | N
         return None if inner is None else not inner
     if name == "bool":
         return _compare(session, "ne", args[0], 0, symbols)
-    return _compare(session, name, *args, symbols) if name in DECIDED else None
+    return _compare(session, name, args[0], args[1], symbols) if name in DECIDED else None
 
 
 def _is_bool(value: Any) -> bool:

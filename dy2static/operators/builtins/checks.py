@@ -21,6 +21,7 @@ from dy2static.operators.torch_values import to_torch
 from runtime import torch_internals
 from runtime.torch_internals import TORCH_CHECKS
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer.theirs import theirs
 
 _UNSAID = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "
@@ -44,7 +45,7 @@ def _check_with(session: Session, error_type: Any, cond: Any, message: Any = Non
         if isinstance(cond, Staged):
             raise TypeError(f"cond must be a bool, but got {eager_type(cond)}")
         if cond is not False:
-            torch_internals.check_with(error_type, cond, message)  # nothing, or what eager raises
+            theirs(TORCH_CHECKS["with"], error_type, cond, message)  # nothing, or what eager raises
             return
 
     def fail() -> None:
