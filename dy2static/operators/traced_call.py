@@ -47,7 +47,7 @@ from dy2static.operators.staging import (
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
-from runtime.tracer import contents, objects, reads, unseen
+from runtime.tracer import contents, number_arguments, objects, reads, unseen
 from runtime.tracer.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -293,7 +293,7 @@ def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     args = tuple(to_torch(session, arg) for arg in args)
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
-        return from_torch(session, f(*args, **kwargs))
+        return from_torch(session, number_arguments.called(session, f, args, kwargs))
     except torch_internals.SHAPE_ERRORS as error:  # before a handler of the user's can take it for eager's
         raise session.undecidable() from error
 

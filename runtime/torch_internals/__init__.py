@@ -31,7 +31,9 @@ from runtime.torch_internals.failures import (
 )
 from runtime.torch_internals.fake_calls import (
     fake_call,
+    has_numbers,
     unknown_sizes,
+    with_plain_numbers,
 )
 from runtime.torch_internals.fakes import (
     TraceMode,
@@ -135,6 +137,7 @@ __all__ = [
     "global_module_hooks",
     "gives_own_view",
     "graph_is_kept",
+    "has_numbers",
     "in_fake_mode",
     "is_composite",
     "is_fake",
@@ -169,6 +172,7 @@ __all__ = [
     "types_taken",
     "undisturbed",
     "unknown_sizes",
+    "with_plain_numbers",
     "without_autocast_cache",
 ]
 

@@ -129,6 +129,28 @@ def _again(fake_mode: FakeTensorMode, result: _Result, tensors: list[torch.Tenso
     return fake_of(fake_mode, meta, result.device)
 
 
+_NUMBERS = (torch.SymFloat, torch.SymBool)
+
+
+def has_numbers(value: Any) -> bool:
+    """Whether a symbol for a float or bool is among the arguments."""
+    if isinstance(value, (list, tuple)):
+        return any(map(has_numbers, value))
+    return isinstance(value, _NUMBERS)
+
+
+def with_plain_numbers(value: Any) -> Any:
+    """The arguments with plain floats and bools in place of symbols, for rules that cannot do with those.
+
+    What an operator gives has the same sizes and dtype for every float, where its schema says ``Scalar``.
+    """
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(with_plain_numbers, value))
+    if isinstance(value, torch.SymFloat):
+        return 0.5
+    return True if isinstance(value, torch.SymBool) else value
+
+
 def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any) -> Any:
     """Results of known rank whose sizes are fresh symbols, for an operator whose shape rule fails on unknown sizes.
 

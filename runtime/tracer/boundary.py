@@ -16,7 +16,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
-from runtime.tracer import contents, faults, state, structure
+from runtime.tracer import contents, faults, number_arguments, state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds, must_run, stage_raise
 from runtime.tracer.calls import Known, Restart
@@ -25,6 +25,7 @@ from runtime.tracer.guards import Guard
 from runtime.tracer.inputs import LiveParameter, SharedBase
 from runtime.tracer.journal import Place
 from runtime.tracer.leaked import leaked
+from runtime.tracer.number_arguments import NeedsGradient
 from runtime.tracer.recorder import Recorder
 from runtime.tracer.results import Outputs, ViewOutput, build_tree
 from runtime.tracer.session import Session
@@ -263,6 +264,8 @@ def _trace_once(
             writes = _writes(session, outputs)
     except torch_internals.SHAPE_ERRORS as error:
         raise session.undecidable() from error
+    except NeedsGradient as error:
+        raise number_arguments.refusal(session) from error
     finally:
         for place, old in session.journal.frames[0].items():
             place.set(old)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
+from runtime.tracer.theirs import theirs
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -31,20 +32,29 @@ def require_no_gradient(session: Session, tensor: torch.Tensor) -> None:
     if not info.requires_grad or session.replaying is not None:
         return
     if info.sometimes:
-        raise session.error(
-            "a tensor that needs a gradient on some paths only is given where torch takes a number",
-            hint="Give t.item(), or t.detach() if no gradient is to flow.", code="D2S239")
+        raise refusal(session)
     raise NeedsGradient
 
 
-def call(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
-    """``func(*args, **kwargs)`` with tensors without dimensions that show whether they need a gradient."""
+def refusal(session: Session) -> Exception:
+    """The located error where it cannot be told whether PyTorch takes a tensor as a number."""
+    return session.error(
+        "a tensor that needs a gradient, perhaps on some paths only, is given where torch takes a number",
+        hint="Give t.item(), or t.detach() if no gradient is to flow.", code="D2S239")
+
+
+def called(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
+    """``func(*args, **kwargs)``; where it matters, tensors without dimensions show whether they need a gradient."""
+    try:
+        return theirs(func, *args, **kwargs)
+    except NeedsGradient:
+        pass
     fakes = []
     for value in _flat((*args, *kwargs.values())):
         if isinstance(value, torch.Tensor) and value.dim() == 0 and session.info(value).requires_grad:
             fakes.append(value)
     with torch_internals.shown_to_need_gradients(fakes):
-        return func(*args, **kwargs)
+        return theirs(func, *args, **kwargs)
 
 
 def _flat(values: Any) -> Iterator[Any]:

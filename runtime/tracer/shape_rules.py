@@ -34,6 +34,12 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         return own
+    if torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
+        try:
+            return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
+        except (RuntimeError, *torch_internals.SHAPE_ERRORS):
+            fake_args = torch_internals.with_plain_numbers(fake_args)
+            fake_kwargs = {key: torch_internals.with_plain_numbers(value) for key, value in fake_kwargs.items()}
     try:
         return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
     except torch_internals.UnsupportedOperatorException as error:

@@ -106,10 +106,7 @@ class Watcher(torch_internals.TorchFunctionMode):
             return gradients.requires_grad_(session, made)
         if _has_staged(args) or _has_staged(kwargs.values()):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
-        try:
-            return theirs(func, *args, **kwargs)
-        except number_arguments.NeedsGradient:
-            return theirs(number_arguments.call, session, func, args, kwargs)
+        return number_arguments.called(session, func, args, kwargs)
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""
