@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from dy2static import settings
+from dy2static.operators.distributed import Parallel
 from dy2static.static_function import StaticFunction
 from runtime import torch_internals
 from runtime.passes import BuildStrategy
@@ -108,6 +109,9 @@ def _inner(function: Any) -> Any:
 
 
 def _convert_module(module: torch.nn.Module, options: dict[str, Any]) -> torch.nn.Module:
+    if isinstance(module, Parallel):  # it stays around the converted module
+        _convert_module(module.module, options)
+        return module
     standing = module.__dict__.get("forward")
     if isinstance(standing, StaticFunction):
         standing.take_out(module)

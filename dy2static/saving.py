@@ -21,6 +21,7 @@ import torch
 from dy2static.api import to_static
 from dy2static.errors import SignatureError, StorageError
 from dy2static.input_spec import read_specs
+from dy2static.operators.distributed import Parallel
 from dy2static.saved_variant import Tensors, variant_of
 from dy2static.static_function import StaticFunction
 from runtime.executor.trial import trial
@@ -122,6 +123,8 @@ class _Target:
 
 
 def _target(layer: Any, input_spec: Any, methods: Any) -> _Target:
+    if isinstance(layer, Parallel):
+        layer = layer.module
     if isinstance(layer, torch.nn.Module):
         return _module_target(layer, input_spec, methods)
     if methods is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static.operators.sequences import StagedSequence
-from dy2static.operators.staging import Session, Staged
+from dy2static.operators.staging import Session, Staged, any_staged
 from runtime.tracer import array
 from runtime.tracer.structure import Growing, growing
 
@@ -75,6 +76,23 @@ def to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
 def holds(values: Any) -> bool:
     """Whether such a list is among the arguments of a call."""
     return any(is_growing(value) or isinstance(value, Growing) for value in values)
+
+
+def require_none(session: Session, f: Any, values: Any) -> None:
+    """Refuse to give such a list, or numbers of the Program, to a function of NumPy's that would take it for data.
+
+    Raises:
+        TraceError: D2S253, D2S213.
+    """
+    if not str(getattr(f, "__module__", None) or "").startswith("numpy") or isinstance(f, numpy.ufunc):
+        return
+    for value in values:
+        if isinstance(value, (list, tuple)) and (is_growing(value) or any(map(is_growing, value))):
+            raise refusal(session, getattr(f, "__name__", str(f)))
+    if any_staged(values):
+        raise session.error(
+            f"numpy.{getattr(f, '__name__', f)}() gets a value that is only known while the Program runs",
+            hint="Use torch.tensor(), or do it outside the converted function.", code="D2S213")
 
 
 def refusal(session: Session, what: str) -> Exception:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from dy2static.exclusions import exclusion_of
+from dy2static.operators import distributed
 from dy2static.operators.provenance import note_module
 from dy2static.operators.staging import Choice, Session, active, distribute
 from runtime import torch_internals
@@ -33,9 +35,14 @@ def is_call(method: Any) -> bool:
 
 def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``nn.Module.__call__(module, *args, **kwargs)``, whatever ``__call__`` the module's class has."""
+    from dy2static.operators.builtins.compiled import call_compiled
     from dy2static.operators.traced_call import unconverted
 
+    if isinstance(module, torch.jit.ScriptModule):
+        return call_compiled(session, module, functools.partial(_plain_call, module), args, kwargs)
     note_module(session, module)
+    if isinstance(module, distributed.Parallel):
+        return run_module(session, distributed.inner(session, module), args, kwargs)
     excluded = exclusion_of(module) or exclusion_of(type(module))
     if excluded is not None:
         with unconverted(session, type(module), excluded), _originals():

@@ -63,7 +63,7 @@ _MUTATORS = frozenset({
 def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)``."""
     from dy2static.operators import autograd_function, modules
-    from dy2static.operators.builtins import handler_of
+    from dy2static.operators.builtins import compiled, handler_of
 
     if isinstance(f, Choice):
         return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
@@ -75,6 +75,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if handler is not None:
         return handler(session, args, kwargs)
     impure.check(session, f)
+    if compiled.is_compiled(f):
+        return compiled.call_compiled(session, f, f, args, kwargs)
     if isinstance(f, torch.nn.Module):
         return modules.call_module(session, f, args, kwargs)
     if isinstance(f, types.FunctionType):
@@ -96,6 +98,7 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return _make(session, f, args, kwargs)
     if policy.is_torch(f):
         return call_torch(session, f, args, kwargs)
+    growing.require_none(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)):
         return _builtin(session, f, args, kwargs)
     if isinstance(f, (staticmethod, classmethod)):
@@ -269,13 +272,17 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if getattr(f, "__name__", "") == "as_subclass":
         for arg in args:
             _require_plain(session, arg)
+    if f is torch.autograd.backward:
+        raise session.error("torch.autograd.backward() runs backward inside a converted function", code="D2S213",
+                            hint="Call it outside the converted function.")
     if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
         raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
     if held_choice((args, kwargs)) is not None:
         return spread(session, (args, kwargs), lambda given: call_torch(session, f, *given))
     owner = getattr(f, "__self__", None)
-    if isinstance(owner, torch.Tensor) and getattr(f, "__name__", "") == "new_tensor" and any_staged([args]):
+    if isinstance(owner, torch.Tensor) and getattr(f, "__name__", "") == "new_tensor" and (
+            any_staged([args]) or growing.holds(args)):
         like = {"dtype": owner.dtype, "device": owner.device}
         return traced_call(session, torch.tensor, args, {**like, **{k: v for k, v in kwargs.items() if v is not None}})
     if growing.holds((*args, *kwargs.values())):
@@ -338,10 +345,10 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             raise session.error(
                 f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
                 hint="Loop over the items and compare.", code="D2S263")
-    if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], torch.Tensor):
+    if isinstance(owner, (dict, set)) and args and isinstance(args[0], torch.Tensor):
         from dy2static.operators import traced_compare
 
-        traced_compare.require_identity(session, args[0])
+        traced_compare.require_own_keys(session, owner, args[0])
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
         raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
                             hint="Index a list with a single int, or use a tensor and index that.")

@@ -19,6 +19,7 @@ from dy2static.operators.staging import (
     python_method,
     truth_of,
 )
+from runtime import torch_internals
 from runtime.tracer import aliases, twins, unseen
 from runtime.tracer.copies import require_own
 
@@ -32,8 +33,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: contains(session, container, option))
     unseen.require_own(session, container)
-    if isinstance(value, torch.Tensor) and isinstance(container, (dict, set, frozenset)):
-        require_identity(session, value)
+    require_own_keys(session, container, value)
     if isinstance(container, StagedRange):
         return _in_range(session, container, value)
     if isinstance(container, torch.Tensor):
@@ -158,6 +158,23 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
         raise session.error(
             "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
             code="D2S264", hint="Set a flag on each path and test that.")
+
+
+def require_own_keys(session: Session, container: Any, key: Any) -> None:
+    """Refuse to look for a tensor of the trace among keys from outside: the caller's tensor is another object.
+
+    Raises:
+        TraceError: D2S265.
+    """
+    if not isinstance(key, torch.Tensor) or not isinstance(container, (dict, set, frozenset)):
+        return
+    require_identity(session, key)
+    if torch_internals.is_fake(key) and any(
+        isinstance(one, torch.Tensor) and not torch_internals.is_fake(one) for one in container
+    ):
+        raise session.error(
+            f"a tensor is looked up in a {type(container).__name__} from outside the function, whose keys are tensors",
+            hint="Look it up outside and pass the result in, or use names as keys.", code="D2S265")
 
 
 def require_identity(session: Session, value: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import torch
 
-from dy2static.operators import growing, tensor_index
+from dy2static.operators import growing, tensor_index, traced_compare
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.provenance import CONTAINERS, note_content_write, note_item_read
 from dy2static.operators.sequences import StagedSequence, StagedSize
@@ -59,6 +59,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         from dy2static.operators.call import call
 
         return call(method, obj, key)
+    traced_compare.require_own_keys(session, obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
         note_content_write(session, obj)
         value = obj[key]
@@ -222,6 +223,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
 
         call(method, obj, key, value)
         return
+    traced_compare.require_own_keys(session, obj, key)
     if isinstance(obj, (*CONTAINERS, OrderedDict)):
         note_content_write(session, obj)
     obj[key] = value
@@ -270,6 +272,7 @@ def delete(session: Session, obj: Any, key: Any) -> None:
 
         call(method, obj, key)
         return
+    traced_compare.require_own_keys(session, obj, key)
     if isinstance(obj, CONTAINERS):
         note_content_write(session, obj)
     del obj[key]

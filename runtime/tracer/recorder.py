@@ -92,9 +92,18 @@ class Recorder(torch_internals.TorchDispatchMode):
         super().__init__()
         self.session = session
 
+    supports_higher_order_operators = True
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         session = self.session
+        if not isinstance(func, torch_internals.OpOverload):
+            raise session.error(
+                f"torch's operator {getattr(func, '__name__', func)}, which calls Python functions, inside a converted "
+                "function",
+                hint="Write it as a plain for loop, while loop or if, or call it outside.",
+                code="D2S292",
+            )
         packet = f"{func.namespace}.{func._schema.name.split('::')[1]}"
         if packet in _METADATA:
             result = self._fake_call(func, args, kwargs)

@@ -106,7 +106,16 @@ class Watcher(torch_internals.TorchFunctionMode):
             return gradients.requires_grad_(session, made)
         if _has_staged(args) or _has_staged(kwargs.values()):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
-        return number_arguments.called(session, func, args, kwargs)
+        try:
+            return number_arguments.called(session, func, args, kwargs)
+        except RuntimeError as error:
+            if ".numpy() is not supported for tensor subclasses" not in str(error):
+                raise
+            raise session.error(
+                "NumPy reads a tensor's data while the function is being converted",
+                code="D2S213",
+                hint="Make the array a tensor (torch.from_numpy) outside the function.",
+            ) from error
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""

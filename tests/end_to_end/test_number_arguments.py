@@ -43,7 +43,7 @@ def _example(argument: Any) -> Any:
 
 
 def calls_with_numbers() -> Iterator[tuple[str, Callable[..., Any], list[Any], dict[str, Any], int | str]]:
-    """Calls of every allowed operator that takes a number, which eager accepts with 0.5, and where the number stands."""
+    """Calls of every allowed operator that takes a number, which eager takes with 0.5, and where it stands."""
     seen: set[tuple[str, Any]] = set()
     for full in sorted(allowed_operators()):
         namespace, name, overload = full.split(".")

@@ -9,6 +9,7 @@ from dy2static.operators import environment
 from dy2static.operators.builtins import (
     casts,
     checks,
+    compiled,
     conversions,
     copying,
     iteration,
@@ -29,8 +30,8 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
-        casts, checks, conversions, copying, environment, iteration, mathematics, module_methods, objects, one_hot,
-        print_, records, reporting, suppress, torch_functions,
+        casts, checks, compiled, conversions, copying, environment, iteration, mathematics, module_methods, objects,
+        one_hot, print_, records, reporting, suppress, torch_functions,
     )
     for function, handler in module.HANDLERS
 }

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import growing, grown_tensor
 from dy2static.operators.sequences import StagedRange, StagedSize
-from dy2static.operators.staging import Session, Staged, any_staged, held_choice, spread
+from dy2static.operators.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from dy2static.operators.torch_values import to_torch
 from runtime.ops.scalar import kind_of_dtype
 
@@ -29,14 +30,22 @@ def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
             raise session.error("a tensor that needs a gradient is made from values only known while the Program runs",
                                 hint="Make it outside.", code="D2S269")
         dtype = options.get("dtype") or _common_dtype(session, data)
-        result = _build(session, data, dtype, options.get("device"))
-        return result.detach() if isinstance(data, (list, tuple)) and _holds_tensors(data) else result
+        result = _build(session, data, dtype, options.get("device"), options.get("dtype") is not None)
+        if isinstance(result, Choice):  # without items another dtype
+            return result
+        return result.detach() if isinstance(data, (list, tuple)) and (_holds_tensors(data) or _has_grown(data)) \
+            else result
 
     return make
 
 
 def _holds_values(data: Any) -> bool:
-    return any_staged([data]) or _holds_tensors(data)
+    return any_staged([data]) or _holds_tensors(data) or _has_grown(data)
+
+
+def _has_grown(data: Any) -> bool:
+    """Whether a list is inside, or is it, whose length is only known while the Program runs."""
+    return isinstance(data, (list, tuple)) and (growing.is_growing(data) or any(map(_has_grown, data)))
 
 
 def _holds_tensors(data: Any) -> bool:
@@ -49,6 +58,8 @@ def _common_dtype(session: Session, data: Any) -> torch.dtype:
     """The dtype that ``torch.tensor`` infers."""
     if isinstance(data, torch.Tensor):
         return session.fake(data).dtype
+    if growing.is_growing(data):
+        return grown_tensor.common_dtype(session, data)
     if isinstance(data, (list, tuple)):
         found = [_common_dtype(session, item) for item in data]
         if not found:
@@ -66,7 +77,11 @@ def _common_dtype(session: Session, data: Any) -> torch.dtype:
     return table[kind]
 
 
-def _build(session: Session, data: Any, dtype: torch.dtype, device: Any) -> torch.Tensor:
+def _build(session: Session, data: Any, dtype: torch.dtype, device: Any, given: bool = True) -> torch.Tensor:
+    """``given``: whether the user said the dtype, which is then that of a tensor without items, too."""
+    if growing.is_growing(data):
+        empty = torch.empty(0, dtype=dtype if given else torch.get_default_dtype(), device=device)
+        return grown_tensor.stacked(session, data, lambda item: _build(session, item, dtype, device), empty)
     if isinstance(data, (list, tuple)):
         if not data:
             return torch.empty(0, dtype=dtype, device=device)

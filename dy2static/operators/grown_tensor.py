@@ -1,0 +1,68 @@
+"""A tensor made of a list whose length is only known while the Program runs: its items are stacked.
+
+    torch.tensor(out)   ->   rows = []; for item in out: rows.append(torch.tensor(item)); torch.stack(rows)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators import growing
+from dy2static.operators.for_stmt import for_stmt
+from dy2static.operators.if_expr import if_expr
+from dy2static.operators.staging import Session, Staged, structure
+from runtime.tracer import array
+
+
+def common_dtype(session: Session, data: list[Any]) -> torch.dtype:
+    """The dtype that ``torch.tensor`` infers for such a list, if it has items."""
+    return _dtype(session, array.content(data).item)
+
+
+def _dtype(session: Session, item: structure.Structure) -> torch.dtype:
+    if isinstance(item, structure.Known):
+        kind = type(item.value).__name__
+    elif isinstance(item, structure.Number):
+        kind = item.kind
+    elif isinstance(item, structure.Tensor):
+        return item.dtype
+    elif isinstance(item, structure.Sequence) and item.items:
+        found = [_dtype(session, one) for one in item.items]
+        result = found[0]
+        for other in found[1:]:
+            result = torch.promote_types(result, other)
+        return result
+    else:
+        raise growing.refusal(session, "a tensor")
+    table = {"bool": torch.bool, "int": torch.int64, "float": torch.get_default_dtype()}
+    if kind not in table:
+        raise growing.refusal(session, "a tensor")
+    return table[kind]
+
+
+def stacked(session: Session, data: list[Any], build: Callable[[Any], torch.Tensor], empty: torch.Tensor) -> Any:
+    """``build`` of every item, stacked; ``empty`` where the list has none."""
+    from dy2static.operators.call import call
+
+    rows: list[Any] = []
+
+    def body(item: Any) -> None:
+        call(rows.append, build(item))
+
+    def get_state() -> tuple[Any, ...]:
+        return (rows,)
+
+    def set_state(values: tuple[Any, ...]) -> None:
+        nonlocal rows
+        (rows,) = values
+
+    for_stmt(growing.GrownItems(data).target, None, body, get_state, set_state, ("",))
+    length: Any = array.length(session, data)
+    assert isinstance(length, Staged)
+    return if_expr(length == 0, lambda: empty, lambda: call(torch.stack, rows))
+
+
+__all__ = ["common_dtype", "stacked"]
