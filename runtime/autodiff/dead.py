@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from runtime.ir import Block, Operand, Operator, Variable
 from runtime.ir.operator import leaves
-from runtime.ops.registry import definition
-from runtime.ops.update import may_overlap
+from runtime.ops.raising import does_more, has_effect
 
-_EFFECTS = ("assert", "print", "raise", "py_func")
+HasEffect = Callable[[Operator], bool]
+"""Whether an Operator is to stay although nothing reads its results."""
 
 
-def remove_dead(block: Block, results: Sequence[Operand]) -> None:
-    """Drop Operators without effect whose results nothing reads, and what loops carry for nobody."""
+def remove_dead(block: Block, results: Sequence[Operand], has_effect: HasEffect = has_effect) -> None:
+    """Drop Operators without effect whose results nothing reads, and what loops carry for nobody.
+
+    An Operator that may raise has an effect, where it is the user's: what a derivative's formulas compute for nobody
+    (``has_effect=does_more``) eager does not compute.
+    """
     live = set(leaves(list(results)))
     kept: list[Operator] = []
     for op in reversed(block.ops):
-        if not _has_effect(op) and not any(out in live for out in op.outputs):
+        if not any(out in live for out in op.outputs) and not has_effect(op):
             continue
         if op.name == "while_loop":
-            _narrow_loop(op, live)
+            _narrow_loop(op, live, has_effect)
         elif op.name in ("cond", "switch"):
             _narrow_branch(op, live)
         for inner in op.blocks:
             if op.name != "update":  # whose Operators are there for what they write
-                remove_dead(inner, inner.yields)
+                remove_dead(inner, inner.yields, has_effect)
             live.update(inner.captures())
         live.update(op.inputs)
         kept.append(op)
     block.ops[:] = reversed(kept)
-
-
-def _has_effect(op: Operator) -> bool:
-    ops = [op, *(inner for block in op.blocks for inner in block.walk())]
-    return any(
-        one.name in _EFFECTS or definition(one.name).effect or definition(one.name).random or may_overlap(one)
-        for one in ops
-    )
 
 
 def _narrow_branch(op: Operator, live: set[Variable]) -> None:
@@ -48,7 +44,7 @@ def _narrow_branch(op: Operator, live: set[Variable]) -> None:
         block.yields = [block.yields[position] for position in keep]
 
 
-def _narrow_loop(op: Operator, live: set[Variable]) -> None:
+def _narrow_loop(op: Operator, live: set[Variable], has_effect: HasEffect) -> None:
     """Carried values that neither the test, nor another carried value, nor anything after the loop reads."""
     test, body = op.blocks
     makers = {out: one for one in body.ops for out in one.outputs}
@@ -67,7 +63,7 @@ def _narrow_loop(op: Operator, live: set[Variable]) -> None:
         if var in tested:
             carry(tested[var])
     for one in body.ops:
-        if _has_effect(one):
+        if has_effect(one):
             todo.extend([*one.inputs, *_captured(one)])
     for position, out in enumerate(op.outputs):
         if out in live:
@@ -92,3 +88,6 @@ def _narrow_loop(op: Operator, live: set[Variable]) -> None:
 
 def _captured(op: Operator) -> list[Variable]:
     return [var for block in op.blocks for var in block.captures()]
+
+
+__all__ = ["HasEffect", "does_more", "has_effect", "remove_dead"]

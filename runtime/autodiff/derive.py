@@ -13,7 +13,7 @@ import torch
 
 from runtime.autodiff import replay
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.dead import remove_dead
+from runtime.autodiff.dead import does_more, remove_dead
 from runtime.autodiff.forward import any_of
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.tape import Grads
@@ -91,7 +91,7 @@ def derive(
                 scope.block.yields.append(None if grad is None else backward.read(grad))
     block = root.block
     block.args = args
-    remove_dead(scope.block, scope.block.yields)
+    remove_dead(scope.block, scope.block.yields, does_more)
     captured = [var for var in scope.block.captures() if var in root.names]
     residuals = rebuild(block, scope.block, captured, backward.rebuilds(), session.new_name)
     block.yields = [*yields, *residuals]

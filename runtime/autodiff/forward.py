@@ -19,6 +19,7 @@ from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorTy
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
+from runtime.ops.raising import may_raise
 from runtime.ops.reporting import SAYING
 from runtime.tracer import carrying, float_operands, joining, scalars, structure
 from runtime.tracer.calls import flatten_results
@@ -34,6 +35,10 @@ Rule = Callable[["Forward", Operator, Tape], None]
 
 _ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
 """Kernels that keep what their backward needs only while gradients are recorded; the forward half runs without."""
+
+_TESTS_VALUES = frozenset({"aten.quantile", "aten.nanquantile"})
+"""Composite operators that test the values they are given, where there are any: their parts, recorded on stand-ins, do
+not. Those without gradient are recorded as a whole anyway."""
 
 
 class Forward:
@@ -186,7 +191,14 @@ class Forward:
             return
         ops = self.session.scope.block.ops
         before = len(ops)
-        flat = flatten_results(self._call(overload, op))
+        if self._is_whole(op):
+            with torch_internals.below_autograd():
+                flat = flatten_results(self._call(overload, op))
+        else:
+            if op.name.rpartition(".")[0] in _TESTS_VALUES:  # it is there for its exception
+                with torch_internals.below_autograd():
+                    self._call(overload, op)
+            flat = flatten_results(self._call(overload, op))
         if any(one.name in _ONLY_UNDER_AUTOGRAD for one in ops[before:]):
             raise NotDifferentiable(op.name)
         if len(flat) != len(op.outputs):
@@ -211,6 +223,19 @@ class Forward:
         if any(isinstance(one, torch.Tensor) and one.requires_grad for one in flatten_results(result)):
             raise NotDifferentiable(op.name)
         return result
+
+    def _is_whole(self, op: Operator) -> bool:
+        """Whether an Operator is recorded as it is, rather than as what it is made of: it may raise what only its whole
+        tests for, and no gradient flows through it.
+        """
+        return (
+            torch_internals.is_composite(aten.resolve(op.name)) and op.autocast is None and may_raise(op)
+            and not any(self.is_active(var) or self._has_history(var) for var in op.inputs)
+        )  # fmt: skip
+
+    def _has_history(self, var: Variable) -> bool:
+        value = self.plain(var)
+        return isinstance(value, torch.Tensor) and value.requires_grad
 
     def note_activity(self, op: Operator) -> None:
         """Results of an ATen operator are active when what it reads is, and they can carry a gradient."""

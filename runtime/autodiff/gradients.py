@@ -71,6 +71,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     assert session.replaying is not None
     checkpoint, session.replaying.checkpoint = session.replaying.checkpoint, False
     mode, session.replaying.grad_mode = session.replaying.grad_mode, "inherit" if op.attrs["create_graph"] else "off"
+    deriving, session.replaying.deriving = session.replaying.deriving, True
     backward = Backward(session, forward)
     grads: Grads = {}
     with torch.enable_grad():
@@ -83,6 +84,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             forward.env[out] = _result(forward, backward, op, wanted, found.get(wanted))
             forward.activity[out] = False
     session.replaying.checkpoint, session.replaying.grad_mode = checkpoint, mode
+    session.replaying.deriving = deriving
 
 
 def _start(forward: Forward, out: Variable, given: Operand) -> torch.Tensor | None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from runtime.autodiff import replay
-from runtime.autodiff.dead import remove_dead
+from runtime.autodiff.dead import does_more, has_effect, remove_dead
 from runtime.autodiff.residuals import reads
 from runtime.ir import Block, Input, Operand, Operator, Program, Variable
 from runtime.ir.program import Parameter, Write
@@ -67,7 +67,10 @@ def lower_one(
         [Write(renamed[write.target], write.index) for write in program.writes],
         list(program.assumes),
     )
-    remove_dead(block, [*yields, *(value for value in known.values() if isinstance(value, Variable))])
+    assert session.replaying is not None
+    derived = session.replaying.derived
+    results = [*yields, *(value for value in known.values() if isinstance(value, Variable))]
+    remove_dead(block, results, lambda op: does_more(op) if op in derived else has_effect(op))
     return lowered, known
 
 

@@ -13,8 +13,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Variable
-from runtime.ops.registry import definition
-from runtime.ops.update import may_overlap
+from runtime.ops.raising import has_effect
 from runtime.tracer import faults, structure, unseen
 from runtime.tracer import session as tracer_session
 from runtime.tracer.calls import Restart
@@ -191,7 +190,7 @@ def must_run(session: Session, error: BaseException) -> bool:
     if any(map(structure.has_traced, (*error.args, *vars(error).values()))):
         return True
     ops = list(session.program.block.walk())
-    return any(definition(op.name).effect or definition(op.name).random or may_overlap(op) for op in ops)
+    return any(has_effect(op) for op in ops)
 
 
 def stage_raise(session: Session, error: BaseException) -> None:

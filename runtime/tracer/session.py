@@ -83,6 +83,9 @@ class Replaying:
     location: Location | None = None
     checkpoint: bool = False
     checkpointed: set[Operator] = field(default_factory=set)
+    deriving: bool = False
+    """Whether derivatives are being recorded, rather than what the user wrote."""
+    derived: set[Operator] = field(default_factory=set)
     lowering: bool = False
     grad_mode: GradMode = "inherit"
     """What Operators are recorded with, in a Program whose gradients are written out."""
@@ -297,6 +300,8 @@ class Session:
         )
         if self.replaying is not None and self.replaying.checkpoint:
             self.replaying.checkpointed.add(op)
+        if self.replaying is not None and self.replaying.deriving:
+            self.replaying.derived.add(op)
         if self.checkpoints and (name.startswith("aten.") or name in ("cond", "switch", "while_loop", "update")):
             op.attrs["checkpoint"] = True
         self.scope.block.ops.append(op)

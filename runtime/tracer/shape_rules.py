@@ -37,7 +37,9 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
     if torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:
             return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
-        except (RuntimeError, *torch_internals.SHAPE_ERRORS):
+        except Exception as error:
+            if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
+                raise
             fake_args = torch_internals.with_plain_numbers(fake_args)
             fake_kwargs = {key: torch_internals.with_plain_numbers(value) for key, value in fake_kwargs.items()}
     try:

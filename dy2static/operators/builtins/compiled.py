@@ -37,7 +37,7 @@ def call_compiled(
             raise session.last_error from error  # torch.jit made another one of it
         if any(words in str(error) for words in _UNKNOWN):
             raise session.error(
-                f"{_name(f)} was compiled by torch.jit and decides on values that are only known while the Program runs",
+                f"{_name(f)} was compiled by torch.jit and decides on values that only the Program knows",
                 hint="Use the function or module that was given to torch.jit.script, or call this outside.",
                 code="D2S292",
             ) from error

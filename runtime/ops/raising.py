@@ -1,0 +1,212 @@
+"""Which Operators may raise: an exception is an effect, and an Operator that may raise is no dead code.
+
+Operators are taken to raise unless it is proven here that they do not, from their names, constants and types:
+
+    aten.select.int(%x, 0, %i)                       may: %i may be out of range
+    aten.transpose.int(%x : f32["s0", 3], 0, 1)      does not: there are two dimensions, whatever their sizes
+    aten.add.Tensor(%x : f32["s0"], %y : f32["s0"])  does not: the sizes are one symbol
+    aten.add.Tensor(%x : f32["s0"], %y : f32["s1"])  may
+    scalar.truediv(1, %n)                            may: %n may be 0
+
+What the trace ran on stand-ins has been checked as far as it depends on ranks, dtypes, constants and known sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runtime.ir.operator import Operator, leaves
+from runtime.ir.types import ArrayType, ScalarType, TensorType
+from runtime.ir.variable import Operand, Variable
+from runtime.ops import aten
+from runtime.ops.registry import definition
+from runtime.ops.update import may_overlap
+
+
+def has_effect(op: Operator) -> bool:
+    """Whether an Operator does anything but give results (it says something, draws random numbers), or may raise."""
+    return does_more(op) or may_raise(op)
+
+
+def does_more(op: Operator) -> bool:
+    """Whether an Operator does anything but give results, apart from exceptions that come with computing them."""
+    ops = [op, *(inner for block in op.blocks for inner in block.walk())]
+    return any(
+        one.name == "py_func" or definition(one.name).effect or definition(one.name).random or may_overlap(one)
+        for one in ops
+    )
+
+
+def may_raise(op: Operator) -> bool:
+    """Whether running an Operator may end in an exception, as far as is known before the Program runs."""
+    family, _, name = op.name.partition(".")
+    if family == "aten":
+        return _aten(op)
+    if family == "scalar":
+        return not _scalar(name, op.args, [_kind(arg) for arg in op.args])
+    if family == "array":
+        return name not in _LISTS and not (name == "slice" and _constant_step(op.args[1]))
+    if family == "grad":  # our own, right by construction
+        return definition(op.name).effect
+    if op.name == "switch" or (op.name == "cond" and not _is_truth(op.args[0])):
+        return True
+    limited = op.attrs.get("max_iterations") is not None
+    if op.name == "while_loop" and (limited or not _is_truth(op.blocks[0].yields[0])):
+        return True
+    if op.name not in ("cond", "switch", "while_loop", "update", "custom_grad"):
+        return op.name not in ("print", "warn", "log")
+    return may_overlap(op) or any(may_raise(one) for block in op.blocks for one in block.ops)
+
+
+def _is_truth(flag: Operand) -> bool:
+    """Whether a flag is a number, or a tensor that surely has one element."""
+    if not isinstance(flag, Variable) or not isinstance(flag.type, TensorType):
+        return True
+    return flag.type.shape is not None and all(size == 1 for size in flag.type.shape)
+
+
+# --- lists
+
+_LISTS = frozenset({"new", "append", "len", "extend", "concat", "fill"})
+
+
+def _constant_step(where: Operand) -> bool:
+    return isinstance(where, slice) and where.step in (None, 1, -1)
+
+
+# --- numbers
+
+_WHOLE = ("int", "bool")
+_COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+_WHOLE_ONLY = frozenset({"and_", "or_", "xor", "invert", "bit_length"})
+
+
+def _kind(operand: Operand) -> str:
+    if isinstance(operand, Variable):
+        return operand.type.kind if isinstance(operand.type, ScalarType) else "other"
+    return {bool: "bool", int: "int", float: "float", str: "str"}.get(type(operand), "other")
+
+
+def _scalar(name: str, args: Sequence[Operand], kinds: list[str]) -> bool:
+    """Whether a scalar operator surely gives a result. Ints have any length: they need not fit into a float."""
+    whole, floats = all(kind in _WHOLE for kind in kinds), all(kind == "float" for kind in kinds)
+    if name == "select" or name in ("not_", "bool", "is_none", "numel", "dim"):
+        return True
+    if name == "size":
+        return not isinstance(args[1], Variable)
+    if name in ("item", "truth"):
+        return isinstance(args[0], Variable) and isinstance(args[0].type, TensorType) and _is_truth(args[0])
+    if name in ("neg", "pos", "abs", "min", "max", "add", "sub", "mul"):
+        return whole or floats or (name == "add" and all(kind == "str" for kind in kinds))
+    if name in _COMPARISONS:
+        return all(kind in (*_WHOLE, "float") for kind in kinds) or name in ("eq", "ne")
+    if name in _WHOLE_ONLY:
+        return whole
+    if name in ("truediv", "floordiv", "mod"):
+        return not isinstance(args[1], Variable) and bool(args[1]) and (floats or (whole and name != "truediv"))
+    if name in ("int", "float"):
+        return len(args) == 1 and (whole if name == "int" else floats or kinds[0] == "bool")
+    if name in ("str", "repr"):  # an int of many digits has no text
+        return floats or kinds[0] in ("bool", "str")
+    return name in ("math.isnan", "math.isinf", "math.isfinite", "math.fabs", "is_integer") and floats
+
+
+# --- tensors
+
+_VIEWS_BY_RANK = frozenset({
+    "alias", "detach", "t", "transpose", "permute", "unsqueeze", "squeeze", "numpy_T", "mT", "movedim", "swapaxes",
+    "lift_fresh_copy", "lift_fresh", "slice", "view_as_real", "real",
+})  # fmt: skip
+"""Views that look at ranks, dtypes and constants alone."""
+
+_VIEWS_BY_SIZE = frozenset({
+    "view", "_unsafe_view", "reshape", "expand", "select", "narrow", "flatten", "unflatten", "diagonal", "unbind",
+    "split", "split_with_sizes", "chunk", "as_strided",
+})  # fmt: skip
+"""Views that look at sizes and constants: checked while tracing where all of these are known."""
+
+_ON_NUMBERS = frozenset({
+    "add", "sub", "rsub", "mul", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge", "where", "maximum", "minimum",
+    "clone", "contiguous", "zeros_like", "ones_like", "empty_like", "isnan", "logical_and", "logical_or", "logical_not",
+    "sum", "_to_copy",
+})  # fmt: skip
+_ON_FLOATS = _ON_NUMBERS | frozenset({
+    "div", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "tanh", "sigmoid", "relu", "silu", "erf",
+    "mean", "square", "sign", "floor", "ceil", "full_like", "pow", "isinf", "isfinite",
+})  # fmt: skip
+"""Operators that take all values of all their dtypes, and sizes that broadcast. Whole numbers are not to be divided."""
+
+_NUMBERS = frozenset({torch.float32, torch.float64, torch.int64, torch.int32})
+_FLOATS = frozenset({torch.float32, torch.float64})
+
+_OF_SIZES = frozenset({
+    "zeros", "ones", "empty", "full", "scalar_tensor", "new_zeros", "new_ones", "new_full", "arange",
+})  # fmt: skip
+_MOST = 1 << 24
+"""More elements than this may be more than there is memory for."""
+
+
+def _aten(op: Operator) -> bool:
+    overload = aten.resolve(op.name)
+    packet = op.name.split(".")[1]
+    rule = next((rule for names, rule in _PROOFS if packet in names), None)
+    if rule is None or aten.writes(overload) or any(isinstance(out.type, ArrayType) for out in op.outputs):
+        return True
+    types = [var.type for var in op.inputs if isinstance(var.type, TensorType)]
+    return any(type_.shape is None or type_.dtype is None for type_ in types) or not rule(op, types)
+
+
+def _rank_alone(op: Operator, types: list[Any]) -> bool:
+    return len(types) == len(op.inputs) == 1
+
+
+def _sizes_alone(op: Operator, types: list[Any]) -> bool:
+    return _rank_alone(op, types) and all(type(size) is int for size in types[0].shape)
+
+
+def _pointwise(op: Operator, types: list[Any]) -> bool:
+    packet = op.name.split(".")[1]
+    wholly = all(type_.dtype in _FLOATS or (packet == "where" and type_.dtype == torch.bool) for type_ in types)
+    fits = wholly if packet not in _ON_NUMBERS else all(type_.dtype in _NUMBERS | {torch.bool} for type_ in types)
+    logical = packet not in ("sub", "rsub", "neg") or all(type_.dtype is not torch.bool for type_ in types)
+    numbers = all(
+        type_.kind in ("float", "bool") and wholly
+        for type_ in (var.type for var in op.inputs) if isinstance(type_, ScalarType)
+    )  # fmt: skip
+    known = all(isinstance(var.type, (TensorType, ScalarType)) for var in op.inputs)
+    return known and fits and logical and numbers and _broadcast([type_.shape for type_ in types])
+
+
+def _broadcast(shapes: list[Any]) -> bool:
+    """Whether sizes surely go together: from the right, each is 1 or the same number or symbol as the others."""
+    for place in range(1, max(map(len, shapes), default=0) + 1):
+        sizes = {shape[-place] for shape in shapes if len(shape) >= place} - {1}
+        if len(sizes) > 1:
+            return False
+    return True
+
+
+def _sized(op: Operator, types: list[Any]) -> bool:
+    if any(not isinstance(var.type, TensorType) for var in op.inputs) or any(leaves(op.kwargs)):
+        return False
+    shapes = [out.type.shape for out in op.outputs if isinstance(out.type, TensorType)]
+    for shape in shapes:
+        fixed = [size for size in shape or () if isinstance(size, int)]
+        if shape is None or len(fixed) < len(shape) or math.prod(fixed) > _MOST:
+            return False
+    return True
+
+
+_PROOFS: list[tuple[frozenset[str], Callable[[Operator, list[Any]], bool]]] = [
+    (_VIEWS_BY_RANK, _rank_alone),
+    (_VIEWS_BY_SIZE, _sizes_alone),
+    (_ON_FLOATS, _pointwise),
+    (_OF_SIZES, _sized),
+]
+"""ATen's operators by what they have to be given not to raise."""
+
+__all__ = ["does_more", "has_effect", "may_raise"]
