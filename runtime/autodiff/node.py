@@ -34,7 +34,11 @@ class Executable(Protocol):
         """The flat yields of the main Block."""
 
 
-Compile = Callable[[Program], Executable]
+class Compile(Protocol):
+    """Makes a Program runnable. ``consuming``: ``run`` gets one list with all arguments and empties it."""
+
+    def __call__(self, program: Program, /, *, consuming: bool = False) -> Executable:
+        """The compiled Program."""
 
 
 class _Path(threading.local):
@@ -220,7 +224,7 @@ class _Halves:
         self.derivative = derivative
         with torch.no_grad():  # as they are run
             self.forward = runner.compile(derivative.forward)
-            self.backward = runner.compile(derivative.backward)
+            self.backward = runner.compile(derivative.backward, consuming=True)
         program = runner.program
         self.random = any(definition(op.name).random for op in program.block.walk())
         targets = {write.target for write in program.writes}
@@ -306,7 +310,9 @@ class ProgramNode(torch.autograd.Function):
         if any(grad is not None for grad in grads):
             given = _per_result(call, [grad if grad is None else grad.contiguous() for grad in grads])
             with torch_internals.autocast_off(call.autocast):
-                found = call.halves.backward.run([*residuals, *given], [])
+                residuals += given
+                del given, grads
+                found = call.halves.backward.run(residuals, [])
             for position, grad in zip(derivative.needs, found):
                 result[position] = grad
         return (None, *result)

@@ -7,7 +7,8 @@ backward consumes them. Under saved-tensor hooks their items go the first way to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,20 +40,38 @@ def save(ctx: Any, residuals: Sequence[Any], results: Sequence[Any]) -> Saved:
     saved = Saved(hooked=torch_internals.saved_tensor_hooks_active())
     seen = {id(result) for result in results}
     tensors: list[torch.Tensor] = []
-
-    def keep(value: Any, stacked: bool) -> Any:
+    for value in residuals:
         if isinstance(value, torch.Tensor):
-            if not stacked or saved.hooked:
-                tensors.append(value)
-                return _SLOT
-            # A result that holds its own node would never be freed.
-            return value.detach() if id(value) in seen else value
-        return [keep(item, True) for item in value] if type(value) is list else value
-
-    saved.plan = [keep(value, False) for value in residuals]
+            tensors.append(value)
+            saved.plan.append(_SLOT)
+        else:
+            saved.plan.append(_keep(value, seen, tensors if saved.hooked else None))
     saved.versions = [_versions(value) if type(value) is list else None for value in saved.plan]
     ctx.save_for_backward(*tensors)
     return saved
+
+
+# No closures that call themselves here: what they hold would stay until Python looks for cycles.
+
+
+def _keep(value: Any, results: AbstractSet[int], tensors: list[torch.Tensor] | None) -> Any:
+    """A stack as it is kept; under hooks its tensors go to ``tensors``."""
+    if type(value) is list:
+        return [_keep(item, results, tensors) for item in value]
+    if not isinstance(value, torch.Tensor):
+        return value
+    if tensors is not None:
+        tensors.append(value)
+        return _SLOT
+    # A result that holds its own node would never be freed.
+    return value.detach() if id(value) in results else value
+
+
+def _fill(value: Any, tensors: Iterator[torch.Tensor]) -> Any:
+    """What was kept, with the tensors that autograd gives back in their places; lists are copies."""
+    if value is _SLOT:
+        return next(tensors)
+    return [_fill(item, tensors) for item in value] if type(value) is list else value
 
 
 def load(ctx: Any, saved: Saved, *, keep: bool) -> list[Any]:
@@ -67,19 +86,16 @@ def load(ctx: Any, saved: Saved, *, keep: bool) -> list[Any]:
             "already been freed). Specify retain_graph=True if you need to backward through the graph a second time."
         )
 
-    def get(value: Any) -> Any:
-        if value is _SLOT:
-            return next(tensors)
-        return [get(item) for item in value] if type(value) is list else value
-
     for value, versions in zip(saved.plan, saved.versions):
         if versions is not None and versions != _versions(value):
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
                 "a value that a loop of a converted function kept for its gradient"
             )
+    if not keep:
+        ctx.maybe_clear_saved_tensors()  # each lives until its last use from here on
     if keep or saved.hooked:
-        return [get(value) for value in saved.plan]
+        return [_fill(value, tensors) for value in saved.plan]
     found = [next(tensors) if value is _SLOT else value for value in saved.plan]
     saved.plan = _GONE
     return found

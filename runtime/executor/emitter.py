@@ -50,6 +50,8 @@ class Emitter:
     root: Modes
     coverage: dict[int, int] | None
     """Block identity -> counter index, or None when Blocks are not counted."""
+    consuming: bool = False
+    """Whether the Program's arguments come in a list that it empties."""
     namespace: dict[str, Any] = field(default_factory=dict)
     names: dict[Variable, str] = field(default_factory=dict)
     bound: dict[Any, str] = field(default_factory=dict)
@@ -250,7 +252,11 @@ class Emitter:
     def write(self) -> tuple[str, list[Operator | None], str]:
         """The source, the Operator behind each of its lines, and the name of the function that runs the Program."""
         block = self.program.block
-        with self.function(map(self.name, block.args), self.root) as main:
+        arguments = list(map(self.name, block.args))
+        with self.function(["given"] if self.consuming else arguments, self.root) as main:
+            if self.consuming:
+                self.line(f"[{', '.join(arguments)}] = given")
+                self.line("given.clear()")
             self.enter(block)
             self.operators(block)
             self.line("return [" + ", ".join(map(self.operand, block.yields)) + "]")

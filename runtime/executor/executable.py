@@ -39,12 +39,13 @@ class Executable:
 
     def __init__(
         self, program: Program, functions: Mapping[str, Callable[..., Any]],
-        exceptions: Mapping[str, type[BaseException]], coverage: bool,
+        exceptions: Mapping[str, type[BaseException]], coverage: bool, consuming: bool,
     ) -> None:
         self.program = program
+        self._consuming = consuming
         self._functions = functions
         self._exceptions = exceptions
-        self._live = liveness.analyse(program)
+        self._live = liveness.analyse(program, consuming=consuming)
         self._blocks = coverage_of_blocks.numbered(program) if coverage else []
         self._hits = [0] * len(self._blocks)
         self._counted = {id(block): index for index, (block, _, _) in enumerate(self._blocks)} if coverage else None
@@ -60,7 +61,7 @@ class Executable:
         grad = torch.is_grad_enabled()
         variant = self._variants.get(grad) or self._variant(grad)
         try:
-            return variant.function(*inputs, *params)
+            return variant.function(inputs) if self._consuming else variant.function(*inputs, *params)
         except BaseException as error:
             raise traceback.locate(error, variant.filename, variant.operators)  # noqa: B904  # the same exception
 
@@ -103,7 +104,7 @@ class Executable:
         owners = ownership.analyse(self.program, self._live, grad=grad)
         emitter = Emitter(
             self.program, self._live, owners, self._functions, self._exceptions, Modes("on" if grad else "off"),
-            self._counted,
+            self._counted, self._consuming,
         )
         source, operators, main = emitter.write()
         namespace = emitter.namespace
@@ -116,12 +117,13 @@ class Executable:
 
 def compile_program(
     program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
-    exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False,
+    exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False, consuming: bool = False,
 ) -> Executable:
     """Make a Program runnable.
 
     ``functions`` are those that ``py_func`` operators name; ``exceptions`` are classes, beside the builtins, that
-    ``raise`` and ``assert`` name; with ``coverage`` the runs of every Block are counted.
+    ``raise`` and ``assert`` name; with ``coverage`` the runs of every Block are counted. ``consuming``: ``run``
+    is given all arguments in one list, which it empties: each is dropped after its last use.
 
     Errors raised: ProgramError for an unknown operator, or a ``py_func`` whose function was not given.
 
@@ -134,4 +136,4 @@ def compile_program(
     >>> compile_program(program).run([torch.ones(2)], [])
     [tensor([2., 2.])]
     """
-    return Executable(program, dict(functions or {}), dict(exceptions or {}), coverage)
+    return Executable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming)

@@ -1,7 +1,8 @@
 """Where each value of a Program is used for the last time.
 
 The executor drops a value right after its last use, on every path, so that a Program holds no more memory than the
-plain Python it came from. The Program's own arguments are the caller's to drop, and are left out.
+plain Python it came from. The Program's own arguments are the caller's to drop, and are left out, unless the caller
+hands them over.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ class Liveness:
         return list(found)
 
 
-def analyse(program: Program) -> Liveness:
-    """The liveness facts of a Program."""
-    facts = Liveness(frozenset(program.block.args))
-    block_liveness(program.block, frozenset(), facts)
+def analyse(program: Program, *, consuming: bool = False) -> Liveness:
+    """The liveness facts of a Program. ``consuming``: its arguments are its own to drop."""
+    facts = Liveness(frozenset() if consuming else frozenset(program.block.args))
+    live = block_liveness(program.block, frozenset(), facts)
+    facts.at_entry[id(program.block)] = [arg for arg in program.block.args if consuming and arg not in live]
     return facts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Sequence
@@ -54,7 +55,7 @@ def _prepare(variant: Variant, device: str) -> Traced:
         raised={},
         views={position: ViewOutput(view.source, _steps(view.steps)) for position, view in variant.views.items()},
         same={id(at_path(trees, result)): argument for result, argument in variant.same},
-        executable=Runner(program, lambda one: compile_program(one, exceptions=exceptions), list(variant.views)),
+        executable=Runner(program, functools.partial(compile_program, exceptions=exceptions), list(variant.views)),
     )
 
 

@@ -1,0 +1,203 @@
+"""Peak memory of train steps, converted and eager, side by side.
+
+    python benchmarks/memory.py [--only chain]
+
+Each row runs in a process of its own. "Allocated" is what torch's allocator had handed out at the highest point of one
+step, what was there before left out; "process" is by how much the highest resident size of the process (``ru_maxrss``)
+grew over what it was after the first steps' preparation: imports, and tracing with small tensors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.profiler import ProfilerActivity, profile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+from dy2static import to_static
+
+Step = Callable[[], None]
+"""One forward and backward, gradients let go at its start."""
+
+
+def allocated(run: Step) -> int:
+    """Bytes above the start, at the highest point."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        run()
+    events = [one for one in profiler.profiler.kineto_results.events() if one.name() == "[memory]"]
+    now = highest = 0
+    for event in sorted(events, key=lambda one: one.start_ns()):
+        now += event.nbytes()
+        highest = max(highest, now)
+    return highest
+
+
+def chain(x: torch.Tensor) -> torch.Tensor:
+    """Elementwise operators one after another."""
+    h = x
+    for _ in range(10):
+        h = torch.tanh(h * 1.5 + 0.1)
+        h = F.gelu(h)
+        h = h * torch.sigmoid(h)
+    return h.sum()
+
+
+def normalized(x: torch.Tensor) -> torch.Tensor:
+    """Operators with kernels of their own for backward."""
+    h = x
+    for _ in range(8):
+        h = F.softmax(F.silu(F.layer_norm(F.gelu(h), (x.shape[-1],))), -1)
+    return (h * x).sum()
+
+
+def in_place(x: torch.Tensor) -> torch.Tensor:
+    """Writes in place."""
+    h = x * 1.0
+    for _ in range(10):
+        h += 1.0
+        h *= 0.5
+        h = torch.sin(h)
+    return h.sum()
+
+
+def looped(x: torch.Tensor) -> torch.Tensor:
+    """A loop over a number only known at run time."""
+    n = torch.tensor(10)
+    h = x
+    while n > 0:
+        h = torch.tanh(h * 1.5 + 0.1)
+        if h[0, 0] > 2:
+            h = h * 2
+        n = n - 1
+    return h.sum()
+
+
+def rows(x: torch.Tensor) -> torch.Tensor:
+    """A buffer filled row by row."""
+    out = torch.zeros_like(x)
+    h = x[0]
+    n = torch.tensor(x.shape[0])
+    for t in range(n.item()):
+        h = torch.tanh(h * 0.5)
+        out[t] = h
+    return out.square().mean()
+
+
+def mlp() -> nn.Module:
+    """Layers whose weights are as big as their activations: gradients take the place of what is kept."""
+    layers: list[nn.Module] = []
+    for _ in range(8):
+        layers += [nn.Linear(512, 512), nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+def convolutions() -> nn.Module:
+    """Convolutions, batch norm, in-place ReLU."""
+    layers: list[nn.Module] = []
+    for index in range(4):
+        layers += [nn.Conv2d(3 if index == 0 else 16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
+
+
+def encoder() -> nn.Module:
+    """Two transformer layers with dropout."""
+    layer = nn.TransformerEncoderLayer(128, 4, 256, batch_first=True)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "elementwise chain": (chain, (1024, 1024)),
+    "gelu, norm, silu, softmax": (normalized, (1024, 1024)),
+    "in place": (in_place, (1024, 1024)),
+    "loop": (looped, (1024, 1024)),
+    "rows of a buffer": (rows, (512, 1024)),
+}
+MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "linear and relu": (mlp, (512, 512)),
+    "convolutions": (convolutions, (16, 3, 64, 64)),
+    "transformer encoder": (encoder, (16, 128, 128)),
+}
+WORKLOADS = [*FUNCTIONS, *MODULES]
+
+
+def step_of(name: str, road: str, *, small: bool = False) -> Step:
+    """One train step of a workload. ``small``: on an input with fewer rows."""
+    torch.manual_seed(0)
+    if name in FUNCTIONS:
+        function, shape = FUNCTIONS[name]
+        run: Any = to_static(function) if road == "program" else function
+        parameters: list[torch.Tensor] = []
+    else:
+        make, shape = MODULES[name]
+        run = make()
+        parameters = list(run.parameters())
+        if road == "program":
+            run = to_static(run)
+    x = torch.randn(*shape).requires_grad_()
+
+    def step() -> None:
+        for one in (x, *parameters):
+            one.grad = None
+        run(x).sum().backward()
+
+    return step
+
+
+def measure(name: str, road: str) -> tuple[float, float]:
+    """MB: allocated, and by how much the process grew."""
+    torch.set_num_threads(1)
+    step = step_of(name, road)
+    step()
+    before = _resident()
+    for _ in range(3):
+        step()
+    grown = _highest() - before
+    return allocated(step) / 1e6, grown
+
+
+def _highest() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def _resident() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+
+
+def main() -> None:
+    """Measure and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--one", nargs=2, metavar=("WORKLOAD", "ROAD"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(*measure(*options.one))
+        return
+    print("| workload | allocated, MB: eager | program | ratio | process, MB: eager | program | ratio |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for name in WORKLOADS:
+        if options.only not in name:
+            continue
+        (a, b), (c, d) = (_in_a_process(name, road) for road in ("eager", "program"))
+        print(f"| {name} | {a:.1f} | {c:.1f} | {c / a:.2f} | {b:.0f} | {d:.0f} | {d / b:.2f} |", flush=True)
+
+
+def _in_a_process(name: str, road: str) -> tuple[float, float]:
+    command = [sys.executable, os.path.abspath(__file__), "--one", name, road]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    first, second = map(float, done.stdout.split()[-2:])
+    return first, second
+
+
+if __name__ == "__main__":
+    main()
