@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import types
 from typing import Any
 
@@ -200,7 +201,8 @@ def delete(session: Session, obj: Any, name: str) -> None:
         return
     held = missing_on_some_paths(obj, name)
     if held is not None:
-        settle(session, held, MISSING, "AttributeError", _no_attribute(obj, name))
+        message = _no_attribute(obj, name) if sys.version_info >= (3, 11) else name  # as Python words it
+        settle(session, held, MISSING, "AttributeError", message)
     note_write(session, obj, name)
     delattr(obj, name)
 

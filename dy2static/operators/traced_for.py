@@ -21,7 +21,7 @@ from dy2static.operators.sequences import StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method, truth_of
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
-from runtime.tracer import unseen
+from runtime.tracer import contents, unseen
 from runtime.tracer.branches import Names
 from runtime.tracer.journal import Place
 from runtime.tracer.while_loop import while_loop
@@ -177,7 +177,7 @@ def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, 
     for done in itertools.count():
         going = truth_of(session, test()) if test is not None else True
         if isinstance(going, Staged):
-            start, step = (*counter.__reduce__()[1], 1)[:2]
+            start, step = (*contents.parts(counter), 1)[:2]
             _staged_loop(session, _Counting(start, step, _Endless()), 0, test, body, names, rest(options, done))
             return
         if not going:

@@ -26,6 +26,7 @@ from runtime.torch_internals.failures import (
     SHAPE_ERRORS,
     comes_of_shapes,
     is_shape_error,
+    node_in_messages,
     plain_user_location,
     say_tensor,
 )
@@ -150,6 +151,7 @@ __all__ = [
     "names_at",
     "new_symbol",
     "no_modes",
+    "node_in_messages",
     "others_trace",
     "overloads_of",
     "parse_to",

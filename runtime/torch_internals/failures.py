@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+import threading
 from typing import Any
 
 import torch
@@ -64,3 +66,24 @@ def comes_of_shapes(error: BaseException) -> bool:
 def say_tensor(text: Any) -> Any:
     """An error's text as eager words it: the tensors of a trace are Tensors to the user."""
     return text.replace("FakeTensor", "Tensor") if isinstance(text, str) else text
+
+
+def node_in_messages(name: str) -> str:
+    """How torch's errors about views call the autograd node ``name``: ``Unbind``, or ``UnbindBackward0`` before 2.13."""
+    return name + _suffix()
+
+
+@functools.cache
+def _suffix() -> str:
+    said: list[str] = []
+
+    def write_a_row() -> None:
+        try:
+            (torch.zeros(1, requires_grad=True) * 1).unbind()[0].mul_(2)
+        except RuntimeError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=write_a_row)  # which has none of the modes of this one
+    thread.start()
+    thread.join()
+    return "Backward0" if "UnbindBackward0" in "".join(said) else ""

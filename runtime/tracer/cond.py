@@ -114,12 +114,12 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
             del join.items[-1]
             join.add([path.places.get(place, _NOWHERE) for path in paths], hint=place.name)
         if place.kind == "content" and isinstance(join.items[-1][1], structure.Options):
-            number = differing.option_of(session, of, place.owner, runs, paths)
+            number = differing.option_of(session, of, place, runs, paths)
             if number is not None:
                 del join.items[-1]
                 values = [path.places.get(place, before) if path is paths[number] else _NOWHERE for path in paths]
                 join.add(values, hint=place.name)
-            elif differing.holder(session, place.owner, runs, paths, holders) is not None:
+            elif differing.holder(session, place, runs, paths, holders) is not None:
                 del join.items[-1], places[place]
     for held in holders.values():
         values = []

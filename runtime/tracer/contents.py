@@ -55,7 +55,7 @@ def inner(value: Any) -> list[Any]:
     if isinstance(value, weakref.ref):
         return [value()]
     if type(value) in _OVER_ITERATORS:
-        return [part for part in _reduced(value) if is_iterator(part)]
+        return [part for part in parts(value) if is_iterator(part)]
     if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
         return locals_of(value.gi_frame)
     return []
@@ -94,11 +94,11 @@ def _iterator(value: Any) -> Any:
     hint = getattr(type(value), "__length_hint__", None)
     if hint is not None and type(value).__module__ == "builtins":
         return "left", hint(value)
-    return "parts", tuple(part if isinstance(part, (int, str)) else id(part) for part in _reduced(value)
+    return "parts", tuple(part if isinstance(part, (int, str)) else id(part) for part in parts(value)
                           if not is_iterator(part) and not isinstance(part, (list, tuple, dict)))
 
 
-def _reduced(value: Any) -> list[Any]:
+def parts(value: Any) -> list[Any]:
     """The parts that Python would rebuild an iterator from; nothing where it cannot say."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.ir import Location
 from runtime.tracer.branches import Path
 from runtime.tracer.journal import Place
-from runtime.tracer.notes import ALONE, own_references, references
+from runtime.tracer.notes import ALONE, ARGUMENT, own_references, references
 from runtime.tracer.structure import Choice, Options, Structure
 
 if TYPE_CHECKING:
@@ -56,12 +56,13 @@ class Holder:
 
 
 def holder(
-    session: Session, owner: Any, runs: Sequence[Callable[..., Any]], paths: Sequence[Path], known: dict[int, Holder]
+    session: Session, place: Place, runs: Sequence[Callable[..., Any]], paths: Sequence[Path], known: dict[int, Holder]
 ) -> Holder | None:
-    """The one variable of the functions ``runs`` that refers to a container, if nothing else does.
+    """The one variable of the functions ``runs`` that refers to the container of a place, if nothing else does.
 
     ``known``: those of a join, by the identity of their cells.
     """
+    owner = place.owner
     if not _can_differ(session, owner) or not _exclusive(session, owner, paths, 1):
         return None
     for cell in _cells(runs):
@@ -75,9 +76,11 @@ def holder(
 
 
 def option_of(
-    session: Session, of: Choice | None, owner: Any, runs: Sequence[Callable[..., Any]], paths: Sequence[Path]
+    session: Session, of: Choice | None, place: Place, runs: Sequence[Callable[..., Any]], paths: Sequence[Path]
 ) -> int | None:
-    """The path of a switch over a choice's options that has a container to itself, if nothing else refers to it."""
+    """The path of a switch over a choice's options that has the container of a place to itself, if nothing else
+    refers to it."""
+    owner = place.owner
     if of is None or not _can_differ(session, owner):
         return None
     held = sum(cell.cell_contents is owner for cell in _cells(runs))
@@ -108,7 +111,7 @@ def _can_differ(session: Session, owner: Any) -> bool:
 def _exclusive(session: Session, value: Any, paths: Sequence[Path], others: int) -> bool:
     """Whether so many references to an object are all that there are, beside the caller's variable."""
     notes = own_references(session, (id(value),), *(path.places for path in paths))[id(value)]
-    return references(value) - ALONE - 1 - notes <= others
+    return references(value) - ALONE - ARGUMENT - notes <= others
 
 
 def _cells(runs: Sequence[Callable[..., Any]]) -> Iterator[CellType]:

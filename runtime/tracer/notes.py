@@ -72,3 +72,11 @@ def _one_variable() -> int:
 
 ALONE = _one_variable()
 """What ``references`` gives where nothing else holds the object."""
+
+
+def _one_argument(value: Any) -> int:
+    return references(value)
+
+
+ARGUMENT = _one_argument([]) - ALONE + 1
+"""How many references an argument of a Python function counts for: before Python 3.11 the caller keeps one, too."""

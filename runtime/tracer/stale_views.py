@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Operand, Operator, Variable
+from runtime.torch_internals import node_in_messages
 from runtime.tracer.branches import Path, raise_where
 from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, Needed, PathEnd
 from runtime.tracer.session import Scope, Session
@@ -32,7 +33,7 @@ def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tup
     """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
     off = _without_grad(session, step)
     several = step.name in _SEVERAL and not off
-    output = f"Output {step.index} of {_SEVERAL.get(step.name) or _node(step.name)}"
+    output = f"Output {step.index} of {node_in_messages(_SEVERAL.get(step.name) or _node(step.name))}"
     return _made(source, source.storage.value, output, needs and not off, several, several or off)
 
 
@@ -59,7 +60,7 @@ def alone(step: ViewStep, outputs: Sequence[Any]) -> ViewStep:
 
 def of_its_own(value: Variable, name: str) -> tuple[FixedView, ...]:
     """What is to be known of the result of an operator under ``no_grad`` that is a view of what it made itself."""
-    return (FixedView(value, f"Output 0 of {_node(name)}", False, False),)
+    return (FixedView(value, f"Output 0 of {node_in_messages(_node(name))}", False, False),)
 
 
 def _node(name: str) -> str:
@@ -95,7 +96,7 @@ class Rows:
         if self._without_grad:
             return
         known = type(index) is int
-        output = f"Output {index} of Unbind" if known else "An output of Unbind"
+        output = f"{f'Output {index}' if known else 'An output'} of {node_in_messages('Unbind')}"
         made = _made(self._source, self._base, output, self._source.requires_grad, True, True)
         row.fixed = made if known else tuple(replace(fixed, index=index) for fixed in made)
 

@@ -238,7 +238,9 @@ def test_no_manager_at_all():
         with x.sum().item():
             return x
 
-    with pytest.raises(TypeError, match="context manager"):
+    with pytest.raises((TypeError, AttributeError)) as eager:  # which of them depends on Python's version
+        f(torch.ones(3))
+    with pytest.raises(eager.type, match="__enter__|context manager"):
         dy2static.to_static(f)(torch.ones(3))
 
 
