@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +18,7 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, any_of, types_of
 from runtime.autodiff.residuals import inner_variables, rebuild, substitute
 from runtime.autodiff.tape import Activity, BranchEntry, Grad, Grads, ListGrad, Tape
+from runtime.autodiff.versions import Inside
 from runtime.ir import UNDEF, ArrayType, Block, Operand, Operator, ScalarType, Variable
 from runtime.tracer.session import Scope, Session
 
@@ -27,13 +30,17 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     rows: list[list[Operand]] = []
     likes: list[list[Any]] = []
     reached: list[list[Activity | None]] = []
+    ends: list[list[Any]] = []
+    insides: list[Inside] = []
     for block in op.blocks:
-        with session.open(op.name) as scope:
+        with session.open(op.name) as scope, forward.versions.inside() as inside:
             inner = forward.block(block)
             rows.append([forward.lower(operand) for operand in block.yields])
             likes.append([forward.stable(forward.plain(o)) if isinstance(o, Variable) else o for o in block.yields])
             reached.append([_activity(forward, o) for o in block.yields])
             scope.block.yields.extend(rows[-1])
+            ends.append([forward.plain(operand) for operand in block.yields])
+        insides.append(inside)
         paths.append((scope, inner))
     outputs = session.emit(
         op.name,
@@ -48,6 +55,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     recorded = session.scope.block.ops[-1]
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [row[position] for row in likes])
+        forward.versions.joined(forward.env[old], [row[position] for row in ends])
         per_path = [row[position] for row in reached]
         if not forward.can_carry(old) or not any(per_path):
             continue
@@ -56,6 +64,12 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             if all(part is True or part is None for part in per_path)
             else _path_flag(forward, recorded, paths, per_path, [row[position] for row in rows])
         )
+    written = {
+        memory: True if all(part is True for part in parts) else _path_flag(forward, recorded, paths, parts, [])
+        for memory in dict.fromkeys(memory for inside in insides for memory in inside.written)
+        for parts in [[inside.written.get(memory, False) for inside in insides]]
+    }
+    forward.versions.after(insides, written)
     tape.entries.append(BranchEntry(op, recorded, session.scope, paths))
 
 
@@ -68,13 +82,13 @@ def _path_flag(
     forward: Forward,
     recorded: Operator,
     paths: list[tuple[Scope, Tape]],
-    parts: list[Activity | None],
-    values: list[Operand],
+    parts: Sequence[Activity | None],
+    values: Sequence[Operand],
 ) -> Activity:
     """A new result of the branch: whether what the path taken gives needs a gradient; for a list, each item."""
     session = forward.session
     array = any(isinstance(value, Variable) and isinstance(value.type, ArrayType) for value in values)
-    for (scope, _), part, value in zip(paths, parts, values):
+    for (scope, _), part, value in itertools.zip_longest(paths, parts, values):
         with session.reopen(scope):
             flag = list_flags(session, part or False, value) if array else any_of(session, part or False)
         scope.block.yields.append(flag)

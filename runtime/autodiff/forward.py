@@ -7,7 +7,7 @@ backward asks autograd for their gradients. The result is the same Program, one 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ import torch
 from runtime import torch_internals
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
+from runtime.autodiff.versions import Versions
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
@@ -66,6 +67,7 @@ class Forward:
         """The ``gradients`` Operator that is being written out."""
         self.loop_args: set[Variable] = set()
         """What the loops that are being replayed carry."""
+        self.versions = Versions(session)
         self.tapes: list[Tape] = []
         """The tapes of the Block at hand and those around it, outer first."""
         self._segment: Segment | None = None
@@ -205,6 +207,7 @@ class Forward:
             raise NotDifferentiable(op.name)
         for var, value in zip(op.outputs, flat):
             self._live[var] = value
+        self._note_saved(op.inputs, flat)
         self.note_activity(op)
 
     def _call(self, overload: Any, op: Operator) -> Any:
@@ -223,6 +226,13 @@ class Forward:
         if any(isinstance(one, torch.Tensor) and one.requires_grad for one in flatten_results(result)):
             raise NotDifferentiable(op.name)
         return result
+
+    def _note_saved(self, inputs: Iterable[Variable], results: Sequence[Any]) -> None:
+        assert self._segment is not None
+        for value in [*map(self.plain, inputs), *results]:
+            if isinstance(value, torch.Tensor):
+                self.versions.memory(value)
+        self.versions.note(self._segment, results)
 
     def _is_whole(self, op: Operator) -> bool:
         """Whether an Operator is recorded as it is, rather than as what it is made of: it may raise what only its whole
@@ -307,6 +317,7 @@ class Forward:
             self._live[var] = (
                 self._live[operand] if isinstance(operand, Variable) and operand in self._live else self.value(operand)
             )
+        self._note_write(op, block)
         if op.grad_mode == "off":
             for base, out in zip(op.args, op.outputs):
                 self.activity[out] = self.activity_of(base)
@@ -317,6 +328,15 @@ class Forward:
                 self._live.pop(var, None)
         for arg in block.args:
             self._live.pop(arg, None)
+
+    def _note_write(self, op: Operator, block: Block) -> None:
+        """The bases are the same memory with another content: eager's backward asks whether that was counted."""
+        made = [self._live.get(out) for inner in block.ops for out in inner.outputs]
+        for base, out in zip(op.args, op.outputs):
+            before = self.plain(base)
+            self.versions.wrote(before, op)
+            self.versions.continues(self._live[out], before)
+        self._note_saved(block.captures(), [*made, *(self._live[out] for out in op.outputs)])
 
     # -- values that enter and leave structural Operators ----------------------------------------------------------
 

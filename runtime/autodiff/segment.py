@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import NotDifferentiable
+from runtime.autodiff.forward import NotDifferentiable, any_of
 from runtime.autodiff.tape import Grad, Grads, Segment
-from runtime.ir import UNDEF, TensorType, Type, Variable
+from runtime.autodiff.versions import SavedValue
+from runtime.ir import UNDEF, Block, TensorType, Type, Variable
 
 Found = list[torch.Tensor | None]
 Group = list[tuple[torch.Tensor, Grad]]
@@ -27,12 +28,54 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
         maybe = all(grad.maybe for _, grad in group)
 
         def record(group: Group = group, reached: list[Variable] = reached) -> Found:
+            _require_unwritten(backward, entry, [fake for fake, _ in group])
             return _ask(backward, group, [entry.leaves[var] for var in reached])
 
         found = unless_none(backward, [grad for _, grad in group], record) if maybe else record()
         for var, tensor in zip(reached, found):
             if tensor is not None:
                 backward.add(grads, var, Grad(tensor, maybe))
+
+
+def _require_unwritten(backward: Backward, entry: Segment, roots: list[torch.Tensor]) -> None:
+    """Raise what eager raises where a value that the formulas read was overwritten since."""
+    stale = [(saved, when) for saved in entry.saved if (when := saved.stale())]
+    if not stale:
+        return
+    session = backward.session
+    asked = _nodes([fake.grad_fn for fake in roots])
+    for saved, when in stale:
+        if saved.node not in asked:
+            continue
+        if when is True:
+            _raise(backward, saved)
+        else:
+            flags = frozenset(backward.known.get(flag, flag) for flag in when)  # type: ignore[union-attr]
+            with session.open("cond") as overwritten:
+                _raise(backward, saved)
+            session.emit("cond", [any_of(session, flags)], None, [], blocks=[overwritten.block, Block()])
+
+
+def _raise(backward: Backward, saved: SavedValue) -> None:
+    value, writer = saved.value, saved.memory.last
+    where = writer.location if writer is not None else None
+    text = (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{value.type().replace('FakeTensor', 'Tensor')} {list(value.shape)}], which {saved.node.name()} reads"
+    )
+    if where is not None:
+        text += f", was written at {where.file}:{where.line}: {where.text.strip()}"
+    backward.session.emit("raise", [text], attrs={"exception": "RuntimeError"})
+
+
+def _nodes(roots: list[Any]) -> set[Any]:
+    seen: set[Any] = set()
+    while roots:
+        node = roots.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            roots.extend(following for following, _ in node.next_functions)
+    return seen
 
 
 def _ask(backward: Backward, group: Group, leaves: list[torch.Tensor]) -> Found:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime.ir import Location, Operator, Variable
 from runtime.tracer.session import Scope
+
+if TYPE_CHECKING:
+    from runtime.autodiff.versions import SavedValue
 
 Activity = bool | frozenset[Variable] | Variable
 """Whether a value depends on something that needs a gradient: always, never, or when one of these flags is true.
@@ -28,6 +31,9 @@ class Segment:
     leaves: dict[Variable, torch.Tensor] = field(default_factory=dict)
     results: dict[Variable, torch.Tensor] = field(default_factory=dict)
     location: Location | None = None
+    nodes: set[Any] = field(default_factory=set)
+    """The nodes of autograd's graph that are known so far, and below what they keep."""
+    saved: list[SavedValue] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -53,6 +59,8 @@ class LoopEntry:
     count: Variable
     carried: list[Any]
     """The stand-ins of the carried values inside the body."""
+    later: Variable
+    """Stands for "another iteration came after this one", which the backward body knows."""
 
 
 @dataclass(eq=False)

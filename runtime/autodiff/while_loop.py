@@ -16,7 +16,8 @@ from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, any_of, join_activity, types_of
 from runtime.autodiff.residuals import inner_variables, reads, rebuild, substitute
-from runtime.autodiff.tape import Activity, Grad, Grads, ListGrad, LoopEntry, Tape
+from runtime.autodiff.tape import Activity, BranchEntry, Grad, Grads, ListGrad, LoopEntry, Segment, Tape
+from runtime.autodiff.versions import Inside
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.tracer.session import Scope, Session
 
@@ -40,8 +41,10 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         forward.block(test)
         test_scope.block.yields.extend(forward.lower(operand) for operand in test.yields)
     while True:
-        with session.open("while_loop") as scope:
+        with session.open("while_loop") as scope, forward.versions.inside() as inside:
             carried, flag_args = _enter(forward, body, inits, active, settled)
+            for stand_in, init in zip(carried, inits):
+                forward.versions.continues(stand_in, init)
             forward.loop_args.update(body.args)
             inner = forward.block(body)
             forward.loop_args.difference_update(body.args)
@@ -92,10 +95,26 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     recorded = session.scope.block.ops[-1]
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [inits[position], ends[position]])
+        forward.versions.joined(forward.env[old], [inits[position], ends[position]])
     count = outputs[len(op.outputs)]
     flags_after = dict(zip(flag_args, outputs[len(op.outputs) + 1 :]))
     _activity_after(forward, op, active, count, flags_after, after)
-    tape.entries.append(LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), count, carried))
+    later = session.new_variable(ScalarType("bool"))
+    _note_writes(forward, inside, count, later)
+    tape.entries.append(LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), count, carried, later))
+
+
+def _note_writes(forward: Forward, inside: Inside, count: Variable, later: Variable) -> None:
+    """What every iteration writes is written if there is one; what one saved, by the iteration after it."""
+    always = [memory for memory, when in inside.written.items() if when is True]
+    if not always:
+        forward.versions.after([inside], {})
+        return
+    for saved in inside.saved:
+        if saved.memory in always:
+            saved.cases.append(frozenset({later}))
+    (any_iteration,) = forward.session.emit("scalar.gt", [count, 0], types=[ScalarType("bool")])
+    forward.versions.after([inside], dict.fromkeys(always, frozenset({any_iteration})))
 
 
 def _learned_items(forward: Forward, inits: list[Any], ends: list[Any]) -> bool:
@@ -202,6 +221,9 @@ class _Body:
             scope.twin = entry.body_scope
             self.scope = scope
             self.count = session.new_variable(ScalarType("int"))
+            if _asks_for_later(entry):
+                (now,) = session.emit("scalar.lt", [self.count, entry.count], types=[ScalarType("bool")])
+                backward.known[entry.later] = now
             mine: Grads = {}
             self.args = [_arrive(backward, entry, position, mine, position in maybe) for position in entry.active]
             list_args = [session.new_variable(var.type) for var in self.lists]
@@ -227,6 +249,21 @@ class _Body:
                 self.acc_args.append(acc)
                 self.acc_next += _accumulate(session, acc, session.read(grad.tensor), type_)
             (self.left,) = session.emit("scalar.sub", [self.count, 1], types=[ScalarType("int")])
+
+
+def _asks_for_later(entry: LoopEntry) -> bool:
+    """Whether something in the body depends on there being another iteration."""
+
+    def asks(tape: Tape) -> bool:
+        return any(
+            any(entry.later in case for saved in one.saved for case in saved.cases if isinstance(case, frozenset))
+            if isinstance(one, Segment)
+            else isinstance(one, BranchEntry) and any(asks(inner) for _, inner in one.paths)
+            or isinstance(one, LoopEntry) and asks(one.tape)
+            for one in tape.entries
+        )
+
+    return asks(entry.tape)
 
 
 def _accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:

@@ -83,6 +83,7 @@ from runtime.torch_internals.operators import (
     is_composite,
     parse_to,
     raw_call,
+    saved_by,
 )
 from runtime.torch_internals.real_calls import (
     is_unknown,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -14,6 +15,20 @@ _ABOVE = (_Key.ADInplaceOrView, _Key.AutogradMeta, _Key.AutogradCPU, _Key.Autogr
 def is_composite(overload: Any) -> bool:
     """Whether an operator is written in terms of others, so that its schema need not tell what its result shares."""
     return bool(overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
+
+
+@functools.cache
+def _saved_names(node: type) -> tuple[str, ...]:
+    return tuple(name for name in dir(node) if name.startswith("_saved_"))
+
+
+def saved_by(node: Any) -> list[torch.Tensor]:
+    """The tensors that a node of autograd's graph keeps for its backward."""
+    found: list[torch.Tensor] = []
+    for name in _saved_names(type(node)):
+        value = getattr(node, name)
+        found += [one for one in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(one, torch.Tensor)]
+    return found
 
 
 def gives_own_view(overload: Any, args: Any, kwargs: Any) -> bool:

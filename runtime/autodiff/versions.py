@@ -1,0 +1,159 @@
+"""What a derivative reads after it was overwritten: eager's backward raises there, and so does a backward half.
+
+    y = x * 2; z = y * y; y.add_(1)      z's formula needs y as it was: its memory has another version by then
+
+A *memory* is what eager would see as one piece: a value, its views, and what ``update`` makes of it. It counts the
+writes that autograd counts, each with the flags under which it happened. What PyTorch's nodes saved while a segment
+was replayed is known from the nodes themselves; a value that was saved is stale where its memory was written since.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.autodiff.tape import Activity, Segment
+from runtime.ir import Operator, Variable
+from runtime.tracer.session import Session
+from runtime.tracer.storage_table import storage_key
+
+
+@dataclass(eq=False)
+class Memory:
+    """A piece of memory as eager has it; when it was written, write by write, in the Block at hand."""
+
+    writes: list[Activity] = field(default_factory=list)
+    last: Operator | None = None
+    """The last Operator that wrote it."""
+
+
+@dataclass(eq=False)
+class SavedValue:
+    """A tensor that a node keeps for its backward."""
+
+    node: Any
+    memory: Memory
+    since: int
+    """How many writes its memory had seen."""
+    value: torch.Tensor
+    cases: list[Activity] = field(default_factory=list)
+    """When it was overwritten in Blocks that are closed by now."""
+
+    def stale(self) -> Activity:
+        """When it was overwritten since it was saved."""
+        return join([*self.cases, *self.memory.writes[self.since :]])
+
+
+@dataclass(eq=False)
+class Inside:
+    """What one Block wrote, of the memories that are older than it, and saved."""
+
+    written: dict[Memory, Activity] = field(default_factory=dict)
+    saved: list[SavedValue] = field(default_factory=list)
+
+
+def join(parts: Sequence[Activity]) -> Activity:
+    """When any of these holds."""
+    flags: frozenset[Variable] = frozenset()
+    for part in parts:
+        if part is True:
+            return True
+        if isinstance(part, frozenset):
+            flags |= part
+    return flags or False
+
+
+class Versions:
+    """The memories of one replay, and what was saved of them."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._memories: dict[int, Memory] = {}
+        self._alive: list[torch.Tensor] = []
+        """The stand-ins by whose memory they are known."""
+        self._saved: list[SavedValue] = []
+
+    def memory(self, fake: torch.Tensor) -> Memory:
+        """The memory that a stand-in shows."""
+        key = storage_key(fake)
+        if key not in self._memories:
+            self._same(key, fake, Memory())
+        return self._memories[key]
+
+    def _same(self, key: int, fake: torch.Tensor, memory: Memory) -> None:
+        self._memories[key] = memory
+        self._alive.append(fake)
+
+    def continues(self, fake: Any, before: Any) -> None:
+        """``fake`` is the memory of ``before`` with another content."""
+        if isinstance(fake, torch.Tensor) and isinstance(before, torch.Tensor):
+            memory = self.memory(before)
+            if self._memories.get(storage_key(fake)) is not memory:
+                self._same(storage_key(fake), fake, memory)
+
+    def joined(self, fake: Any, ends: Sequence[Any]) -> None:
+        """``fake`` is what all paths give: their memory, if that is one."""
+        if isinstance(fake, torch.Tensor) and all(isinstance(end, torch.Tensor) for end in ends):
+            memories = {id(self.memory(end)) for end in ends}
+            if len(memories) == 1:
+                self.continues(fake, ends[0])
+
+    def wrote(self, before: Any, op: Operator) -> None:
+        """An Operator wrote what ``before`` shows."""
+        if isinstance(before, torch.Tensor):
+            memory = self.memory(before)
+            memory.writes.append(True)
+            memory.last = op
+
+    # -- what nodes keep ------------------------------------------------------------------------------------------
+
+    def note(self, segment: Segment, results: Sequence[Any]) -> None:
+        """Remember what the nodes of an Operator that was just replayed keep."""
+        todo = [value.grad_fn for value in results if isinstance(value, torch.Tensor)]
+        while todo:
+            node = todo.pop()
+            if node is None or node in segment.nodes:
+                continue
+            segment.nodes.add(node)
+            for value in torch_internals.saved_by(node):
+                if storage_key(value) in self._memories:
+                    memory = self._memories[storage_key(value)]
+                    saved = SavedValue(node, memory, len(memory.writes), value)
+                    segment.saved.append(saved)
+                    self._saved.append(saved)
+            todo.extend(following for following, _ in node.next_functions)
+
+    # -- Blocks ---------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[Inside]:
+        """A Block is replayed: afterwards it is known what it wrote and saved, and the counts are as before it."""
+        before = {memory: len(memory.writes) for memory in self._memories.values()}
+        saved = len(self._saved)
+        inside = Inside()
+        yield inside
+        inside.saved = self._saved[saved:]
+        for one in inside.saved:
+            one.cases.append(join(one.memory.writes[one.since :]))
+        for memory in dict.fromkeys(self._memories.values()):
+            count = before.get(memory, 0)
+            when = join(memory.writes[count:])
+            del memory.writes[count:]
+            if when and memory in before:
+                inside.written[memory] = when
+
+    def after(self, blocks: Sequence[Inside], written: dict[Memory, Activity]) -> None:
+        """The Operator with these Blocks is recorded, and wrote that."""
+        for memory, when in written.items():
+            memory.writes.append(when)
+        for inside in blocks:
+            for one in inside.saved:
+                one.since = len(one.memory.writes)
+
+
+__all__ = ["Memory", "SavedValue", "Versions", "join"]
