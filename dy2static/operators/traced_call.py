@@ -47,7 +47,7 @@ from dy2static.operators.staging import (
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
-from runtime.tracer import contents, number_arguments, objects, reads, unseen
+from runtime.tracer import contents, faults, number_arguments, objects, reads, unseen
 from runtime.tracer.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -220,6 +220,10 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
     try:
         return f(*args, **kwargs)
     except RecursionError as error:
+        if faults.in_tracer(error):
+            raise session.error(
+                "a list or dict that holds itself is changed, joined or carried by a branch or loop",
+                hint="Keep what refers to it outside the converted function.", code="D2S228", location=faults.error_place(error)) from error
         raise _too_deep(session, f) from error
     finally:
         session.unconverted = before

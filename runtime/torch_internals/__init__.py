@@ -105,6 +105,9 @@ from runtime.torch_internals.versions import (
     warn_if_untested,
 )
 
+shape_as_tensor = torch._shape_as_tensor
+"""A tensor's sizes as a tensor."""
+
 OpOverload = torch._ops.OpOverload
 """The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
 
@@ -167,6 +170,7 @@ __all__ = [
     "say_tensor",
     "set_ambient_modes",
     "shown_to_need_gradients",
+    "shape_as_tensor",
     "size_expr",
     "state_tests",
     "storage_identity",

@@ -106,6 +106,12 @@ def internal(error: BaseException, location: Location | None = None) -> Dy2Stati
     )
 
 
+def in_tracer(error: BaseException) -> bool:
+    """Whether none of the last calls that led to an exception is the user's: the tracer went round in one value."""
+    files = [entry.tb_frame.f_code.co_filename for entry in _entries(error.__traceback__)][-40:]
+    return not any(map(is_users, files))
+
+
 def require_users(session: Session, error: BaseException) -> None:
     """Raise the located error for a fault of ours; nothing happens where the exception is the user's.
 
@@ -238,4 +244,4 @@ def _nodes(file: str) -> dict[int, list[ast.AST]]:
     return found
 
 
-__all__ = ["guarded", "internal", "is_ours", "require_users", "vet"]
+__all__ = ["guarded", "in_tracer", "internal", "is_ours", "require_users", "vet"]

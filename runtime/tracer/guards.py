@@ -68,10 +68,11 @@ def by_identity(value: object) -> bool:
     return not is_plain(value) and not isinstance(value, _BY_CONTENT)
 
 
-def is_like(value: Any, depth: int = 0) -> Test:
+def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
     """A test for what looks like ``value`` does now.
 
-    Plain values are compared by type and value, containers item by item, arrays by content, others by identity.
+    Plain values are compared by type and value, containers item by item, arrays by content, others by identity. So is a
+    container that is inside itself; ``around``: the containers that ``value`` is in.
 
     >>> test = is_like([1, {"a": (0.0, "s")}])
     >>> test([1, {"a": (0.0, "s")}]), test([True, {"a": (0.0, "s")}]), test([1, {"a": (-0.0, "s")}])
@@ -79,11 +80,12 @@ def is_like(value: Any, depth: int = 0) -> Test:
     """
     if is_plain(value):
         return _is_plainly(value)
-    if depth < _DEPTH:
+    if len(around) < _DEPTH and not any(one is value for one in around):
+        inside = (*around, value)
         if isinstance(value, (list, tuple, deque)):
-            return _is_sequence(value, depth) if len(value) <= _ITEMS else _is_long(value)
+            return _is_sequence(value, inside) if len(value) <= _ITEMS else _is_long(value)
         if isinstance(value, (dict, types.MappingProxyType)):
-            return _is_mapping(value, depth) if len(value) <= _ITEMS else _is_long(value)
+            return _is_mapping(value, inside) if len(value) <= _ITEMS else _is_long(value)
         if isinstance(value, (set, frozenset)):
             return _is_set(value) if len(value) <= _ITEMS else _is_long(value)
         if isinstance(value, numpy.ndarray) and not value.dtype.hasobject:
@@ -92,7 +94,7 @@ def is_like(value: Any, depth: int = 0) -> Test:
             kind, data = type(value), value.tobytes()
             return lambda other: type(other) is kind and other.tobytes() == data
         if isinstance(value, slice):
-            parts = is_like((value.start, value.stop, value.step), depth + 1)
+            parts = is_like((value.start, value.stop, value.step), inside)
             return lambda other: type(other) is slice and parts((other.start, other.stop, other.step))
         if isinstance(value, range):
             return lambda other: type(other) is range and repr(other) == repr(value)
@@ -106,7 +108,7 @@ def _is_plainly(value: Any) -> Test:
     return lambda other: other is value or (type(other) is kind and other == value)
 
 
-def _is_sequence(value: Any, depth: int) -> Test:
+def _is_sequence(value: Any, inside: tuple[Any, ...]) -> Test:
     kind, length = type(value), len(value)
     if kind is tuple and all(is_plain(item) for item in value):
         plain = [_is_plainly(item) for item in value]
@@ -114,15 +116,15 @@ def _is_sequence(value: Any, depth: int) -> Test:
             other is value
             or (type(other) is kind and len(other) == length and all(test(item) for test, item in zip(plain, other)))
         )
-    tests = [is_like(item, depth + 1) for item in value]
+    tests = [is_like(item, inside) for item in value]
     return lambda other: (
         type(other) is kind and len(other) == length and all(test(item) for test, item in zip(tests, other))
     )
 
 
-def _is_mapping(value: Mapping[Any, Any], depth: int) -> Test:
+def _is_mapping(value: Mapping[Any, Any], inside: tuple[Any, ...]) -> Test:
     kind, length = type(value), len(value)
-    tests = [(is_like(key, depth + 1), is_like(item, depth + 1)) for key, item in value.items()]
+    tests = [(is_like(key, inside), is_like(item, inside)) for key, item in value.items()]
     return lambda other: (
         type(other) is kind
         and len(other) == length

@@ -54,6 +54,8 @@ class Outputs:
         self._starts: dict[Variable, Location | None] | None = None
         self._tensors: dict[int, tuple[torch.Tensor, Leaf]] = {}
         self._containers: dict[int, tuple[Any, Any]] = {}
+        self._around: list[Any] = []
+        """The containers whose trees are being made, outer first."""
 
     def leaf(self, operand: Any) -> Leaf:
         """A yield."""
@@ -85,7 +87,13 @@ class Outputs:
             return tuple(self.tree(item) for item in value)
         known = self._containers.get(id(value))
         if known is None:
+            if any(one is value for one in self._around):
+                raise self.session.error(
+                    f"a {type(value).__name__} that holds itself is returned, or stored outside the function",
+                    hint="Return its parts, and put them together outside.", code="D2S228", location=self.location)
+            self._around.append(value)
             known = self._containers[id(value)] = (value, self._container(value))
+            self._around.pop()
             self._note_owner(value, known[1])
         return known[1]
 

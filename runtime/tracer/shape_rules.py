@@ -50,6 +50,9 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
         if isinstance(error, RuntimeError) and "no fake impl" in str(error):  # NotImplementedError is one
             raise _no_shape_rule(session, func) from error
         if not torch_internals.is_shape_error(error):
+            without = _without_empty(func, fake_args)
+            if without is not None:
+                return apply(session, func, [without, *fake_args[1:]], fake_kwargs)
             raise _judged(session, func, fake_args, fake_kwargs, error) from None
         result = torch_internals.unknown_sizes(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
         if result is None:
@@ -71,6 +74,20 @@ def _no_shape_rule(session: Session, func: Any) -> Exception:
         code="D2S232",
         hint="Register one with torch.library.register_fake.",
     )
+
+
+def _without_empty(func: Any, args: list[Any]) -> list[torch.Tensor] | None:
+    """What ``cat`` joins where it joins anything: it passes over vectors without elements whatever the others' rank is.
+
+    A vector of unknown length among tensors of another rank has none, or the operator raises when it runs.
+    """
+    if _name(func) != "cat" or not args or not isinstance(args[0], (list, tuple)):
+        return None
+    ranks = {tensor.dim() for tensor in args[0]}
+    if len(ranks) < 2 or 1 not in ranks:
+        return None
+    kept = [one for one in args[0] if one.dim() != 1 or not torch_internals.is_unknown([one])]
+    return kept if len(kept) < len(args[0]) else None
 
 
 def _judged(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], error: Exception) -> Exception:

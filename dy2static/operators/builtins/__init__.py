@@ -20,6 +20,7 @@ from dy2static.operators.builtins import (
     print_,
     records,
     reporting,
+    sizes,
     suppress,
     torch_functions,
 )
@@ -31,7 +32,7 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, checks, compiled, conversions, copying, environment, iteration, mathematics, module_methods, objects,
-        one_hot, print_, records, reporting, suppress, torch_functions,
+        one_hot, print_, records, reporting, sizes, suppress, torch_functions,
     )
     for function, handler in module.HANDLERS
 }
