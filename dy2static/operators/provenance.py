@@ -54,6 +54,12 @@ class Memo:
     """How many Python frames are outside of the traced function."""
     filters: Any = field(default_factory=lambda: warnings.filters)
     """What was done with warnings when the trace began."""
+    traced_caches: dict[Any, Any] = field(default_factory=dict)
+    """By cached function and arguments: what a call gave that was traced, with its scope."""
+    asked_caches: set[int] = field(default_factory=set)
+    """Cached functions, by identity, whose cache was asked what it holds."""
+    uncounted_caches: set[int] = field(default_factory=set)
+    """Those that were called in ways that their caches do not count."""
     iterators: dict[int, tuple[Any, object]] = field(default_factory=dict)
     """What ``iter`` gave, and the path (a frame of the journal) it was made on."""
 

@@ -31,6 +31,7 @@ from dy2static.operators import (
     staged_arguments,
     str_format,
 )
+from dy2static.operators.caches import CACHED, ask, call_cached
 from dy2static.operators.policy import home_of, reason_not_converted
 from dy2static.operators.provenance import CONTAINERS, adopt, enter_function, memo, note_content_write
 from dy2static.operators.staging import (
@@ -103,12 +104,12 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return _builtin(session, f, args, kwargs)
     if isinstance(f, (staticmethod, classmethod)):
         return traced_call(session, f.__func__, args, kwargs)
-    if isinstance(f, _CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
+    if isinstance(f, CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
         return f(*args, **kwargs)  # said once, not at each run
     if isinstance(f, weakref.ref):
         _require_living(session, f)
-    if isinstance(f, _CACHED):  # a cache must not keep values of a trace
-        return traced_call(session, f.__wrapped__, args, kwargs)
+    if isinstance(f, CACHED):
+        return call_cached(session, f, args, kwargs)
     method = _call_method(f)
     if method is not None:
         return call_function(session, method, (f, *args), kwargs)
@@ -117,9 +118,6 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
 
 _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
 """Classes of torch whose constructors are converted."""
-
-_CACHED: Any = type(functools.lru_cache(lambda: None))
-
 
 def _require_living(session: Session, reference: Any) -> None:
     """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
@@ -327,6 +325,8 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             return traced_attribute.default(session, owner, *args)
     if isinstance(f, types.MethodDescriptorType) and args:  # list.append(items, x)
         owner = args[0]
+    if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
+        return ask(session, f, args, kwargs)
     if isinstance(owner, (*CONTAINERS, str)):
         args = tuple(generator_uses.listed(session, arg) for arg in args)
     if growing.is_growing(owner):

@@ -61,6 +61,7 @@ from runtime.torch_internals.functions import (
 )
 from runtime.torch_internals.modes import (
     ambient_modes,
+    as_if_not_traced,
     autocast_as,
     autocast_key,
     autocast_off,
@@ -123,6 +124,7 @@ __all__ = [
     "UnsupportedOperatorException",
     "alias_of",
     "ambient_modes",
+    "as_if_not_traced",
     "autocast_as",
     "autocast_key",
     "autocast_off",

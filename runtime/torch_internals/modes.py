@@ -179,3 +179,39 @@ def graph_is_kept() -> bool:
 def saved_tensor_hooks_active() -> bool:
     """Whether ``torch.autograd.graph.saved_tensors_hooks`` (or ``save_on_cpu``...) is in force."""
     return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+
+
+def _added_below_autograd() -> tuple[int, int]:
+    """What ``below_autograd`` adds to the dispatch keys that are included and excluded, as bits."""
+    include, exclude = torch._C._dispatch_tls_local_include_set, torch._C._dispatch_tls_local_exclude_set
+    before = include().raw_repr(), exclude().raw_repr()
+    with torch._C._AutoDispatchBelowAutograd():
+        return include().raw_repr() & ~before[0], exclude().raw_repr() & ~before[1]
+
+
+_ADDED = _added_below_autograd()
+
+
+@contextlib.contextmanager
+def as_if_not_traced(watcher: type) -> Iterator[None]:
+    """Inside a trace: run real code on real tensors, with gradients, as the caller would. ``watcher``: the class of
+    the trace's own mode for torch functions; the caller's modes stay.
+    """
+    modes = []
+    while torch._C._len_torch_function_stack():
+        modes.append(torch.overrides._pop_mode())
+    kept = [mode for mode in reversed(modes) if not isinstance(mode, watcher)]
+    keys = torch._C.DispatchKeySet.from_raw_repr
+    try:
+        for mode in kept:
+            torch.overrides._push_mode(mode)
+        with _disable_current_modes():
+            include = keys(torch._C._dispatch_tls_local_include_set().raw_repr() & ~_ADDED[0])
+            exclude = keys(torch._C._dispatch_tls_local_exclude_set().raw_repr() & ~_ADDED[1])
+            with torch._C._ForceDispatchKeyGuard(include, exclude):
+                yield
+    finally:
+        for _ in kept:
+            torch.overrides._pop_mode()
+        for mode in reversed(modes):
+            torch.overrides._push_mode(mode)

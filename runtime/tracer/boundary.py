@@ -79,13 +79,16 @@ class Traced:
     """Inputs after those: numbers outside the arguments, read at each call."""
     leaves: dict[int, bool] = field(default_factory=dict)
     """By position of an argument's tensor: whether it has to be a leaf of autograd's graph, where the trace asked."""
+    uses: list[Callable[[], Any]] = field(default_factory=list)
+    """Calls of cached functions that the trace made: each later run uses the same entries of the caches."""
     executable: Executable | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def only_results(self) -> bool:
         """Whether a run does nothing but give a result made of what the Program yields."""
-        beside = (self.program.writes, self.views, self.effects, self.bases, self.same, self.kept, self.facts)
+        values = (self.program.writes, self.views, self.bases, self.same, self.kept, self.facts)
+        beside = (*values, self.effects, self.uses)
         return not any(beside)
 
     def parameters(self) -> list[torch.Tensor]:
@@ -98,6 +101,10 @@ class Traced:
         ``params``: the live tensors, where the caller has them already.
         """
         assert self.executable is not None
+        if self.extra.setdefault("runs", 0):
+            for use in self.uses:
+                use()
+        self.extra["runs"] = 1
         params = self.parameters() if params is None else params
         inputs = self.inputs(arguments)
         values = self.executable.run(inputs, params)
@@ -293,6 +300,7 @@ def _trace_once(
             for position, given in enumerate(program.inputs[: len(arguments.tensors)])
             if given.var in session.inputs.leaves
         },
+        session.uses,
     )
 
 

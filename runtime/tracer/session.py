@@ -113,6 +113,10 @@ class Session:
         """What earlier attempts at this trace found out."""
         self.advanced = False
         """Whether an iterator that is older than the trace was advanced: then the trace cannot begin again."""
+        self.uses: list[Callable[[], Any]] = []
+        """Calls of cached functions on the main path: each run uses what the caches hold."""
+        self.cached: dict[Any, Any] = {}
+        """What the caches held, by function and arguments."""
         self.checkpoints = 0
         """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None
@@ -190,6 +194,10 @@ class Session:
                 code="D2S266",
             )
         return Restart(known)
+
+    def once(self, why: str) -> None:
+        """The Program is for this call alone, and the next one is traced anew."""
+        self.guards.add_test(("once", why), why, lambda: False)
 
     def undecidable(self) -> Dy2StaticError:
         """The located error for torch's SHAPE_ERRORS: its own code asks for a size or value that is not known yet."""

@@ -1,0 +1,264 @@
+"""Functions under ``functools.cache`` and ``lru_cache`` inside a trace.
+
+    mask(5)     a hit gives the cached object; a miss runs the function once, outside the trace, and caches the result.
+                Runs of the Program rest on the cache holding that very object, and use it as eager does.
+    mask(n)     with a value of the trace, or on a path that only some inputs take, the function is traced: nothing is
+                cached, so it must do nothing but compute.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from dy2static.operators.provenance import adopt, holds_traced, is_external, memo
+from dy2static.operators.staging import Session
+from dy2static.origin import is_generated_file
+from runtime import torch_internals
+from runtime.ops.registry import definition
+from runtime.tracer import state
+from runtime.tracer.guards import is_plain
+from runtime.tracer.journal import Place
+from runtime.tracer.session import Scope
+from runtime.tracer.watcher import Watcher
+
+CACHED: Any = type(functools.lru_cache(lambda: None))
+"""The class of what ``functools.lru_cache`` makes."""
+
+_NOTHING = object()
+_RAISING = ("assert", "raise")
+
+
+def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f(*args, **kwargs)`` of a cached function."""
+    inside = is_generated_file(getattr(getattr(f.__wrapped__, "__code__", None), "co_filename", ""))
+    if any(map(_of_trace(session), (*args, *kwargs.values()))):
+        return _traced(session, f, args, kwargs)
+    if not on_main_path(session):
+        found = peek(f, args, kwargs)
+        if found is _NOTHING:
+            return _traced(session, f, args, kwargs)
+        if inside:
+            return f(*args, **kwargs)
+        _note_uncounted(session, f)
+        return _rest_on(session, f, args, kwargs, found)
+    if inside:  # the cache lives as long as the call
+        return f(*args, **kwargs)
+    if any(place.get() is not old and holds_traced(place.get()) for place, old in session.journal.frames[0].items()):
+        return _traced(session, f, args, kwargs)  # it could see values of the trace
+    found = peek(f, args, kwargs)
+    value = _really(session, f, args, kwargs, found is _NOTHING)
+    session.uses.append(functools.partial(f, *args, **kwargs))
+    return _rest_on(session, f, args, kwargs, value)
+
+
+def on_main_path(session: Session) -> bool:
+    """Whether each run of the Program comes to this point, once."""
+    return session.scope.parent is None and len(session.journal.frames) == 1
+
+
+def ask(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``cached.cache_info()`` or ``cache_clear()``: another answer, or something to do, at each call.
+
+    Raises:
+        TraceError: D2S276, on a path that only some inputs take.
+    """
+    if not on_main_path(session):
+        raise session.error(
+            f"{f.__name__}() of a cached function on a path that only some inputs take", code="D2S276",
+            hint="Call it before the branch or loop, or outside the converted function.")
+    memo(session).asked_caches.add(id(f.__self__))
+    _require_counted(session, f.__self__)
+    session.once(f"{f.__name__}() of a cached function is called")
+    return f(*args, **kwargs)
+
+
+def _require_counted(session: Session, f: Any) -> None:
+    """Refuse a question to a cache some of whose uses it does not count: those of one path, or with traced values."""
+    if id(f) in memo(session).asked_caches and id(f) in memo(session).uncounted_caches:
+        raise session.error(
+            f"a cache is asked what it holds, and {f.__qualname__} is also called with values "
+            "of the Program, or where only some inputs come: its cache does not count that", code="D2S276",
+            hint="Ask outside the converted function.")
+
+
+# -- what a cache holds
+
+
+def peek(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the cache holds for a call, without a hit being counted; _NOTHING where the function would be run."""
+    probe = functools.lru_cache(maxsize=None, typed=f.cache_parameters()["typed"])(_no_result)
+    probe(*args, **kwargs)
+    (key,) = next(part for part in gc.get_referents(probe) if type(part) is dict and part is not probe.__dict__)
+    return _held(f, key)
+
+
+def _no_result(*args: Any, **kwargs: Any) -> None:
+    """Stands for a cached function while its key is made."""
+
+
+def _held(f: Any, key: Any) -> Any:
+    referents = gc.get_referents(f)
+    where = next((i for i, part in enumerate(referents) if type(part) is dict and _is_table(f, part, referents)), None)
+    if where is None or key not in referents[where]:
+        return _NOTHING
+    table = referents[where]
+    if f.cache_parameters()["maxsize"] is None:
+        return table[key]
+    link = type(table[key])
+    before = [part for part in referents[:where] if part is not link and part is not CACHED]
+    for one, value in zip(before[::2], before[1::2]):  # the links of a bounded cache: keys and results in turns
+        if one is key or one == key and type(one) is type(key):
+            return value
+    return _NOTHING
+
+
+def _is_table(f: Any, part: dict[Any, Any], referents: list[Any]) -> bool:
+    """Whether this is the table of the cache: it stands before the function."""
+    return part is not f.__dict__ and any(later is f.__wrapped__ for later in referents[referents.index(part) + 1:])
+
+
+# -- calls
+
+
+def _of_trace(session: Session) -> Any:
+    def check(value: Any) -> bool:
+        if is_plain(value):
+            return False
+        made = id(value) in memo(session).created
+        return made or holds_traced(value) or (type(value) is tuple and any(map(check, value)))
+
+    return check
+
+
+@contextmanager
+def outside(session: Session) -> Iterator[None]:
+    """Run code as the caller would, in the middle of a trace."""
+    before = state.enter(None)
+    try:
+        with torch_internals.as_if_not_traced(Watcher):
+            yield
+    finally:
+        state.enter(before)
+
+
+def really(session: Session, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose result is kept from one call to the next, outside the trace, for the first time.
+
+    Raises:
+        TraceError: D2S276, if it draws random numbers after the Program does.
+    """
+    frame = session.journal.frames[0]
+    content = {place: place.get() for place in frame}
+    drew = False
+    try:
+        with outside(session):
+            random = torch_internals.rng_state()
+            value = function(*args, **kwargs)
+            drew = any(not torch.equal(a, b) for a, b in zip(random, torch_internals.rng_state()))
+    except Exception:
+        session.once("a function whose results are cached raised an exception")
+        raise
+    if drew and any(definition(op.name).random for op in session.program.block.walk()):
+        raise session.error(
+            "a function whose results are cached draws random numbers, after the function that calls it did",
+            code="D2S276", hint="Call it once before, outside.")
+    if any(_differs(place, old) for place, old in content.items()):
+        session.once("a function whose results are cached changes what the converted function changes")
+    return value
+
+
+def _really(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], missing: bool) -> Any:
+    if missing:
+        return really(session, f, *args, **kwargs)
+    with outside(session):
+        return f(*args, **kwargs)
+
+
+def _differs(place: Place, old: Any) -> bool:
+    now = place.get()
+    if place.kind != "content":
+        return now is not old
+    values = [list(one.items() if isinstance(one, dict) else one) for one in (now, old)]
+    return len(values[0]) != len(values[1]) or any(a is not b for a, b in zip(*map(_flat, values)))
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [part for value in values for part in (value if type(value) is tuple else (value,))]
+
+
+def _rest_on(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> Any:
+    """Guard that the cache holds this very value."""
+    key = ("cached", id(f), functools._make_key(args, kwargs, typed=True))
+    name = getattr(f, "__qualname__", "a function")
+    before = session.cached.setdefault(key, value)
+    if before is not value:
+        session.once(f"the cache of {name} did not keep a result for the length of a call")
+    session.guards.add_test(key, f"what the cache of {name} holds", lambda: peek(f, args, kwargs) is value)
+    if value is not None and is_external(session, value):
+        adopt(session, value)
+    if not isinstance(value, torch.Tensor):
+        adopt(session, value)
+        session.guards.add(("cached content", id(value)), f"what {name} gave", lambda: value, value)
+    return value
+
+
+def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Trace the function; the same call on the same path gives the same object.
+
+    Raises:
+        TraceError: D2S276, if it does anything but compute: a cache would keep it from doing so again.
+    """
+    from dy2static.operators.traced_call import traced_call
+
+    _note_uncounted(session, f)
+    key = (id(f), tuple(map(_identity, args)), tuple((name, _identity(value)) for name, value in kwargs.items()))
+    known: dict[Any, tuple[Scope, Any, Any]] = memo(session).traced_caches
+    scopes = list(session.scope.chain())
+    if key in known and known[key][0] in scopes:
+        return known[key][1]
+    frame = dict(session.journal.frames[-1])
+    held = {place: place.get() for place in frame}
+    count = len(session.scope.block.ops)
+    value = traced_call(session, f.__wrapped__, args, kwargs)
+    name = getattr(f, "__qualname__", "a function")
+    _require_pure(session, name, count, held)
+    known[key] = (scopes[0], value, (args, kwargs))
+    return value
+
+
+def _note_uncounted(session: Session, f: Any) -> None:
+    memo(session).uncounted_caches.add(id(f))
+    _require_counted(session, f)
+
+
+def _identity(value: Any) -> Any:
+    return (type(value), value) if isinstance(value, (int, float, str, bool, type(None))) else id(value)
+
+
+def _require_pure(session: Session, name: str, count: int, held: dict[Place, Any]) -> None:
+    said = ""
+    for op in session.scope.block.ops[count:]:
+        for one in (op, *(inner for block in op.blocks for inner in block.walk())):
+            known = definition(one.name)
+            if known.random:
+                said = "draws random numbers"
+            elif known.effect and one.name not in _RAISING:
+                said = "reports or does something"
+    for place in session.journal.frames[-1]:
+        older = place.kind == "global" or id(place.owner) in session.externals
+        if older and (_differs(place, held[place]) if place in held else True):
+            said = f"changes {place.describe()}"
+    if said:
+        raise session.error(
+            f"{name} is cached, gets values of the Program or is called where only some inputs come, and {said}: a run "
+            "cannot tell whether eager would run it again", code="D2S276",
+            hint="Call it with plain values before the branch or loop, or take the cache away.")
+
+
+__all__ = ["CACHED", "ask", "call_cached", "on_main_path", "outside", "really"]

@@ -1,0 +1,226 @@
+"""Helpers under ``functools.cache`` and ``lru_cache``: a hit is the cached object, a miss runs the helper once."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+import torch
+
+from dy2static import TraceError, to_static
+
+X = torch.ones(3)
+POS, NEG = torch.ones(3), -torch.ones(3)
+pytestmark = pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+
+
+def pair(make, *calls):
+    """Eager and converted, each with caches and a log of its own: results, logs and caches must be the same."""
+    answers = []
+    for convert in (lambda f: f, to_static):
+        function, log, caches = make()
+        function = convert(function)
+        torch.manual_seed(0)
+        got = []
+        for call in calls:
+            result = function(*call)
+            infos = [tuple(cache.cache_info()) for cache in caches]
+            got.append((result.tolist() if isinstance(result, torch.Tensor) else result, list(log), infos))
+        answers.append((got, torch.rand(1).item()))
+    assert answers[0] == answers[1]
+
+
+def helper(decorate, random=False):
+    log = []
+
+    @decorate
+    def scale(n, by=1):
+        log.append(n)
+        return torch.rand(3) * n if random else n * 0.5 * by
+
+    return scale, log
+
+
+DECORATORS = {
+    "cache": functools.cache, "lru": functools.lru_cache, "one": functools.lru_cache(maxsize=1),
+    "two": functools.lru_cache(maxsize=2), "none": functools.lru_cache(maxsize=0),
+    "typed": functools.lru_cache(maxsize=4, typed=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECORATORS)
+@pytest.mark.parametrize("random", [False, True])
+def test_plain_arguments(name, random):
+    def make():
+        scale, log = helper(DECORATORS[name], random)
+        return lambda x, k: x * scale(k) + scale(2) * scale(n=k) - scale(k, by=1.0) + scale(True), log, [scale]
+
+    pair(make, [X, 1], [X, 1], [X, 2], [X, 1.0], [X, 1], [X, True])
+
+
+def test_a_hit_is_the_cached_object():
+    @functools.cache
+    def table(n):
+        return [n]
+
+    @functools.cache
+    def noise(n):
+        return torch.rand(n)
+
+    converted = to_static(lambda x, k: (table(k), noise(3)))
+    for _ in range(3):
+        assert converted(X, 1)[0] is table(1) and converted(X, 1)[1] is noise(3)
+    assert len(converted.programs) == 1
+    table.cache_clear()
+    assert converted(X, 1)[0] is table(1)
+
+
+def test_a_cached_list_keeps_what_is_done_to_it():
+    def make():
+        @functools.cache
+        def items():
+            return []
+
+        def function(x):
+            items().append(1)
+            return x * len(items())
+
+        return function, [], [items]
+
+    pair(make, [X], [X], [X])
+
+
+def test_questions_to_the_cache():
+    def make():
+        scale, log = helper(functools.cache)
+
+        def function(x):
+            y = x * scale(2) + scale.cache_info().hits
+            scale.cache_clear()
+            return y + scale.cache_info().currsize
+
+        return function, log, [scale]
+
+    pair(make, [X], [X], [X])
+
+
+def test_methods():
+    class Box:
+        def __init__(self):
+            self.log = []
+
+        @functools.lru_cache
+        def width(self, n):
+            self.log.append(n)
+            return n + 1
+
+    def make():
+        Box.width.cache_clear()
+        box = Box()
+        return lambda x: x * box.width(2) + box.width(3), box.log, [Box.width]
+
+    pair(make, [X], [X])
+
+
+def test_a_helper_that_raises_runs_at_each_call():
+    def make():
+        log = []
+
+        @functools.cache
+        def bad(n):
+            log.append(n)
+            raise ValueError("bad")
+
+        def function(x):
+            try:
+                return x * bad(2)
+            except ValueError:
+                return x
+
+        return function, log, [bad]
+
+    pair(make, [X], [X])
+
+
+def test_gradients_go_through_what_a_cache_holds():
+    weight = torch.ones(3, requires_grad=True)
+
+    @functools.cache
+    def square():
+        return weight * weight
+
+    to_static(lambda x: (x * square()).sum())(X).backward()
+    assert torch.equal(weight.grad, torch.full((3,), 2.0))
+
+
+def test_pure_helpers_may_get_values_of_the_program():
+    @functools.cache
+    def double(n):
+        return n * 2
+
+    def function(x):
+        y = double(x)
+        if x.sum() > 0:
+            y = y + double(3) + double(int(x.sum()))
+        while y.sum() < 20:
+            y = y + double(4)
+        return y
+
+    converted = to_static(function)
+    for x in (POS, NEG):
+        assert torch.equal(converted(x), function(x))
+
+
+@pytest.mark.parametrize("where", ["branch", "loop", "tensor", "staged", "random", "printing", "clear", "info"])
+def test_what_cannot_be_kept_is_refused(where):
+    scale, log = helper(functools.cache)
+    noise, _ = helper(functools.cache, random=True)
+
+    @functools.cache
+    def say(x):
+        print("x")
+        return x
+
+    def function(x):
+        if where == "branch" and x.sum() > 0:
+            x = x * scale(2)
+        while where == "loop" and x.sum() < 20:
+            x = x + scale(2)
+        if where == "tensor":
+            x = scale(x)
+        if where == "staged":
+            x = x * scale(int(x.sum()))
+        if where == "random" and x.sum() > 0:
+            x = x + noise(2)
+        if where == "printing":
+            x = say(x)
+        if where == "clear" and x.sum() > 0:
+            scale.cache_clear()
+        if where == "info" and x.sum() > 0:
+            x = x + scale.cache_info().hits
+        return x
+
+    with pytest.raises(TraceError, match="D2S276"):
+        to_static(function)(X)
+    assert log == []
+
+
+def test_random_numbers_after_the_function_s_own():
+    noise, _ = helper(functools.cache, random=True)
+    with pytest.raises(TraceError, match="D2S276"):
+        to_static(lambda x: x + torch.rand(3) + noise(2))(X)
+
+
+def test_a_hit_on_a_path_is_the_cached_object():
+    scale, log = helper(functools.cache)
+    scale(2)
+
+    def function(x):
+        if x.sum() > 0:
+            x = x * scale(2)
+        return x
+
+    converted = to_static(function)
+    for x in (POS, NEG, POS):
+        assert torch.equal(converted(x), function(x))
+    assert log == [2]
