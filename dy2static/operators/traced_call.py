@@ -221,7 +221,8 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
         if faults.in_tracer(error):
             raise session.error(
                 "a list or dict that holds itself is changed, joined or carried by a branch or loop",
-                hint="Keep what refers to it outside the converted function.", code="D2S228", location=faults.error_place(error)) from error
+                hint="Keep what refers to it outside the converted function.",
+                code="D2S228", location=faults.error_place(error)) from error
         raise _too_deep(session, f) from error
     finally:
         session.unconverted = before

@@ -46,7 +46,7 @@ def trial(
     looks = _Looks()
     copy = copy_program(program)
     looks.into(copy.block)
-    executable = Executable(copy, looks.functions, dict(exceptions), False)
+    executable = Executable(copy, looks.functions, dict(exceptions), coverage=False, consuming=False)
     with torch.no_grad(), torch_internals.rng_restored(torch_internals.rng_state()):
         executable.attempt([*inputs, *params], looks.judge)
 

@@ -165,6 +165,7 @@ __all__ = [
     "plain_user_location",
     "quiet_shapes",
     "raw_call",
+    "saved_by",
     "real_errors",
     "rng_restored",
     "rng_state",

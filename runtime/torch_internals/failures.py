@@ -69,7 +69,7 @@ def say_tensor(text: Any) -> Any:
 
 
 def node_in_messages(name: str) -> str:
-    """How torch's errors about views call the autograd node ``name``: ``Unbind``, or ``UnbindBackward0`` before 2.13."""
+    """What torch's errors about views call an autograd node: ``Unbind``, or ``UnbindBackward0`` before 2.13."""
     return name + _suffix()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ def is_composite(overload: Any) -> bool:
 
 
 @functools.cache
-def _saved_names(node: type) -> tuple[str, ...]:
+def _saved_names(node: Hashable) -> tuple[str, ...]:
     return tuple(name for name in dir(node) if name.startswith("_saved_"))
 
 
@@ -27,7 +28,8 @@ def saved_by(node: Any) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     for name in _saved_names(type(node)):
         value = getattr(node, name)
-        found += [one for one in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(one, torch.Tensor)]
+        values = value if isinstance(value, (tuple, list)) else [value]
+        found += [one for one in values if isinstance(one, torch.Tensor)]
     return found
 
 
