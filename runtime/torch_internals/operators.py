@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
 from typing import Any
 
 import torch
@@ -19,14 +18,15 @@ def is_composite(overload: Any) -> bool:
 
 
 @functools.cache
-def _saved_names(node: Hashable) -> tuple[str, ...]:
+def _saved_names(node: type) -> tuple[str, ...]:
     return tuple(name for name in dir(node) if name.startswith("_saved_"))
 
 
 def saved_by(node: Any) -> list[torch.Tensor]:
     """The tensors that a node of autograd's graph keeps for its backward."""
     found: list[torch.Tensor] = []
-    for name in _saved_names(type(node)):
+    kind: Any = type(node)
+    for name in _saved_names(kind):
         value = getattr(node, name)
         values = value if isinstance(value, (tuple, list)) else [value]
         found += [one for one in values if isinstance(one, torch.Tensor)]
