@@ -34,7 +34,7 @@ _TESTS = {
     "gt": (_positive, 1), "lt": (_positive, -1), "ge": (_not_negative, 1), "le": (_not_negative, -1), "eq": (_zero, 1),
 }  # fmt: skip
 
-DECIDED = frozenset({*_TESTS, "ne", "not_", "and_", "or_", "bool"})
+DECIDED = frozenset({*_TESTS, "ne", "not_", "and_", "or_", "bool", "mod", "abs"})
 """Operations whose definition is kept, so that what they give can be decided."""
 
 
@@ -61,6 +61,8 @@ def not_negative(session: Session, value: Any) -> bool:
     if expression is not None and session.shape_env.bound_sympy(expression).lower >= 0:
         return True
     name, args = session.sizes.definition(value) or ("", ())
+    if name == "abs" or (name == "mod" and type(args[1]) is int and args[1] > 0):
+        return True
     signs = [type(arg) in (int, StagedInt, StagedBool) and not_negative(session, arg) for arg in args]
     if name == "max":
         return any(signs)
@@ -85,7 +87,7 @@ def _truth(session: Session, value: Any, symbols: set[sympy.Symbol]) -> bool | N
         return None if inner is None else not inner
     if name == "bool":
         return _compare(session, "ne", args[0], 0, symbols)
-    return _compare(session, name, args[0], args[1], symbols) if name in DECIDED else None
+    return _compare(session, name, args[0], args[1], symbols) if name in _TESTS or name == "ne" else None
 
 
 def _is_bool(value: Any) -> bool:
