@@ -331,12 +331,15 @@ class Forward:
 
     def _note_write(self, op: Operator, block: Block) -> None:
         """The bases are the same memory with another content: eager's backward asks whether that was counted."""
-        made = [self._live.get(out) for inner in block.ops for out in inner.outputs]
+        counted = any(aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops)
         for base, out in zip(op.args, op.outputs):
             before = self.plain(base)
-            self.versions.wrote(before, op)
+            if op.attrs.get("unnoticed"):
+                self.versions.overwrote(before, self._live[out])
+            elif counted:
+                self.versions.wrote(before, op)
             self.versions.continues(self._live[out], before)
-        self._note_saved(block.captures(), [*made, *(self._live[out] for out in op.outputs)])
+        self._note_saved(block.captures(), [self._live[out] for out in op.outputs])
 
     # -- values that enter and leave structural Operators ----------------------------------------------------------
 

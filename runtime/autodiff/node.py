@@ -227,6 +227,7 @@ class _Halves:
             self.backward = runner.compile(derivative.backward, consuming=True)
         program = runner.program
         self.random = any(definition(op.name).random for op in program.block.walk())
+        self.may_be_stale = any(op.name == "raise" for op in derivative.backward.block.walk())
         targets = {write.target for write in program.writes}
         self.write_positions = frozenset(write.index for write in program.writes)
         self.written = [index for index, arg in enumerate(program.block.args) if arg in targets]
@@ -304,6 +305,8 @@ class ProgramNode(torch.autograd.Function):
         call: _Call = ctx.call
         derivative = call.halves.derivative
         if torch.is_grad_enabled():
+            if call.halves.may_be_stale:
+                _require_unwritten(call, load(ctx, call.saved, keep=True), grads)
             return (None, *_again(call, grads))
         residuals = load(ctx, call.saved, keep=torch_internals.graph_is_kept())
         result: list[Any] = [None] * len(call.arguments)
@@ -316,6 +319,17 @@ class ProgramNode(torch.autograd.Function):
             for position, grad in zip(derivative.needs, found):
                 result[position] = grad
         return (None, *result)
+
+
+def _require_unwritten(call: _Call, residuals: list[Any], grads: Sequence[torch.Tensor | None]) -> None:
+    """Raise what eager's backward raises for values that were overwritten: the backward half tells.
+
+    Errors raised: RuntimeError.
+    """
+    if any(grad is not None for grad in grads):
+        given = _per_result(call, [grad if grad is None else grad.contiguous() for grad in grads])
+        with torch.no_grad(), torch_internals.autocast_off(call.autocast):
+            call.halves.backward.run([*residuals, *given], [])
 
 
 def _results(call: _Call, values: list[Any], own: set[int]) -> tuple[list[Any], list[torch.Tensor]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import NotDifferentiable, any_of
 from runtime.autodiff.tape import Grad, Grads, Segment
@@ -43,7 +44,7 @@ def _require_unwritten(backward: Backward, entry: Segment, roots: list[torch.Ten
     if not stale:
         return
     session = backward.session
-    asked = _nodes([fake.grad_fn for fake in roots])
+    asked = _nodes([torch_internals.node_of(fake) for fake in roots])
     for saved, when in stale:
         if saved.node not in asked:
             continue

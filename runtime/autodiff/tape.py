@@ -59,8 +59,9 @@ class LoopEntry:
     count: Variable
     carried: list[Any]
     """The stand-ins of the carried values inside the body."""
-    later: Variable
-    """Stands for "another iteration came after this one", which the backward body knows."""
+    later: dict[Variable, tuple[Variable | None, Variable]]
+    """Flags that only backward can tell, "a later iteration did it": a number as it was after the iteration at hand
+    (None: how many iterations there were by then) is less than another, that of the whole loop."""
 
 
 @dataclass(eq=False)

@@ -5,6 +5,7 @@
 A *memory* is what eager would see as one piece: a value, its views, and what ``update`` makes of it. It counts the
 writes that autograd counts, each with the flags under which it happened. What PyTorch's nodes saved while a segment
 was replayed is known from the nodes themselves; a value that was saved is stale where its memory was written since.
+What was written through ``.data`` is not counted: backward reads the new content.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ class Memory:
     writes: list[Activity] = field(default_factory=list)
     last: Operator | None = None
     """The last Operator that wrote it."""
+    stand_ins: list[torch.Tensor] = field(default_factory=list)
+    unnoticed: bool = False
+    """Whether it was written past autograd's eyes, through ``.data``."""
 
 
 @dataclass(eq=False)
@@ -74,8 +78,6 @@ class Versions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._memories: dict[int, Memory] = {}
-        self._alive: list[torch.Tensor] = []
-        """The stand-ins by whose memory they are known."""
         self._saved: list[SavedValue] = []
 
     def memory(self, fake: torch.Tensor) -> Memory:
@@ -87,7 +89,7 @@ class Versions:
 
     def _same(self, key: int, fake: torch.Tensor, memory: Memory) -> None:
         self._memories[key] = memory
-        self._alive.append(fake)
+        memory.stand_ins.append(fake)
 
     def continues(self, fake: Any, before: Any) -> None:
         """``fake`` is the memory of ``before`` with another content."""
@@ -101,6 +103,8 @@ class Versions:
         if isinstance(fake, torch.Tensor) and all(isinstance(end, torch.Tensor) for end in ends):
             memories = {id(self.memory(end)) for end in ends}
             if len(memories) == 1:
+                if self.memory(ends[0]).unnoticed:
+                    self.overwrote(ends[0], fake)
                 self.continues(fake, ends[0])
 
     def wrote(self, before: Any, op: Operator) -> None:
@@ -110,11 +114,22 @@ class Versions:
             memory.writes.append(True)
             memory.last = op
 
+    def overwrote(self, before: Any, after: Any) -> None:
+        """Something wrote it past autograd's eyes: backward reads what the memory holds then, as eager's does."""
+        session = self._session
+        memory = self.memory(before)
+        memory.unnoticed = True
+        value = session.read(after)
+        for stand_in in memory.stand_ins:
+            storage = session.info(stand_in).storage
+            if storage.value in session.scope.names and storage.value.type == value.type:
+                storage.value = value
+
     # -- what nodes keep ------------------------------------------------------------------------------------------
 
     def note(self, segment: Segment, results: Sequence[Any]) -> None:
         """Remember what the nodes of an Operator that was just replayed keep."""
-        todo = [value.grad_fn for value in results if isinstance(value, torch.Tensor)]
+        todo = [torch_internals.node_of(value) for value in results if isinstance(value, torch.Tensor)]
         while todo:
             node = todo.pop()
             if node is None or node in segment.nodes:

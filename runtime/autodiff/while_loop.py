@@ -16,8 +16,8 @@ from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, any_of, join_activity, types_of
 from runtime.autodiff.residuals import inner_variables, reads, rebuild, substitute
-from runtime.autodiff.tape import Activity, BranchEntry, Grad, Grads, ListGrad, LoopEntry, Segment, Tape
-from runtime.autodiff.versions import Inside
+from runtime.autodiff.tape import Activity, Grad, Grads, ListGrad, LoopEntry, Tape
+from runtime.autodiff.versions import Inside, Memory
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.tracer.session import Scope, Session
 
@@ -77,16 +77,20 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             scope.block.args.extend(flag_args.values())
             scope.block.yields.extend([*rows, count_next, *flags_next])
         break
+    counters = _count_writes(session, scope, test_scope, inside)
     flag_types: list[Type] = [flag.type for flag in flag_args.values()]
     test_scope.block.args.extend(
         session.new_variable(type_, "", test_scope) for type_ in [ScalarType("int"), *flag_types]
     )
+    test_scope.block.args.extend(session.new_variable(ScalarType("int"), "", test_scope) for _ in counters)
+    scope.block.args.extend(before for before, _ in counters.values())
+    scope.block.yields.extend(after for _, after in counters.values())
     flags_before = [_flag(session, before[i], operands[i]) for i in flag_args]
     outputs = session.emit(
         "while_loop",
-        [*operands, 0, *flags_before],
+        [*operands, 0, *flags_before, *(0 for _ in counters)],
         None,
-        [*types_of(op.outputs), ScalarType("int"), *flag_types],
+        [*types_of(op.outputs), ScalarType("int"), *flag_types, *(ScalarType("int") for _ in counters)],
         hints=[out.hint for out in op.outputs],
         blocks=[test_scope.block, scope.block],
         attrs={key: value for key, value in op.attrs.items() if key in ("max_iterations", "already", "backward")},
@@ -99,22 +103,45 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     count = outputs[len(op.outputs)]
     flags_after = dict(zip(flag_args, outputs[len(op.outputs) + 1 :]))
     _activity_after(forward, op, active, count, flags_after, after)
-    later = session.new_variable(ScalarType("bool"))
-    _note_writes(forward, inside, count, later)
+    ends_of = zip(counters.items(), outputs[len(outputs) - len(counters) :])
+    later = _note_writes(forward, inside, count, {memory: (now, end) for (memory, (_, now)), end in ends_of})
     tape.entries.append(LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), count, carried, later))
 
 
-def _note_writes(forward: Forward, inside: Inside, count: Variable, later: Variable) -> None:
-    """What every iteration writes is written if there is one; what one saved, by the iteration after it."""
-    always = [memory for memory, when in inside.written.items() if when is True]
-    if not always:
-        forward.versions.after([inside], {})
-        return
-    for saved in inside.saved:
-        if saved.memory in always:
-            saved.cases.append(frozenset({later}))
-    (any_iteration,) = forward.session.emit("scalar.gt", [count, 0], types=[ScalarType("bool")])
-    forward.versions.after([inside], dict.fromkeys(always, frozenset({any_iteration})))
+Counted = dict[Memory, tuple[Variable, Variable]]
+
+
+def _count_writes(session: Session, scope: Scope, test_scope: Scope, inside: Inside) -> Counted:
+    """For memory that only some iterations write: how many did before an iteration, and with it."""
+    counted: Counted = {}
+    for memory, when in inside.written.items():
+        if when is not True:
+            before = session.new_variable(ScalarType("int"), "", scope)
+            with session.reopen(scope):
+                (one,) = session.emit("scalar.int", [any_of(session, when)], types=[ScalarType("int")])
+                (after,) = session.emit("scalar.add", [before, one], types=[ScalarType("int")])
+            counted[memory] = (before, after)
+    return counted
+
+
+def _note_writes(
+    forward: Forward, inside: Inside, count: Variable, counted: Counted
+) -> dict[Variable, tuple[Variable | None, Variable]]:
+    """Memory that iterations write is written if there was one that did; what one saved, if there was one after it."""
+    session = forward.session
+    later: dict[Variable, tuple[Variable | None, Variable]] = {}
+    happened: dict[Memory, Activity] = {}
+    for memory in inside.written:
+        now, end = counted.get(memory, (None, count))
+        (flag,) = session.emit("scalar.gt", [end, 0], types=[ScalarType("bool")])
+        happened[memory] = frozenset({flag})
+        again = session.new_variable(ScalarType("bool"))
+        later[again] = (now, end)
+        for saved in inside.saved:
+            if saved.memory is memory:
+                saved.cases.append(frozenset({again}))
+    forward.versions.after([inside], happened)
+    return later
 
 
 def _learned_items(forward: Forward, inits: list[Any], ends: list[Any]) -> bool:
@@ -221,9 +248,9 @@ class _Body:
             scope.twin = entry.body_scope
             self.scope = scope
             self.count = session.new_variable(ScalarType("int"))
-            if _asks_for_later(entry):
-                (now,) = session.emit("scalar.lt", [self.count, entry.count], types=[ScalarType("bool")])
-                backward.known[entry.later] = now
+            for flag, (now, end) in entry.later.items():
+                (known,) = session.emit("scalar.lt", [now or self.count, end], types=[ScalarType("bool")])
+                backward.known[flag] = known
             mine: Grads = {}
             self.args = [_arrive(backward, entry, position, mine, position in maybe) for position in entry.active]
             list_args = [session.new_variable(var.type) for var in self.lists]
@@ -249,21 +276,6 @@ class _Body:
                 self.acc_args.append(acc)
                 self.acc_next += _accumulate(session, acc, session.read(grad.tensor), type_)
             (self.left,) = session.emit("scalar.sub", [self.count, 1], types=[ScalarType("int")])
-
-
-def _asks_for_later(entry: LoopEntry) -> bool:
-    """Whether something in the body depends on there being another iteration."""
-
-    def asks(tape: Tape) -> bool:
-        return any(
-            any(entry.later in case for saved in one.saved for case in saved.cases if isinstance(case, frozenset))
-            if isinstance(one, Segment)
-            else isinstance(one, BranchEntry) and any(asks(inner) for _, inner in one.paths)
-            or isinstance(one, LoopEntry) and asks(one.tape)
-            for one in tape.entries
-        )
-
-    return asks(entry.tape)
 
 
 def _accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:

@@ -98,6 +98,15 @@ def writes(
     return declared + tuple(name for name in found if not call or call.get(name) is not None)
 
 
+def announces_writes(overload: Overload) -> bool:
+    """Whether autograd counts what the operator writes: what its schema does not tell, it does not know.
+
+    >>> announces_writes(resolve("aten.add_.Tensor")), announces_writes(resolve("aten.batch_norm.default"))
+    (True, False)
+    """
+    return bool(_declared_writes(overload))
+
+
 @functools.cache
 def _declared_writes(overload: Overload) -> tuple[str, ...]:
     schema_arguments = overload._schema.arguments

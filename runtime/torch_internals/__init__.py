@@ -82,6 +82,7 @@ from runtime.torch_internals.modes import (
 from runtime.torch_internals.operators import (
     gives_own_view,
     is_composite,
+    node_of,
     parse_to,
     raw_call,
     saved_by,
@@ -147,6 +148,7 @@ __all__ = [
     "has_numbers",
     "in_fake_mode",
     "is_composite",
+    "node_of",
     "is_fake",
     "is_plain_apply",
     "is_shape_error",

@@ -17,6 +17,14 @@ def is_composite(overload: Any) -> bool:
     return bool(overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
 
 
+def node_of(value: torch.Tensor) -> Any:
+    """The node of autograd's graph that made a tensor; None for a view that autograd lets nobody ask."""
+    try:
+        return value.grad_fn
+    except RuntimeError:
+        return None
+
+
 @functools.cache
 def _saved_names(node: type) -> tuple[str, ...]:
     return tuple(name for name in dir(node) if name.startswith("_saved_"))

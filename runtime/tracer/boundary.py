@@ -348,7 +348,7 @@ def _writes(session: Session, outputs: Outputs) -> list[Write]:
     for storage in session.storages.snapshot():
         if storage.origin is not None and storage.value is not storage.origin:
             value = storage.value
-            if not storage.in_graph and session.inputs.needs_gradient(storage.origin):
+            if not storage.in_graph and (session.inputs.needs_gradient(storage.origin) or storage.unnoticed):
                 (value,) = session.emit("aten.detach.default", [value], types=[value.type])
             writes.append(Write(storage.origin, outputs.leaf(value).index))
     return writes

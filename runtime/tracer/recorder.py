@@ -356,12 +356,14 @@ class Recorder(torch_internals.TorchDispatchMode):
             [*(var.type for var in before), *(session.type_of(out) for out in extra)],
             hints=[var.hint for var in before],
             blocks=[scope.block],
+            attrs={} if noticed else {"unnoticed": True},
             modes=modes,
             location=location,
         )
         for storage, old, var in zip(bases, before, results):
             storage.value = var
             storage.written[var] = Write(old, storage in noticed)
+            storage.unnoticed |= storage not in noticed
         aliases.propagate(session, bases)
         requires_grad = self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())

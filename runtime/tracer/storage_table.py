@@ -41,6 +41,8 @@ class Storage:
     """Aliases whose base this is."""
     in_graph: bool = False
     """Whether some write was part of the graph: not under ``no_grad``, and not through ``x.detach()``."""
+    unnoticed: bool = False
+    """Whether some write was through ``.data``."""
     written: dict[Variable, Write] = field(default_factory=dict)
     """By value it got from an in-place operator or a join: what that was."""
     first: Variable = field(init=False)

@@ -1,0 +1,322 @@
+"""Backward where what it reads was overwritten: eager's raises, or reads the new content if ``.data`` was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from dy2static import InputSpec, load, save, to_static
+
+MESSAGE = "one of the variables needed for gradient computation has been modified by an inplace operation"
+
+
+def straight(x, n):
+    y = x * 2
+    z = y * y
+    y.add_(1)
+    return z
+
+
+def through_a_view(x, n):
+    y = x.exp()
+    z = y[0] * y[1]
+    y[2].mul_(2)
+    return z
+
+
+def result_that_is_kept(x, n):
+    y = x.exp()
+    y[0] = 0
+    return y * 3
+
+
+def detached(x, n):
+    y = x * 2
+    z = y * y
+    y.detach().add_(1)
+    return z
+
+
+def without_gradient(x, n):
+    y = x * 2
+    z = y * y
+    with torch.no_grad():
+        y.zero_()
+    return z
+
+
+def no_gradient_of_its_own(x, n):
+    m = torch.ones(3)
+    z = x * m
+    m.add_(1)
+    return z
+
+
+def nothing_is_kept(x, n):
+    y = x * 2
+    z = y + y
+    y.add_(1)
+    return z
+
+
+def chain_of_writes(x, n):
+    y = x * 2
+    y.relu_()
+    y.mul_(y)
+    return y
+
+
+def in_a_branch(x, n):
+    y = x * 2
+    z = y * y
+    if n > 1:
+        y.add_(1)
+    return z
+
+
+def in_nested_branches(x, n):
+    y = x * 2
+    if n > 1:
+        z = y * y
+        if n > 2:
+            y.add_(1)
+    else:
+        z = y * 3
+    return z
+
+
+def written_after_a_branch(x, n):
+    y = x * 2
+    if n > 1:
+        z = y * y
+    else:
+        z = y * 3
+    y.add_(1)
+    return z
+
+
+def in_a_loop(x, n):
+    y, t = x * 2, 0
+    for _ in range(int(n)):
+        t = t + (y * y).sum()
+        y.add_(1)
+    return t + x.sum()
+
+
+def before_use_in_a_loop(x, n):
+    y, t = x * 2, 0
+    for _ in range(int(n)):
+        y.add_(1)
+        t = t + (y * y).sum()
+    return t + x.sum()
+
+
+def by_a_later_loop(x, n):
+    y = x * 2
+    z = y * y
+    for _ in range(int(n)):
+        y.add_(1)
+    return z
+
+
+def in_some_iteration(x, n):
+    y = x * 2
+    z = y * y
+    for i in range(3):
+        if i == n:
+            y.add_(1)
+    return z
+
+
+def between_iterations(x, n):
+    y, t = x * 2, 0
+    for i in range(4):
+        if i == n:
+            t = t + (y * y).sum()
+        if i == 1:
+            y.add_(1)
+    return t + x.sum()
+
+
+def rows(x, n):
+    buffer, h = torch.zeros(4, 3), x
+    for i in range(int(n) + 1):
+        h = torch.tanh(h * buffer[i])
+        buffer[i] = h
+    return h, buffer
+
+
+def rows_that_are_added(x, n):
+    buffer, h = torch.zeros(4, 3), x
+    for i in range(int(n) + 1):
+        h = torch.tanh(h + buffer.sum(0))
+        buffer[i] = h
+    return h, buffer
+
+
+def in_nested_loops(x, n):
+    buffer, h = torch.ones(4, 3), x
+    for i in range(int(n) + 1):
+        for _ in range(2):
+            h = torch.tanh(h * buffer[i])
+        buffer[i] = 1.0
+    return h
+
+
+def new_in_each_iteration(x, n):
+    h = x * 1
+    for _ in range(int(n)):
+        h = h.exp()
+        h += 1
+    return h
+
+
+def listed(x, n):
+    y, squares = x * 2, []
+    for i in range(int(n) + 1):
+        squares.append(y * y)
+        if i > 0:
+            y.mul_(2)
+    return sum([one.sum() for one in squares])
+
+
+def not_asked_for(x, n):
+    y = x * 2
+    z = y * y
+    y.add_(1)
+    return z.detach(), y
+
+
+def past_autograd(x, n):
+    y = x * 2
+    z = y * y
+    y.data.add_(1)
+    return z
+
+
+def past_autograd_an_argument(x, n):
+    z = x.sin()
+    x.data.mul_(2)
+    return z
+
+
+def past_autograd_a_result(x, n):
+    y = x.exp()
+    y.data.add_(1)
+    return y
+
+
+def past_autograd_twice(x, n):
+    y = x * 2
+    z = y[0] * y
+    y.data.add_(1)
+    y.data.add_(1)
+    return z * y
+
+
+def past_autograd_in_a_branch(x, n):
+    y = x * 2
+    z = y * y
+    if n > 1:
+        y.data.add_(1)
+    return z
+
+
+def past_autograd_in_a_loop(x, n):
+    y = x * 2
+    z = y * y
+    for _ in range(int(n)):
+        y.data.mul_(2)
+    return z
+
+
+RAISE_ALWAYS = [straight, through_a_view, result_that_is_kept, detached, without_gradient, no_gradient_of_its_own]
+RAISE_SOMETIMES = [
+    in_a_branch, in_nested_branches, written_after_a_branch, in_a_loop, before_use_in_a_loop, by_a_later_loop,
+    in_some_iteration, between_iterations, rows, in_nested_loops, listed, chain_of_writes,
+    new_in_each_iteration,
+]  # fmt: skip
+RAISE_NEVER = [
+    nothing_is_kept, rows_that_are_added, not_asked_for, past_autograd,
+    past_autograd_an_argument, past_autograd_a_result, past_autograd_twice, past_autograd_in_a_branch,
+    past_autograd_in_a_loop,
+]  # fmt: skip
+
+
+def gradient(function: Any, n: int, create_graph: bool = False) -> Any:
+    x = torch.tensor([0.1, 0.2, 0.3], requires_grad=True)
+    results = function(x, torch.tensor(n))
+    total = sum(one.sum() for one in (results if isinstance(results, tuple) else (results,)))
+    try:
+        return torch.autograd.grad(total, x, create_graph=create_graph)[0].detach()
+    except RuntimeError as error:
+        assert str(error).startswith(MESSAGE), error
+        return "raises"
+
+
+def held(eager: Any, converted: Any, create_graph: bool = False) -> int:
+    raised = 0
+    for n in range(4):
+        expected, got = gradient(eager, n, create_graph), gradient(converted, n, create_graph)
+        if isinstance(expected, str) or isinstance(got, str):
+            assert got is expected, f"n={n}: {got} and in eager {expected}"
+        else:
+            torch.testing.assert_close(got, expected, msg=lambda text, n=n: f"n={n}: {text}")
+        raised += isinstance(expected, str)
+    return raised
+
+
+@pytest.mark.parametrize(
+    "eager", [*RAISE_ALWAYS, *RAISE_SOMETIMES, *RAISE_NEVER], ids=lambda function: function.__name__
+)
+def test_backward_is_eagers(eager, tmp_path):
+    converted = to_static(eager, input_spec=[InputSpec([3], "float32"), InputSpec([], "int64")])
+    raised = held(eager, converted)
+    assert raised == (4 if eager in RAISE_ALWAYS else 0 if eager in RAISE_NEVER else raised)
+    save(converted, tmp_path / "f")
+    held(eager, load(tmp_path / "f"))
+
+
+@pytest.mark.parametrize("eager", [straight, in_a_branch, nothing_is_kept], ids=lambda function: function.__name__)
+def test_with_create_graph(eager):
+    held(eager, to_static(eager), create_graph=True)
+
+
+def test_the_message_names_the_write():
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"MulBackward0 reads, was written at .*: y.add_\(1\)"):
+        to_static(straight)(x, torch.tensor(1)).sum().backward()
+
+
+def test_what_an_inner_gradient_reads():
+    def f(x, n):
+        w = x.detach().requires_grad_()
+        y = w * 2
+        z = (y * y).sum()
+        if n > 1:
+            y.detach().add_(1)
+        return torch.autograd.grad(z, w)[0]
+
+    converted = to_static(f)
+    for n in (0, 2):
+        results = []
+        for run in (f, converted):
+            try:
+                results.append(run(torch.ones(3), torch.tensor(n)))
+            except RuntimeError as error:
+                results.append(str(error)[: len(MESSAGE)])
+        assert str(results[0]) == str(results[1])
+
+
+def test_statistics_that_the_schema_does_not_announce():
+    norm = nn.BatchNorm1d(3)
+
+    def f(x):
+        return norm(norm(x) * 2) ** 2
+
+    x = torch.randn(4, 3, requires_grad=True)
+    to_static(f)(x).sum().backward()
+    assert x.grad is not None
