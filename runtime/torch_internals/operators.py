@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import torch
@@ -25,16 +24,17 @@ def node_of(value: torch.Tensor) -> Any:
         return None
 
 
-@functools.cache
-def _saved_names(node: type) -> tuple[str, ...]:
-    return tuple(name for name in dir(node) if name.startswith("_saved_"))
+_saved_names: dict[type[Any], list[str]] = {}
+"""The attributes of each kind of node that hold what it keeps."""
 
 
 def saved_by(node: Any) -> list[torch.Tensor]:
     """The tensors that a node of autograd's graph keeps for its backward."""
     found: list[torch.Tensor] = []
-    kind: Any = type(node)
-    for name in _saved_names(kind):
+    kind = type(node)
+    if kind not in _saved_names:
+        _saved_names[kind] = [name for name in dir(kind) if name.startswith("_saved_")]
+    for name in _saved_names[kind]:
         value = getattr(node, name)
         values = value if isinstance(value, (tuple, list)) else [value]
         found += [one for one in values if isinstance(one, torch.Tensor)]
