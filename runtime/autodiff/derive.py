@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
+from runtime import torch_internals
 from runtime.autodiff import replay
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.dead import does_more, remove_dead
@@ -41,7 +42,11 @@ class Derivative:
 
 
 def derive(
-    program: Program, arguments: Sequence[torch.Tensor], needs: Sequence[bool], skip: Sequence[int] = ()
+    program: Program,
+    arguments: Sequence[torch.Tensor],
+    needs: Sequence[bool],
+    skip: Sequence[int] = (),
+    casting: tuple[tuple[str, bool, str], ...] = (),
 ) -> Derivative:
     """Differentiate a Program.
 
@@ -50,6 +55,7 @@ def derive(
         arguments: Tensors with the metadata of its inputs and parameters, in order.
         needs: For each argument, whether its gradient is wanted.
         skip: Results through which no gradient flows (rebuilt elsewhere).
+        casting: The autocast state that backward is called under; that of the forward half is the one in force.
 
     Raises:
         NotDifferentiable: An Operator's gradient cannot be written as a Program (yet).
@@ -73,7 +79,8 @@ def derive(
             if not isinstance(active, bool):
                 flags[index] = len(yields)
                 yields.append(any_of(session, active))
-        with session.open("backward") as scope:
+        with session.open("backward") as scope, torch_internals.casting_as(casting):
+            session.autocast = casting
             scope.twin = root = session.scope.parent
             assert root is not None
             grads: Grads = {}

@@ -141,6 +141,7 @@ class Forward:
         self._segment.location = op.location
         self.session.replaying.location = op.location  # type: ignore[union-attr]
         with modes(op):
+            self.session.autocast = torch_internals.autocast_state()
             self._run(op)
 
     def value(self, operand: Operand) -> Any:
@@ -191,6 +192,7 @@ class Forward:
         if any(isinstance(out.type, ScalarType) for out in op.outputs):
             self._plain(op)
             return
+        self._require_formula(op, overload)
         ops = self.session.scope.block.ops
         before = len(ops)
         if self._is_whole(op):
@@ -246,6 +248,11 @@ class Forward:
     def _has_history(self, var: Variable) -> bool:
         value = self.plain(var)
         return isinstance(value, torch.Tensor) and value.requires_grad
+
+    def _require_formula(self, op: Operator, overload: Any) -> None:
+        """Errors raised: NotDifferentiable if autograd has to look inside an operator's kernel."""
+        if torch_internals.without_formula(overload) and any(map(self.is_active, op.inputs)):
+            raise NotDifferentiable(op.name)
 
     def note_activity(self, op: Operator) -> None:
         """Results of an ATen operator are active when what it reads is, and they can carry a gradient."""
@@ -310,6 +317,8 @@ class Forward:
         for inner in block.ops:
             self.session.replaying.location = inner.location  # type: ignore[union-attr]
             overload = aten.resolve(inner.name)
+            if torch_internals.without_formula(overload):
+                raise NotDifferentiable(inner.name)
             result = flatten_results(self._call(overload, inner))
             for var, value in zip(inner.outputs, result):
                 self._live[var] = value

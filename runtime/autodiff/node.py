@@ -65,6 +65,9 @@ def gradient_path(name: str) -> Iterator[None]:
         _path.name = before
 
 
+Casting = tuple[tuple[str, bool, str], ...]
+"""The part of an autocast state that is switched on."""
+
 _NO_PROGRAM = (NotDifferentiable, TraceError)
 """What a replay raises where the gradient has no static form: torch's autograd does it at run time."""
 
@@ -95,6 +98,8 @@ class Runner:
         self._halves: dict[Any, _Halves | None] = {}
         self._sized: set[Any] = set()
         """Kinds of arguments whose derivatives are made for each size by itself."""
+        self.casting: Casting = ()
+        """The autocast state that backward was last called under: what it is made for from then on."""
         self._lowered: dict[Any, Runner | None] = {}
         self._lock = threading.RLock()
 
@@ -134,40 +139,43 @@ class Runner:
         halves = self.halves(arguments)
         if halves is None:
             return lambda arguments: plain(arguments, ())
-        apply = halves.apply
+        apply, casting = halves.apply, halves.casting
 
         def run(arguments: Sequence[Any]) -> list[Any]:
+            if self.casting != casting:
+                return self.run(arguments[:n_inputs], arguments[n_inputs:])
             return apply(arguments, n_inputs) if _path.name == "program" else plain(arguments, ())
 
         return run
 
     def halves(self, arguments: Sequence[Any]) -> _Halves | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
-        key = self._halves_key(arguments)
+        casting = self.casting  # another thread's backward may change it
+        key = self._halves_key(arguments, casting)
         found = self._halves.get(key, self)
         if found is not self:
             return found  # type: ignore[return-value]  # mypy takes the sentinel for a value
         with self._lock:
-            key = self._halves_key(arguments)
+            key = self._halves_key(arguments, casting)
             if key not in self._halves:
                 with _preparing():
-                    made = self._derive(arguments)
+                    made = self._derive(arguments, casting)
                 if isinstance(made, _Halves) and made.derivative.sized:
-                    self._sized.add(_key(arguments))
-                    key = self._halves_key(arguments)
+                    self._sized.add(key)
+                    key = self._halves_key(arguments, casting)
                 self._halves[key] = made
             return self._halves[key]
 
-    def _halves_key(self, arguments: Sequence[Any]) -> Any:
-        key = _key(arguments)
+    def _halves_key(self, arguments: Sequence[Any], casting: Casting) -> Any:
+        key = (_key(arguments), casting)
         return (key, tuple(argument.shape for argument in arguments)) if key in self._sized else key
 
-    def _derive(self, arguments: Sequence[Any]) -> _Halves | None:
+    def _derive(self, arguments: Sequence[Any], casting: Casting) -> _Halves | None:
         if not _plain_tensors(arguments):
             return None
         try:
             with torch_internals.undisturbed():
-                derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip)
+                derivative = derive(self.program, arguments, [a.requires_grad for a in arguments], self.skip, casting)
         except _NO_PROGRAM:
             return None
         except RuntimeError as error:
@@ -176,7 +184,7 @@ class Runner:
             if not torch_internals.is_shape_error(error):  # a kernel that cannot be replayed while sizes are not known
                 raise
             return None
-        return _Halves(self, derivative)
+        return _Halves(self, derivative, casting)
 
     def lowered(self, arguments: Sequence[Any]) -> Runner | None:
         """The same Program with the gradients it asks for written out; None where torch's autograd has to do it."""
@@ -219,8 +227,10 @@ def _plain_tensors(arguments: Sequence[Any]) -> bool:
 class _Halves:
     """The compiled halves of one derivative."""
 
-    def __init__(self, runner: Runner, derivative: Derivative) -> None:
+    def __init__(self, runner: Runner, derivative: Derivative, casting: Casting) -> None:
         self.runner = runner
+        self.casting = casting
+        """The autocast state that the backward half was made for."""
         self.derivative = derivative
         with torch.no_grad():  # as they are run
             self.forward = runner.compile(derivative.forward)
@@ -301,12 +311,18 @@ class ProgramNode(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor | None) -> Any:
-        """Run the backward half; with ``create_graph`` run everything again under torch's autograd."""
+        """Run the backward half.
+
+        With ``create_graph``, or under another autocast state than it was made for, everything is run again under
+        torch's autograd; the next call's backward half is made for that state.
+        """
         call: _Call = ctx.call
         derivative = call.halves.derivative
-        if torch.is_grad_enabled():
-            if call.halves.may_be_stale:
-                _require_unwritten(call, load(ctx, call.saved, keep=True), grads)
+        casting = torch_internals.autocast_on()
+        call.halves.runner.casting = casting
+        if torch.is_grad_enabled() and call.halves.may_be_stale:
+            _require_unwritten(call, load(ctx, call.saved, keep=True), grads)
+        if torch.is_grad_enabled() or casting != call.halves.casting:
             return (None, *_again(call, grads))
         residuals = load(ctx, call.saved, keep=torch_internals.graph_is_kept())
         result: list[Any] = [None] * len(call.arguments)
@@ -388,7 +404,8 @@ def _per_result(call: _Call, grads: list[torch.Tensor | None]) -> list[Any]:
 
 
 def _again(call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
-    """Gradients that can be differentiated again: the Program is run once more by the interpreter under autograd.
+    """Gradients from the Program run once more by the interpreter under autograd: those of ``create_graph`` can be
+    differentiated again.
 
     Errors raised: RuntimeError if an argument was modified in place since the first run.
     """
@@ -396,11 +413,12 @@ def _again(call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
     if [argument._version for argument in call.arguments] != call.versions:
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"an argument of {halves.runner.program.name!r}, which create_graph=True runs again"
+            f"an argument of {halves.runner.program.name!r}, which create_graph=True runs again, and backward under "
+            "another autocast state than before"
         )
-    views = [a.view_as(a) if a.requires_grad else a for a in call.arguments]
-    needed = [view for view, a in zip(views, call.arguments) if a.requires_grad]
     with torch_internals.autocast_as(call.autocast), torch_internals.rng_restored(call.rng), torch.enable_grad():
+        views = [a.view_as(a) if a.requires_grad else a for a in call.arguments]
+        needed = [view for view, a in zip(views, call.arguments) if a.requires_grad]
         values = halves.silent.run(views[: call.n_inputs], views[call.n_inputs :])
     flat: list[Any] = []
     for position in halves.derivative.differentiable:
@@ -410,6 +428,9 @@ def _again(call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
     if not pairs:
         return [None] * len(views)
     found = iter(
-        torch.autograd.grad([v for v, _ in pairs], needed, [g for _, g in pairs], create_graph=True, allow_unused=True)
-    )
+        torch.autograd.grad(
+            [v for v, _ in pairs], needed, [g for _, g in pairs],
+            create_graph=torch.is_grad_enabled(), allow_unused=True,
+        )
+    )  # fmt: skip
     return [next(found) if a.requires_grad else None for a in call.arguments]

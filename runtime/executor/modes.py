@@ -47,7 +47,8 @@ def dtype_of(name: str) -> torch.dtype:
 
 
 def _autocast(device: str, enabled: bool, dtype: str) -> AbstractContextManager[Any]:
-    return torch.autocast(device, dtype=dtype_of(dtype), enabled=enabled)
+    """Without the cache of casts: gradients of a tensor's uses are added in its own precision, on every road."""
+    return torch.autocast(device, dtype=dtype_of(dtype), enabled=enabled, cache_enabled=False)
 
 
 def _enter_all(parts: tuple[Switch, ...]) -> AbstractContextManager[Any]:

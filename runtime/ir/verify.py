@@ -192,7 +192,7 @@ class _Verifier:
             site.fail("grad-mode", f"the grad mode must be inherit, on or off, not {op.grad_mode!r}")
         for state in op.autocast or ():
             well = isinstance(state, tuple) and [type(part) for part in state] == [str, bool, str]
-            if not well or not isinstance(getattr(torch, state[2], None), torch.dtype):
+            if not well or not isinstance(getattr(torch, state[2].removeprefix("torch."), None), torch.dtype):
                 site.fail("autocast", f"an autocast state must be (device type, enabled, dtype), not {state!r}")
 
     def check_writes(self, op: Operator, definition: OpDefinition, site: _Site, writable: set[int] | None) -> None:

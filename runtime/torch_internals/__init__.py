@@ -31,6 +31,7 @@ from runtime.torch_internals.failures import (
     say_tensor,
 )
 from runtime.torch_internals.fake_calls import (
+    casts_inside,
     fake_call,
     has_numbers,
     unknown_sizes,
@@ -65,8 +66,10 @@ from runtime.torch_internals.modes import (
     autocast_as,
     autocast_key,
     autocast_off,
+    autocast_on,
     autocast_state,
     below_autograd,
+    casting_as,
     default_device,
     graph_is_kept,
     no_modes,
@@ -86,6 +89,8 @@ from runtime.torch_internals.operators import (
     parse_to,
     raw_call,
     saved_by,
+    without_formula,
+    writes_unseen,
 )
 from runtime.torch_internals.real_calls import (
     is_unknown,
@@ -129,10 +134,13 @@ __all__ = [
     "autocast_as",
     "autocast_key",
     "autocast_off",
+    "autocast_on",
     "autocast_state",
     "below_autograd",
     "comes_of_shapes",
     "by_own_rule",
+    "casting_as",
+    "casts_inside",
     "contiguity",
     "default_device",
     "empty_fake",
@@ -144,6 +152,7 @@ __all__ = [
     "float_arguments",
     "global_module_hooks",
     "gives_own_view",
+    "global_module_hooks",
     "graph_is_kept",
     "has_numbers",
     "in_fake_mode",
@@ -186,6 +195,8 @@ __all__ = [
     "unknown_sizes",
     "with_plain_numbers",
     "without_autocast_cache",
+    "without_formula",
+    "writes_unseen",
 ]
 
 warn_if_untested()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
     FakeTensor,
     FakeTensorMode,
     in_kernel_invocation_manager,
@@ -16,7 +19,8 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 
 from runtime.torch_internals.fakes import empty_static, fake_of, fake_only, new_symbol, storage_identity
-from runtime.torch_internals.modes import autocast_key
+from runtime.torch_internals.modes import autocast_key, below_autograd, casting_as, no_modes, rng_restored, rng_state
+from runtime.torch_internals.operators import is_composite
 
 _UNCACHED = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape, torch.Tag.inplace_view})
 
@@ -42,27 +46,78 @@ _results: dict[Any, tuple[type | None, tuple[_Result, ...]]] = {}
 _RESULTS_KEPT = 20_000
 
 
-def fake_call(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any) -> Any:
+Content = Callable[[torch.Tensor], torch.Tensor]
+"""Makes a tensor like another, with data."""
+
+Casting = tuple[tuple[str, bool, str], ...]
+"""An autocast state under which operators inside an operator run; () for none."""
+
+
+CASTING_KERNELS = frozenset(
+    f"aten::{name}" for name in ("_trilinear", "linalg_pinv", "_sparse_mm", "_sparse_addmm", "inner")
+)
+"""Operators with a kernel of their own, or made of one, that calls others which autocast casts; and those that call
+others for fake tensors than for real ones."""
+
+
+def casts_inside(func: Any, autocast: Casting) -> bool:
+    """Whether autocast reaches the operators that an operator is written in terms of: it does not cast itself.
+
+    What is inside an operator of a library is not known.
+    """
+    if func._schema.name in CASTING_KERNELS or func.namespace != "aten":
+        return True
+    return is_composite(func) and not any(
+        torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), f"Autocast{device.upper()}")
+        for device, enabled, _ in autocast
+        if enabled
+    )
+
+
+def _run(func: Any, args: Any, kwargs: Any, casting: Casting) -> Any:
+    """Call it in the fake mode in force. That would run what is inside an operator without autocast: so with
+    ``casting`` the operator is taken apart here, or a kernel run on small tensors to see the dtypes of its results."""
+    if not casting:
+        return func(*args, **kwargs)
+    kernel = func._schema.name in CASTING_KERNELS
+    if is_composite(func) and not kernel:
+        with casting_as(casting):
+            return func.decompose(*args, **kwargs)
+    value = func(*args, **kwargs)
+    if not kernel:
+        return value
+    with below_autograd(), no_modes(), rng_restored(rng_state()), casting_as(casting):
+        real = _on_stand_ins(func, args, kwargs, (), _SIZES[0], _ascending)
+    return _with_dtypes(value, real)
+
+
+def _with_dtypes(fake: Any, real: Any) -> Any:
+    if isinstance(fake, (list, tuple)):
+        return type(fake)(map(_with_dtypes, fake, real))
+    return fake if not isinstance(fake, torch.Tensor) or fake.dtype == real.dtype else fake.to(real.dtype)
+
+
+def fake_call(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
     """``func(*args, **kwargs)`` on fake tensors, below autograd; torch-function modes do not see it.
 
     What an operator gives for metadata without symbols is remembered: asking torch for it again costs ten times more.
     """
     with torch._C.DisableTorchFunction():
         tensors: list[torch.Tensor] = []
-        key = _call_key(func, args, kwargs, tensors)
+        key = _call_key(func, args, kwargs, tensors, casting)
         found = None if key is None else _results.get(key)
         if found is not None:
             kind, results = found
             made = [_again(fake_mode, result, tensors) for result in results]
             return made[0] if kind is None else kind(made)
         with fake_mode:
-            value = func(*args, **kwargs)
+            value = _run(func, args, kwargs, casting)
         if key is not None:
             _remember(key, value, tensors)
         return value
 
 
-def _call_key(func: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
+def _call_key(func: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor], casting: Casting) -> Any:
     """All that the metadata of the results depends on; None if that is not known. ``tensors`` gets those in it."""
     if func.namespace != "aten" or func._schema.is_mutable or not _UNCACHED.isdisjoint(func.tags):
         return None
@@ -73,7 +128,7 @@ def _call_key(func: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) ->
             return None
         parts.append(part)
     state = torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_key()
-    return func, tuple(parts), tuple(kwargs), len(args), state
+    return func, tuple(parts), tuple(kwargs), len(args), state, casting
 
 
 def _key_of(value: Any, tensors: list[torch.Tensor]) -> Any:
@@ -151,31 +206,21 @@ def with_plain_numbers(value: Any) -> Any:
     return True if isinstance(value, torch.SymBool) else value
 
 
-def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any) -> Any:
+def unknown_sizes(
+    fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any, casting: Casting = ()
+) -> Any:
     """Results of known rank whose sizes are fresh symbols, for an operator whose shape rule fails on unknown sizes.
 
-    The operator is run on fake tensors of two concrete sizes; sizes on which the two agree are taken as fixed.
-    None if that fails as well.
+    The operator is run on fake tensors of two concrete sizes; sizes on which the two agree are taken as fixed. One that
+    looks at its own data is run on real tensors with several contents instead. None if that fails as well.
     """
-    results = []
-    for stand_in in (4, 6):
-
-        def concrete(value: Any, stand_in: int = stand_in) -> Any:
-            if isinstance(value, torch.SymInt):
-                expr = value.node.expr
-                return int(expr.xreplace(dict.fromkeys(expr.free_symbols, stand_in)))
-            if isinstance(value, torch.Tensor):
-                sizes = [concrete(size) for size in value.shape]
-                return torch.empty(sizes, dtype=value.dtype, device=value.device)
-            if isinstance(value, (list, tuple)):
-                return type(value)(concrete(item) for item in value)
-            return value
-
-        try:
-            with fake_only(fake_mode):
-                results.append(func(*[concrete(arg) for arg in args], **{k: concrete(v) for k, v in kwargs.items()}))
-        except (RuntimeError, ValueError, TypeError, IndexError):
-            return None
+    try:
+        with fake_only(fake_mode):
+            results = [_on_stand_ins(func, args, kwargs, casting, size, None) for size in _SIZES]
+    except DataDependentOutputException:
+        results = _on_real_tensors(func, args, kwargs, casting)
+    except _FAILURES:
+        return None
 
     def merge(a: Any, b: Any) -> Any:
         if isinstance(a, torch.Tensor):
@@ -191,8 +236,61 @@ def unknown_sizes(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, arg
             return type(a)(merge(x, y) for x, y in zip(a, b))
         return a
 
+    if not results:
+        return None
     try:
         with fake_only(fake_mode):
             return merge(*results)
     except ValueError:
         return None
+
+
+_SIZES = (4, 6)
+"""What stands in for a size that is not known."""
+
+_FAILURES = (RuntimeError, ValueError, TypeError, IndexError)
+
+
+def _on_stand_ins(func: Any, args: Any, kwargs: Any, casting: Casting, stand_in: int, content: Content | None) -> Any:
+    """The operator's result for tensors of known sizes; ``content`` None: without data, in the mode in force."""
+
+    def concrete(value: Any) -> Any:
+        """The value with sizes that are known."""
+        if isinstance(value, torch.SymInt):
+            expr = value.node.expr
+            return int(expr.xreplace(dict.fromkeys(expr.free_symbols, stand_in)))
+        if isinstance(value, torch.Tensor):
+            made = torch.empty([concrete(size) for size in value.shape], dtype=value.dtype, device=value.device)
+            return made if content is None else content(made)
+        if isinstance(value, (list, tuple)):
+            return type(value)(concrete(item) for item in value)
+        return value
+
+    return _run(func, [concrete(arg) for arg in args], {k: concrete(v) for k, v in kwargs.items()}, casting)
+
+
+def _on_real_tensors(func: Any, args: Any, kwargs: Any, casting: Casting) -> list[Any] | None:
+    """Results for two sizes; None if a shape depends on what the tensors hold, or the operator is not PyTorch's own."""
+    if func.namespace != "aten" or func._schema.is_mutable:
+        return None
+    results = []
+    with below_autograd(), no_modes(), rng_restored(rng_state()):
+        for size in _SIZES:
+            found = []
+            for content in (torch.ones_like, _ascending):
+                with contextlib.suppress(*_FAILURES):  # not for such a content
+                    found.append(_on_stand_ins(func, args, kwargs, casting, size, content))
+            if not found or any(_shapes(one) != _shapes(found[0]) for one in found):
+                return None
+            results.append(found[0])
+    return results
+
+
+def _ascending(tensor: torch.Tensor) -> torch.Tensor:
+    """Small whole numbers that are not all the same, and make a square matrix of full rank."""
+    count = torch.arange(1, tensor.numel() + 1, device=tensor.device)
+    return (count * count % 7 + 1).reshape(tensor.shape).to(tensor.dtype)
+
+
+def _shapes(result: Any) -> Any:
+    return [_shapes(one) for one in result] if isinstance(result, (list, tuple)) else getattr(result, "shape", None)

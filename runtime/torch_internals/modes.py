@@ -64,6 +64,11 @@ def autocast_state() -> tuple[tuple[str, bool, str], ...]:
     )
 
 
+def autocast_on() -> tuple[tuple[str, bool, str], ...]:
+    """The part of ``autocast_state`` that is switched on: () without autocast."""
+    return tuple([one for one in autocast_state() if one[1]])
+
+
 def ambient_modes() -> dict[str, Any]:
     """The settings of this thread, or of the process, that decide what operators do."""
     return {
@@ -78,9 +83,7 @@ def ambient_modes() -> dict[str, Any]:
 def set_ambient_modes(modes: dict[str, Any]) -> None:
     """Put back what ``ambient_modes`` gave; inference mode ends with its ``with`` statement."""
     torch._C._set_grad_enabled(modes["the grad mode"])
-    for device, enabled, dtype in modes["autocast"]:
-        torch.set_autocast_enabled(device, enabled)
-        torch.set_autocast_dtype(device, getattr(torch, dtype.removeprefix("torch.")))
+    _set_autocast(modes["autocast"])
     torch.set_default_dtype(modes["the default dtype"])
     torch.use_deterministic_algorithms(modes["use of deterministic algorithms"])
 
@@ -126,14 +129,34 @@ def without_autocast_cache() -> Iterator[None]:
 
 @contextlib.contextmanager
 def autocast_as(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
-    """Run under a saved autocast state."""
+    """Run under a saved autocast state, without the cache of casts."""
     with contextlib.ExitStack() as stack:
         for device, enabled, dtype in saved:
             if enabled or torch.is_autocast_enabled(device):
-                stack.enter_context(
-                    torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled)
-                )
+                kind = getattr(torch, dtype.removeprefix("torch."))
+                stack.enter_context(torch.autocast(device, dtype=kind, enabled=enabled, cache_enabled=False))
         yield
+
+
+@contextlib.contextmanager
+def casting_as(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
+    """Run fake tensors under exactly this autocast state; a device that is not in it has autocast off.
+
+    Inside a dispatch mode too, where torch's dispatcher has switched autocast off.
+    """
+    before = autocast_state()
+    wanted = {device: dtype for device, enabled, dtype in saved if enabled}
+    _set_autocast(tuple((device, device in wanted, wanted.get(device, dtype)) for device, _, dtype in before))
+    try:
+        yield
+    finally:
+        _set_autocast(before)
+
+
+def _set_autocast(states: tuple[tuple[str, bool, str], ...]) -> None:
+    for device, enabled, dtype in states:
+        torch.set_autocast_enabled(device, enabled)
+        torch.set_autocast_dtype(device, getattr(torch, dtype.removeprefix("torch.")))
 
 
 @contextlib.contextmanager

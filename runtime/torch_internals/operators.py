@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._library.custom_ops import _maybe_get_opdef
 from torch.utils._python_dispatch import _disable_current_modes
 
 _Key = torch._C.DispatchKey
@@ -39,6 +40,18 @@ def saved_by(node: Any) -> list[torch.Tensor]:
         values = value if isinstance(value, (tuple, list)) else [value]
         found += [one for one in values if isinstance(one, torch.Tensor)]
     return found
+
+
+def without_formula(overload: Any) -> bool:
+    """Whether nobody said how an operator of a library is differentiated: then autograd sees what is inside its
+    kernel, if that calls PyTorch."""
+    keys = (_Key.CompositeImplicitAutograd, _Key.Autograd, _Key.AutogradCPU, _Key.AutogradCUDA, _Key.AutogradOther)
+    return overload.namespace != "aten" and not any(map(overload.has_kernel_for_dispatch_key, keys))
+
+
+def writes_unseen(overload: Any) -> bool:
+    """Whether autograd sees nothing of what an operator writes: it was made by ``torch.library.custom_op``."""
+    return overload.namespace != "aten" and _maybe_get_opdef(overload) is not None
 
 
 def gives_own_view(overload: Any, args: Any, kwargs: Any) -> bool:

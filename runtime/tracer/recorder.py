@@ -95,7 +95,6 @@ class Recorder(torch_internals.TorchDispatchMode):
     supports_higher_order_operators = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
         session = self.session
         if not isinstance(func, torch_internals.OpOverload):
             raise session.error(
@@ -104,7 +103,15 @@ class Recorder(torch_internals.TorchDispatchMode):
                 hint="Write it as a plain for loop, while loop or if, or call it outside.",
                 code="D2S292",
             )
-        packet = f"{func.namespace}.{func._schema.name.split('::')[1]}"
+        before, session.dispatching = session.dispatching, True
+        try:
+            return self._arrived(func, args, kwargs or {})
+        finally:
+            session.dispatching = before
+
+    def _arrived(self, func: Any, args: Any, kwargs: Any) -> Any:
+        session = self.session
+        packet = _packet(func)
         if packet in _METADATA:
             result = self._fake_call(func, args, kwargs)
             session.sizes.collect_asserts()
@@ -149,7 +156,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         return shape_rules.fakes(self.session, value)
 
     def _fake_call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        return shape_rules.apply(self.session, func, args, kwargs)
+        casting = () if _packet(func) in _METADATA else self.session.casting(func)
+        return shape_rules.apply(self.session, func, args, kwargs, casting)
 
     def _number(self, tensor: torch.Tensor) -> Any:
         """A tensor where torch takes a number (``torch.clamp(x, 0, t)``, ``x.view(t, 2)``): its item, as a symbol."""
@@ -211,7 +219,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
         for tensor, info in zip(reads, infos):
             sources.setdefault(storage_key(session.fake(tensor)), (tensor, info))
-        modes = session.modes()
+        modes = self._modes(func)
         same = {id(session.fake(tensor)): tensor for tensor in reads}
         plan: list[tuple[Any, TensorInfo | None]] = []
         for index, out in enumerate(flat):
@@ -282,6 +290,14 @@ class Recorder(torch_internals.TorchDispatchMode):
                     result.cached_for = result.storage.value
                 mark_uncertain(source.storage, result.storage, reason, self.session.location())
 
+    def _modes(self, func: Any) -> tuple[Any, Any]:
+        """The modes to record an operator with. A replay casts above the recorder, and runs what it made without
+        autocast; an operator that casts inside says so."""
+        grad, autocast = self.session.modes()
+        if self.session.replaying is not None and not self.session.replaying.lowering:
+            autocast = self.session.casting(func) or None
+        return grad, autocast
+
     def _requires_grad(self, func: Any, infos: list[TensorInfo]) -> bool:
         return torch.is_grad_enabled() and any(info.requires_grad for info in infos) and _keeps_history(func)
 
@@ -292,21 +308,23 @@ class Recorder(torch_internals.TorchDispatchMode):
         if torch.Tag.inplace_view in func.tags:
             return self._record_metadata_change(func, name, args, kwargs)
         infos = {id(tensor): session.info(tensor) for tensor in tensors_in(args, kwargs)}
+        seen = torch.is_grad_enabled() and not torch_internals.writes_unseen(func)
         stale_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values())
         bases: list[Storage] = []
         noticed = [infos[id(tensor)].storage for tensor in written if not infos[id(tensor)].unnoticed]
         for tensor in written:
             storage = infos[id(tensor)].storage
             require_certain(session, storage)
-            leaf_writes.require_no_leaf(session, infos[id(tensor)])
+            if seen:
+                leaf_writes.require_no_leaf(session, infos[id(tensor)])
             if storage not in bases:
                 bases.append(storage)
         stale_views.require_readable(session, infos.values())
-        if torch.is_grad_enabled():
+        if seen:
             for tensor in written:
                 info = infos[id(tensor)]
                 info.storage.in_graph = info.storage.in_graph or not info.detached
-        if torch.is_grad_enabled() and any(info.requires_grad for info in infos.values()):
+        if seen and any(info.requires_grad for info in infos.values()):
             sometimes = _sometimes(infos.values())
             for tensor in written:
                 info = infos[id(tensor)]
@@ -316,7 +334,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         result = self._fake_call(func, args, kwargs)
         before = [session.require_visible(storage.value) for storage in bases]
         location = session.location()
-        modes = session.modes()
+        modes = self._modes(func)
         flat = flatten_results(result)
         types: list[Type] = [
             session.type_of(out) if isinstance(out, torch.Tensor) else _plain_type(out) for out in flat
@@ -402,6 +420,10 @@ class Recorder(torch_internals.TorchDispatchMode):
         info.steps = (*info.steps, step)
         info.cached = None
         return tensor
+
+
+def _packet(func: Any) -> str:
+    return f"{func.namespace}.{func._schema.name.split('::')[1]}"
 
 
 def _keeps_history(func: Any) -> bool:

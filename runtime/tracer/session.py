@@ -105,6 +105,10 @@ class Session:
         self.inputs = Inputs(self)
         self.ambient_grad = torch.is_grad_enabled()
         self.ambient_autocast = torch_internals.autocast_state()
+        self.autocast = self.ambient_autocast
+        """The autocast state in force where the traced code last called torch."""
+        self.dispatching = False
+        """Whether an operator is being recorded: torch's dispatcher has switched autocast off around that."""
         self._infos: MutableMapping[torch.Tensor, TensorInfo] = torch_internals.tensor_weak_dict()
         self._names: dict[str, int] = {}
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
@@ -269,11 +273,20 @@ class Session:
         if self.replaying is not None:
             return self.replaying.grad_mode, None
         grad = torch.is_grad_enabled()
-        autocast = torch_internals.autocast_state()
+        autocast = self.autocast if self.dispatching else torch_internals.autocast_state()
         return (
             "inherit" if grad == self.ambient_grad else "on" if grad else "off",
             None if autocast == self.ambient_autocast else autocast,
         )
+
+    def casting(self, func: Any) -> tuple[tuple[str, bool, str], ...]:
+        """The autocast state under which what is inside an operator runs; () where it does not matter.
+
+        In a replay only kernels have something inside: all else is taken apart above the recorder.
+        """
+        if not any(enabled for _, enabled, _ in self.autocast):
+            return ()
+        return self.autocast if torch_internals.casts_inside(func, self.autocast) else ()
 
     def emit(
         self,

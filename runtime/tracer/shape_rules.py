@@ -14,6 +14,8 @@ from runtime import torch_internals
 from runtime.tracer import faults
 from runtime.tracer.session import Session
 
+Casting = tuple[tuple[str, bool, str], ...]
+
 
 def fakes(session: Session, value: Any) -> Any:
     """The value with fake tensors in place of all tensors."""
@@ -22,8 +24,8 @@ def fakes(session: Session, value: Any) -> Any:
     return type(value)(fakes(session, item) for item in value) if type(value) in (list, tuple) else value
 
 
-def apply(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
-    """The results of ``func(*args, **kwargs)`` as fake tensors.
+def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
+    """The results of ``func(*args, **kwargs)`` as fake tensors; ``casting``: the autocast state inside the operator.
 
     Raises:
         TraceError: There is no shape rule (D2S232), or it cannot tell (D2S235), or it is wrong (D2S290).
@@ -36,14 +38,14 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
         return own
     if torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:
-            return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
+            return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
         except Exception as error:
             if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
                 raise
             fake_args = torch_internals.with_plain_numbers(fake_args)
             fake_kwargs = {key: torch_internals.with_plain_numbers(value) for key, value in fake_kwargs.items()}
     try:
-        return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs)
+        return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
     except torch_internals.UnsupportedOperatorException as error:
         raise _no_shape_rule(session, func) from error
     except Exception as error:
@@ -52,9 +54,11 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
         if not torch_internals.is_shape_error(error):
             without = _without_empty(func, fake_args)
             if without is not None:
-                return apply(session, func, [without, *fake_args[1:]], fake_kwargs)
+                return apply(session, func, [without, *fake_args[1:]], fake_kwargs, casting)
             raise _judged(session, func, fake_args, fake_kwargs, error) from None
-        result = torch_internals.unknown_sizes(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
+        result = torch_internals.unknown_sizes(
+            session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
+        )
         if result is None:
             raise session.error(
                 f"torch cannot tell the shape of {_name(func)}'s result when sizes depend on data",

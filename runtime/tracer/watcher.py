@@ -68,6 +68,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         session = self.session
+        session.autocast = torch_internals.autocast_state()
         if name == "__get__":
             return self._attribute(func, args)
         if name == "__set__":

@@ -1,0 +1,280 @@
+"""Autocast reaches what is inside operators that are written in terms of others, as it does in eager."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import dy2static
+from runtime.autodiff import gradient_path
+from runtime.ops import aten
+from tests.end_to_end.operator_calls import call_of, composites
+from tests.end_to_end.oracle import check, check_module, same
+
+PACKED = {f"aten.{kind}.data" for kind in ("gru", "lstm", "rnn_tanh", "rnn_relu")}
+"""The shapes of their results depend on data: refused, with autocast and without."""
+
+DTYPES = [torch.bfloat16, torch.float16]
+
+
+def autocast(dtype: torch.dtype = torch.bfloat16, enabled: bool = True) -> torch.autocast:
+    """Autocast without its cache, which adds the gradients of a weight's uses in the lower precision."""
+    return torch.autocast("cpu", dtype, enabled=enabled, cache_enabled=False)
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [one for item in value for one in tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+def needing(value: Any) -> Any:
+    """The same arguments as leaves that need gradients."""
+    if isinstance(value, torch.Tensor):
+        return value.clone().requires_grad_() if value.is_floating_point() else value
+    return [needing(item) for item in value] if isinstance(value, list) else value
+
+
+def differs(overload: Any, args: list[Any], dtype: torch.dtype) -> bool:
+    """Whether autocast makes a difference to a call in eager."""
+    torch.manual_seed(0)
+    plain = tensors(overload(*copy.deepcopy(args)))
+    torch.manual_seed(0)
+    with autocast(dtype):
+        cast = tensors(overload(*copy.deepcopy(args)))
+    pairs = [(a.dtype, b.dtype, a.to(torch.complex128), b.to(torch.complex128)) for a, b in zip(plain, cast)]
+    return any(one != other or not torch.equal(a, b) for one, other, a, b in pairs)
+
+
+@functools.cache
+def calls() -> dict[str, list[Any]]:
+    """Every composite operator that a call was found for."""
+    return {name: args for name in [*composites(), "aten._trilinear.default"] if (args := call_of(name)) is not None}
+
+
+@functools.cache
+def casting() -> dict[str, list[Any]]:
+    """Those of them that autocast changes."""
+    return {name: args for name, args in calls().items() if differs(aten.resolve(name), args, torch.bfloat16)}
+
+
+def test_every_composite_operator_around() -> None:
+    """Called under autocast; operators that look at their data, or give numbers, may be refused."""
+    refused, wrong = [], []
+    for name, args in calls().items():
+        overload = aten.resolve(name)
+        try:
+            with autocast():
+                check(lambda *a, overload=overload: overload(*a), args, paths=["program"])
+        except dy2static.Dy2StaticError as error:
+            refused.append((name, error.code))
+        except Exception as error:
+            wrong.append((name, str(error)))
+    print(f"{len(list(composites()))} composite operators, {len(calls())} called, {len(refused)} refused: {refused}")
+    assert not wrong
+    assert len(calls()) > 320
+    assert {name for name, _ in refused} <= {*PACKED, "aten.combinations.default"}
+
+
+def test_what_autocast_changes() -> None:
+    print(f"{len(casting())} operators that autocast changes inside: {sorted(casting())}")
+    assert len(casting()) > 25
+    assert {"aten.einsum.default", "aten.gru_cell.default", "aten._trilinear.default"} <= set(casting())
+
+
+def gradients(function: Callable[..., Any], args: list[Any]) -> Any:
+    """The results and the gradients of the arguments, or that backward raises."""
+    given = needing(args)
+    try:
+        results = tensors(function(*given))
+    except RuntimeError as error:
+        return str(error).split("\n")[0]
+    needed = [one for one in results if one.requires_grad]
+    if not needed:
+        return results
+    total = sum(one.abs().double().sum() for one in needed)
+    leaves = [one for one in tensors(given) if one.requires_grad]
+    try:
+        return results, torch.autograd.grad(total, leaves, allow_unused=True)
+    except RuntimeError as error:
+        return results, str(error).split("\n")[0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("inside", [False, True], ids=["around", "inside"])
+def test_operators_that_autocast_changes(dtype: torch.dtype, inside: bool) -> None:
+    """Without gradients, and with them on both roads; backward is called without autocast, and under it."""
+    wrong, count = [], 0
+    for name, args in casting().items():
+        if name in PACKED:
+            continue
+        overload = aten.resolve(name)
+
+        def body(*a: Any, overload: Any = overload) -> Any:
+            with autocast(dtype):
+                return overload(*a)
+
+        def around(*a: Any, overload: Any = overload) -> Any:
+            return overload(*a)
+
+        function = body if inside else around
+        static = dy2static.to_static(function)
+        surroundings = contextlib.nullcontext() if inside else autocast(dtype)
+        try:
+            with surroundings:
+                eager = tensors(function(*copy.deepcopy(args)))
+                same(tensors(static(*copy.deepcopy(args))), eager)
+            said = [one.type.dtype for one in static.program.block.yields[: len(eager)]]
+            assert said == [one.dtype for one in eager], f"the Program says {said}"
+            for path in ("program", "autograd"):
+                with gradient_path(path):
+                    for _ in range(2):  # the first backward under autocast is another than the second
+                        with surroundings:
+                            same(gradients(static, args), gradients(function, args), f"{name} {path}", 1e-3)
+            count += 1
+        except Exception as error:
+            wrong.append((name, str(error)))
+    print(f"{count} operators")
+    assert not wrong
+    assert count > 25
+
+
+class Recurrent(nn.Module):
+    """Every kind of recurrent layer, behind a layer that gives the lower precision."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 5)
+        self.gru_cell, self.lstm_cell, self.rnn_cell = nn.GRUCell(5, 6), nn.LSTMCell(5, 3), nn.RNNCell(4, 2)
+        self.gru, self.lstm, self.rnn = nn.GRU(4, 3, num_layers=2), nn.LSTM(4, 3), nn.RNN(4, 3)
+        self.bilinear = nn.Bilinear(4, 4, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        y = self.linear(x)
+        if x.sum() > 0:
+            h = self.gru_cell(y, x.new_zeros(3, 6))
+        else:
+            h = self.gru_cell(y)
+        sequences = self.gru(x[None])[0], self.lstm(x[None])[0], self.rnn(x[None])[0]
+        return h, self.lstm_cell(y), self.rnn_cell(x), sequences, self.bilinear(x, x)
+
+
+class Regions(nn.Module):
+    """Autocast entered in a branch, in a loop, around both, and left in between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.cell, self.bilinear = nn.Linear(4, 4), nn.GRUCell(4, 4), nn.Bilinear(4, 4, 4)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        if x.sum() > 0:
+            with autocast():
+                y = torch.einsum("ij,kj->ik", x, x).float()
+        else:
+            with autocast(), autocast(enabled=False):
+                y = torch.einsum("ij,kj->ik", x, x) * 2
+        h = x
+        while h.abs().sum() > 1:
+            with autocast(torch.float16):
+                h = self.cell(h).float() * 0.5
+                with autocast(enabled=False):
+                    h = h + torch.inner(h, h).sum() * 0.01
+            h = h * 0.5
+        with autocast():
+            z = self.bilinear(h, x)
+            with autocast(enabled=False):
+                v = torch.tensordot(x, x.t(), 1)
+            w = torch.cov(z) if x.sum() > 0 else torch.corrcoef(z)
+        return y, h, z, v, w.float(), torch.chain_matmul(x, x.t())
+
+
+@pytest.mark.parametrize("make", [Recurrent, Regions], ids=["recurrent", "regions"])
+@pytest.mark.parametrize("around", [False, True], ids=["plain", "around"])
+def test_modules(make: Callable[[], nn.Module], around: bool) -> None:
+    x = torch.linspace(-0.5, 1, 12).reshape(3, 4)
+    with autocast(enabled=around), torch.set_grad_enabled(not around or make is Recurrent):
+        check_module(make, [x], [-x], tolerance=2e-2)
+
+
+def test_an_encoder_layer_in_eval() -> None:
+    def make() -> nn.Module:
+        return nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+
+    with autocast():
+        check_module(make, [torch.rand(2, 3, 8)], [torch.rand(4, 3, 8)])
+
+
+def test_backward_under_autocast_is_eagers_at_every_call() -> None:
+    """The backward formulas of ``qr`` multiply matrices, in the precision of backward's surroundings."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        q, r = torch.linalg.qr(x)
+        return q * 2 + r
+
+    static = dy2static.to_static(function)
+    for forward, backward in [(True, False), (True, True), (True, True), (False, True), (False, False), (True, False)]:
+        found = []
+        for one in (static, function):
+            x = (torch.arange(9.0).reshape(3, 3) ** 1.5 % 4 + torch.eye(3)).requires_grad_()
+            with autocast(enabled=forward):
+                y = one(x).sum()
+            with autocast(enabled=backward):
+                found.append(torch.autograd.grad(y, x))
+        same(found[0], found[1], f"{forward} {backward}", 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "regions"])
+def test_loaded(kind: str, tmp_path: Path) -> None:
+    """A Program is saved as it is without autocast around: what is in a region of its own casts as it did."""
+    torch.manual_seed(0)
+    module = (Recurrent if kind == "recurrent" else Regions)()
+    path = dy2static.save(module, tmp_path / "f", input_spec=[dy2static.InputSpec([3, 4], torch.float32)])
+    loaded = dy2static.load(path)
+    x = torch.linspace(-0.5, 1, 12).reshape(3, 4)
+    for given in (x, -x):
+        same(loaded(given), module(given), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("name", ["einsum", "inner", "gru_cell", "lstm_cell", "matrix_power", "cov", "_trilinear"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_loaded_operators(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    """Called in a region of the saved function, and under autocast around the loaded one."""
+    full = next(one for one in casting() if one.startswith(f"aten.{name}."))
+    overload, args = aten.resolve(full), casting()[full]
+    given = needing(tensors(args))
+
+    def call(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
+        rest = iter([a, b, c, d, e, f, g])
+        return overload(*_filled(args, rest))
+
+    def inside(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
+        with autocast(dtype):
+            return call(a, b, c, d, e, f, g)
+
+    arguments = [*given, *[torch.zeros(1)] * (7 - len(given))]
+    for function, around in ((inside, False), (call, True)):
+        static = dy2static.to_static(function)
+        static(*arguments)
+        loaded = dy2static.load(dy2static.save(static, tmp_path / "f"))
+        found = []
+        for one in (loaded, function):
+            with autocast(dtype, enabled=around):
+                results = tensors(one(*arguments))
+            total = sum(result.abs().double().sum() for result in results)
+            found.append((results, torch.autograd.grad(total, given)))
+        same(found[0], found[1], full, 1e-3)
+
+
+def _filled(value: Any, rest: Iterator[Any]) -> Any:
+    """A call's arguments with other tensors in their places."""
+    if isinstance(value, torch.Tensor):
+        return next(rest)
+    return [_filled(item, rest) for item in value] if isinstance(value, list) else value
