@@ -119,6 +119,25 @@ def _argument_names(overload: Overload) -> tuple[str, ...]:
 
 
 @functools.cache
+@functools.cache
+def without_out(overload: Overload) -> Overload | None:
+    """The overload that gives what this one writes to ``out=``; None if there is none.
+
+    >>> without_out(resolve("aten.add.out"))
+    <OpOverload(op='aten.add', overload='Tensor')>
+    """
+    wanted = [(one.name, str(one.type)) for one in overload._schema.arguments if not one.is_out]
+    if len(wanted) == len(overload._schema.arguments):
+        return None
+    packet = overload.overloadpacket
+    for name in packet.overloads():
+        other: Overload = getattr(packet, name)
+        given = [(one.name, str(one.type)) for one in other._schema.arguments]
+        if given == wanted and not _declared_writes(other):
+            return other
+    return None
+
+
 def returns_alias(overload: Overload) -> tuple[str, ...]:
     """Names of the arguments that some result is declared to share memory with (views, in-place and out= results).
 

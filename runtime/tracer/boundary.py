@@ -159,6 +159,8 @@ def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
     """
     if value is target:
         return
+    if value.shape != target.shape:  # an ``out=`` that was resized
+        target.resize_(value.shape)
     with contextlib.nullcontext() if value.requires_grad else torch.no_grad():
         target.copy_(value)
 

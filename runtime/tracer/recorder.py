@@ -12,13 +12,13 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.errors import ProgramError
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ops import aten
 from runtime.tracer import (
     aliases,
     detached,
     leaf_writes,
+    metadata_changes,
     number_arguments,
     overlaps,
     scalars,
@@ -134,6 +134,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             return args[0]
         if name == "aten.detach.default":
             if session.replaying is not None or (session.detaching is None and session.info(args[0]).constant):
+                session.inner = args[0]
                 return self.alias(args[0])
         written = _written(func, args, kwargs)
         if written:
@@ -200,6 +201,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             raise session.error(
                 "detach_() of a tensor that needs a gradient", hint="Write x = x.detach() instead.", code="D2S221"
             )
+        metadata_changes.require_no_view(session, tensor, info)
 
     # -- operators that only read --------------------------------------------------------------------------------
 
@@ -331,8 +333,11 @@ class Recorder(torch_internals.TorchDispatchMode):
                 detached.require_own_history(session, info)
                 info.bare = None
                 session.require_gradient(info, sometimes)
-        result = self._fake_call(func, args, kwargs)
+        shapes = metadata_changes.shapes(session, written)
+        result = metadata_changes.call(session, func, args, kwargs, self._fake_call)
+        metadata_changes.require_resizable(session, func, shapes, written)
         before = [session.require_visible(storage.value) for storage in bases]
+        now = [(session.fake(tensor), infos[id(tensor)]) for tensor in written]
         location = session.location()
         modes = self._modes(func)
         flat = flatten_results(result)
@@ -371,7 +376,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             "update",
             before,
             None,
-            [*(var.type for var in before), *(session.type_of(out) for out in extra)],
+            [*metadata_changes.base_types(session, before, now), *(session.type_of(out) for out in extra)],
             hints=[var.hint for var in before],
             blocks=[scope.block],
             attrs={} if noticed else {"unnoticed": True},
@@ -399,21 +404,14 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         tensor = args[0]
         info = session.info(tensor)
-        functional = _functional_view(name)
-        if functional is None or not torch_internals.is_fake(tensor):
+        functional = metadata_changes.functional_view(name)
+        if functional is None:
             raise session.error(
                 f"{func._schema.name.split('::')[1]} changes a tensor's shape or memory in place",
                 hint="Use the function without the trailing underscore and assign its result.",
                 code="D2S223",
             )
-        made_here = info.storage.first in session.scope.names  # then no other path knows it
-        inside = any(scope.kind != "main" for scope in session.scope.chain())
-        if session.replaying is None and inside and not made_here:
-            raise session.error(
-                f"{func._schema.name.split('::')[1]} changes a tensor's shape in place inside a branch or loop",
-                hint="Use the function without the trailing underscore and assign its result.",
-                code="D2S223",
-            )
+        metadata_changes.require_changeable(session, name, tensor, info)
         operands = [session.operand(arg) for arg in args]
         self._fake_call(func, args, kwargs)
         step = ViewStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
@@ -441,19 +439,6 @@ def _written(func: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
         return []
     by_name = aten.arguments(func, args, kwargs)
     return list(tensors_in([by_name[name] for name in names], {}))
-
-
-def _functional_view(name: str) -> str | None:
-    """The view operator that an in-place metadata change amounts to."""
-    namespace, packet, overload = name.split(".")
-    functional = f"{namespace}.{packet.removesuffix('_')}.{overload}"
-    if packet in ("resize_", "resize_as_", "set_", "set_data", "resize_as_sparse_", "rename_"):
-        return None
-    try:
-        aten.resolve(functional)
-    except ProgramError:
-        return None
-    return functional
 
 
 def _sometimes(infos: Iterable[TensorInfo]) -> bool:

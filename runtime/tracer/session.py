@@ -129,6 +129,8 @@ class Session:
         """What plain numbers stand for where operators take no others (see ``float_operands``)."""
         self.detaching: str | None = None
         """Set while the user's code detaches a tensor: by what name."""
+        self.inner: torch.Tensor | None = None
+        """The tensor that the last function of torch detached on its own: a factory gives the detached one."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
         self.surrounding: tuple[Any, ...] = ()
@@ -389,6 +391,12 @@ class Session:
         """Let ``fake`` stand for a value."""
         self._infos[fake] = info
         return fake
+
+    def forget_inner(self, known: Sequence[Any]) -> None:
+        """Forget a tensor that one of torch's functions made and did not give; ``known``: what the user gave it."""
+        inner, self.inner = self.inner, None
+        if inner is not None and all(one is not inner for one in known):
+            self._infos.pop(inner, None)
 
     def fake(self, tensor: torch.Tensor) -> torch.Tensor:
         """The fake tensor that stands for ``tensor`` (itself when it is one of this trace)."""

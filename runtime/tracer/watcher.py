@@ -107,8 +107,9 @@ class Watcher(torch_internals.TorchFunctionMode):
             return gradients.requires_grad_(session, made)
         if _has_staged(args) or _has_staged(kwargs.values()):
             args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
+        session.inner = None
         try:
-            return number_arguments.called(session, func, args, kwargs)
+            result = number_arguments.called(session, func, args, kwargs)
         except RuntimeError as error:
             if ".numpy() is not supported for tensor subclasses" not in str(error):
                 raise
@@ -117,6 +118,9 @@ class Watcher(torch_internals.TorchFunctionMode):
                 code="D2S213",
                 hint="Make the array a tensor (torch.from_numpy) outside the function.",
             ) from error
+        if session.inner is not None:
+            session.forget_inner((*args, *kwargs.values()))
+        return result
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""

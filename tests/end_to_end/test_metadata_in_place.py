@@ -1,0 +1,264 @@
+"""In-place changes of what a tensor is: every operator that makes a tensor another view of its memory, and assignments,
+on the caller's tensors and on those made inside, in straight code, branches and loops."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import dy2static
+from runtime.ops import aten
+from runtime.storage.allowed import allowed_operators
+from tests.end_to_end.oracle import check
+
+
+def _all_tagged() -> list[str]:
+    found = []
+    for name in dir(torch.ops.aten):
+        packet = getattr(torch.ops.aten, name)
+        if isinstance(packet, torch._ops.OpOverloadPacket):
+            found += [f"aten.{name}.{one}" for one in packet.overloads()]
+    return [name for name in found if torch.Tag.inplace_view in aten.resolve(name).tags]
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "aten.as_strided_.default": lambda x: x.as_strided_((2,), (1,)),
+    "aten.detach_.default": lambda x: x.detach_(),
+    "aten.resize_as_.default": lambda x: x.resize_as_(torch.ones(2)),
+    "aten.set_.default": lambda x: x.set_(),
+    "aten.set_.source_Tensor": lambda x: x.set_(torch.ones(4)),
+    "aten.squeeze_.default": lambda x: x.squeeze_(),
+    "aten.squeeze_.dim": lambda x: x.squeeze_(1),
+    "aten.squeeze_.dims": lambda x: x.squeeze_((1,)),
+    "aten.swapaxes_.default": lambda x: x.swapaxes_(0, 1),
+    "aten.swapdims_.default": lambda x: x.swapdims_(0, 1),
+    "aten.t_.default": lambda x: x.t_(),
+    "aten.transpose_.default": lambda x: x.transpose_(0, 1),
+    "aten.unsqueeze_.default": lambda x: x.unsqueeze_(0),
+    "aten.resize_.default": lambda x: x.resize_(2, 2),
+    "requires_grad_": lambda x: x.requires_grad_(),
+    "requires_grad": lambda x: setattr(x, "requires_grad", True),
+    "data": lambda x: setattr(x, "data", torch.ones(4)),
+    "grad": lambda x: setattr(x, "grad", torch.ones_like(x)),
+    "real": lambda x: setattr(x, "real", torch.ones_like(x)),
+    "torch.ops": lambda x: torch.ops.aten.unsqueeze_(x, 0),
+    "torch": lambda x: torch.detach_(x),
+}
+_STORAGES = {"aten.set_.source_Storage", "aten.set_.source_Storage_storage_offset",
+             "aten.set_.source_Tensor_storage_offset"}  # fmt: skip
+
+
+def test_every_tagged_operator_is_tried() -> None:
+    assert set(_all_tagged()) - _STORAGES <= CHANGES.keys()
+    tagged = {name for name in allowed_operators() if torch.Tag.inplace_view in aten.resolve(name).tags}
+    assert tagged <= CHANGES.keys()
+
+
+def argument(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        change(x)
+        return x * 2
+
+    return f
+
+
+def result_and_argument(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = change(x)
+        return y, x
+
+    return f
+
+
+def argument_in_branch(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        if x.sum() > 4:
+            change(x)
+        return x * 2
+
+    return f
+
+
+def item(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        items = [x]
+        change(items[0])
+        return items
+
+    return f
+
+
+def local(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x * 1
+        change(y)
+        return y * 2, y
+
+    return f
+
+
+def view(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x.view(3, 1)
+        change(y)
+        y.add_(1)
+        return y, x
+
+    return f
+
+
+def local_in_branch(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x * 1
+        if x.sum() > 4:
+            change(y)
+        return y * 2
+
+    return f
+
+
+def of_the_branch(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        if x.sum() > 4:
+            y = x * 1
+            change(y)
+            z = y.sum()
+        else:
+            z = x.sum() - 1
+        return z
+
+    return f
+
+
+def in_loop(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x * 1
+        n = 0
+        while n < x.sum():
+            change(y)
+            n = n + 2
+        return y * 2
+
+    return f
+
+
+def of_the_loop(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        n = 0
+        s = x.sum()
+        while n < x.sum():
+            y = x * n
+            change(y)
+            s = s + y.sum()
+            n = n + 2
+        return s
+
+    return f
+
+
+def with_aliases(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        z = x
+        v = x.view(-1)
+        change(x)
+        z.mul_(2)
+        return v, z, x
+
+    return f
+
+
+def local_with_aliases(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        y = x * 1
+        v = y.view(-1)
+        change(y)
+        y.mul_(2)
+        return v, y
+
+    return f
+
+
+def written(change: Any) -> Any:
+    def f(x: Any) -> Any:
+        change(x)
+        x.add_(1)
+
+    return f
+
+
+FORMS = [argument, result_and_argument, argument_in_branch, item, local, view, local_in_branch, of_the_branch, in_loop,
+         of_the_loop, with_aliases, local_with_aliases, written]  # fmt: skip
+
+
+def test_equal_or_refused() -> None:
+    counts: Counter[str] = Counter()
+    different = []
+    for name, change in CHANGES.items():
+        for form in FORMS:
+            try:
+                check(form(change), (torch.ones(3, 1),), (torch.ones(3, 1) * 2,), paths=("program",))
+                counts["equal"] += 1
+            except dy2static.Dy2StaticError as error:
+                assert error.code != "D2S200" and error.location is not None
+                counts[str(error.code)] += 1
+            except Exception as error:
+                different.append((name, form.__name__, str(error).splitlines()[0]))
+    print(dict(counts))
+    assert not different, "\n".join(map(str, different))
+    assert sum(counts.values()) == len(CHANGES) * len(FORMS)
+    assert counts["equal"] >= 93
+
+
+PARAMETER = torch.nn.Parameter(torch.ones(3, 1))
+GLOBAL = torch.ones(3, 1)
+
+
+class Holder(torch.nn.Module):
+    def __init__(self, change: Any) -> None:
+        super().__init__()
+        self.change = change
+        self.register_buffer("held", torch.ones(3, 1))
+
+    def forward(self, x: Any) -> Any:
+        with torch.no_grad():
+            self.change(self.held)
+        return x + self.held
+
+
+SHAPES = sorted(CHANGES.keys() - {"aten.detach_.default", "torch", "real", "requires_grad_", "requires_grad", "grad"})
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_parameters_buffers_and_globals_keep_their_shape(name: str) -> None:
+    change = CHANGES[name]
+
+    def of_global(x: Any) -> Any:
+        change(GLOBAL)
+        return x + GLOBAL
+
+    def of_parameter(x: Any) -> Any:
+        with torch.no_grad():
+            change(PARAMETER)
+        return x + PARAMETER
+
+    module = Holder(change)
+    for function in (of_global, of_parameter, copy.copy(module)):
+        with pytest.raises(dy2static.Dy2StaticError) as caught:
+            dy2static.to_static(function)(torch.ones(3, 1))
+        assert caught.value.code in ("D2S213", "D2S223")
+    assert GLOBAL.shape == PARAMETER.shape == module.held.shape == (3, 1)
+
+
+def test_detach_of_a_view_of_the_callers() -> None:
+    def f(x: Any) -> Any:
+        x.detach_()
+        return x * 2
+
+    with pytest.raises(dy2static.Dy2StaticError) as caught:
+        dy2static.to_static(f)(torch.ones(3)[:2])
+    assert caught.value.code == "D2S221"

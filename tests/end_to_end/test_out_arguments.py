@@ -1,0 +1,251 @@
+"""``out=`` of every operator that PyTorch has samples of: right, empty, of another shape, wider; given or made inside."""
+
+from __future__ import annotations
+
+import sys
+import types
+import unittest
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import dy2static
+from tests.end_to_end.oracle import check
+
+_NEEDS_MORE = ("sparse.sampled_addmm", "bernoulli")
+"""Operators whose first sample is no strided tensor, or whose sample is drawn anew at each call."""
+
+
+def _operators() -> Iterator[tuple[str, Any, Any, list[torch.Tensor]]]:
+    """Every operator with ``out=`` of which the first sample gives tensors: name, operator, sample, results."""
+    stand_in: Any = types.ModuleType("expecttest")  # what torch's own tests import and these do not use
+    stand_in.TestCase = unittest.TestCase
+    sys.modules.setdefault("expecttest", stand_in)
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    for one in op_db:
+        if not one.supports_out or torch.float32 not in one.dtypes or one.name in _NEEDS_MORE:
+            continue
+        torch.manual_seed(0)
+        sample = next(iter(one.sample_inputs("cpu", torch.float32, requires_grad=False)))
+        if not isinstance(sample.input, torch.Tensor):
+            continue
+        try:
+            made = one.op(sample.input, *sample.args, **sample.kwargs)
+        except RuntimeError:  # not in this build
+            continue
+        results = list(made) if isinstance(made, (list, tuple)) else [made]
+        if all(isinstance(result, torch.Tensor) for result in results):
+            yield one.name, one.op, sample, results
+
+
+def _given(op: Any, sample: Any) -> Callable[..., Any]:
+    def function(x: Any, *outs: Any) -> Any:
+        result = op(x, *sample.args, out=outs[0] if len(outs) == 1 else tuple(outs), **sample.kwargs)
+        return result, [one.shape for one in outs], [one * 1 for one in outs]
+
+    return function
+
+
+def _local(op: Any, sample: Any, like: list[torch.Tensor]) -> Callable[..., Any]:
+    places = [(tuple(one.shape), one.dtype) for one in like]
+
+    def function(x: Any) -> Any:
+        outs = [torch.zeros(shape, dtype=dtype) for shape, dtype in places]
+        op(x, *sample.args, out=outs[0] if len(outs) == 1 else tuple(outs), **sample.kwargs)
+        return outs, [one.shape for one in outs]
+
+    return function
+
+
+def _kinds(results: list[torch.Tensor]) -> dict[str, list[torch.Tensor]]:
+    wider = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+    return {
+        "right": [torch.zeros_like(one) for one in results],
+        "empty": [torch.empty(0, dtype=one.dtype) for one in results],
+        "other shape": [torch.zeros((*one.shape, 2), dtype=one.dtype) for one in results],
+        "wider": [torch.zeros(one.shape, dtype=wider.get(one.dtype, one.dtype)) for one in results],
+    }
+
+
+def _outcome(function: Callable[..., Any], *call: Any) -> str:
+    try:
+        check(function, call, paths=("program",))
+    except dy2static.Dy2StaticError as error:
+        return str(error.code)
+    except Exception as error:
+        return f"different: {str(error).splitlines()[0]}"
+    return "equal"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_every_operator_with_out() -> None:
+    counts: Counter[str] = Counter()
+    different = []
+    for name, op, sample, results in _operators():
+        for kind, outs in _kinds(results).items():
+            for place, function, call in (
+                ("given", _given(op, sample), (sample.input, *outs)),
+                ("local", _local(op, sample, outs), (sample.input,)),
+            ):
+                outcome = _outcome(function, *call)
+                counts[outcome.partition(":")[0]] += 1
+                if outcome.startswith("different"):
+                    different.append((name, kind, place, outcome))
+    print(dict(counts))
+    assert not different, "\n".join(map(str, different))
+    assert counts["equal"] > 2000
+
+
+def cat_into_empty(x: Any) -> Any:
+    m = torch.empty(0)
+    torch.cat([x, x], out=m)
+    return m, m.shape
+
+
+def cat_into_empty_argument(x: Any, m: Any) -> Any:
+    r = torch.cat([x, x], out=m)
+    return r is m, m.shape, m * 2
+
+
+def written_then_used(x: Any, m: Any) -> Any:
+    torch.add(x, 1, out=m)
+    m.mul_(3)
+    return m[0]
+
+
+def frexp(x: Any) -> Any:
+    m, e = torch.empty(0), torch.empty(0, dtype=torch.int32)
+    torch.frexp(x, out=(m, e))
+    return m, e
+
+
+def complex_(x: Any, m: Any) -> Any:
+    torch.complex(x, x, out=m)
+    return m
+
+
+def in_branch(x: Any) -> Any:
+    if x.sum() > 100:
+        m = torch.empty(0)
+        torch.add(x, x, out=m)
+    else:
+        m = x
+    return m
+
+
+def in_loop(x: Any) -> Any:
+    n = 0
+    while n < x.sum():
+        m = torch.empty(0)
+        torch.add(x, n, out=m)
+        x = m - 1
+        n = n + 3
+    return x
+
+
+def with_gradient(x: Any, w: Any) -> Any:
+    m = torch.empty(0)
+    torch.add(x, x, out=m)
+    return (m * w).sum()
+
+
+X = torch.tensor([1.0, 2.0, 3.0])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function, args", [
+    (cat_into_empty, (X,)),
+    (cat_into_empty_argument, (X, torch.empty(0))),
+    (cat_into_empty_argument, (X, torch.zeros(2, 2))),
+    (written_then_used, (X, torch.empty(0))),
+    (frexp, (X,)),
+    (complex_, (X, torch.empty(0, dtype=torch.complex64))),
+    (complex_, (X, torch.empty(3, dtype=torch.complex64))),
+    (in_branch, (X,)), (in_branch, (X * 100,)),
+    (in_loop, (X,)),
+    (with_gradient, (X, torch.ones(3, requires_grad=True))),
+])  # fmt: skip
+def test_out_that_is_resized(function: Any, args: Any) -> None:
+    check(function, args)
+
+
+GLOBAL = torch.zeros(0)
+
+
+def into_global(x: Any) -> Any:
+    torch.add(x, x, out=GLOBAL)
+    return GLOBAL * 2
+
+
+def test_a_global_is_resized() -> None:
+    static = dy2static.to_static(into_global)
+    for _ in range(2):
+        GLOBAL.resize_(0)
+        assert torch.equal(static(X), X * 4)
+        assert torch.equal(GLOBAL, X * 2)
+
+
+def test_the_callers_memory_grows_where_out_is_a_part_of_it() -> None:
+    memory = torch.zeros(4)
+    dy2static.to_static(cat_into_empty_argument)(X[:2], memory[:0])
+    assert memory.tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def a_view_is_there(x: Any) -> Any:
+    m = torch.zeros(2)
+    v = m[:1]
+    torch.add(x, x, out=m)
+    return m, v
+
+
+def out_is_a_view(x: Any) -> Any:
+    m = torch.zeros(4)[:0]
+    torch.add(x, x, out=m)
+    return m
+
+
+def from_outside_the_branch(x: Any) -> Any:
+    m = torch.empty(0)
+    if x.sum() > 0:
+        torch.add(x, x, out=m)
+    return m
+
+
+def from_outside_the_loop(x: Any) -> Any:
+    m = torch.empty(0)
+    n = 0
+    while n < x.sum():
+        torch.add(x, n, out=m)
+        n = n + 1
+    return m
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", [a_view_is_there, out_is_a_view, from_outside_the_branch, from_outside_the_loop])
+def test_a_resize_that_others_see_is_refused(function: Any) -> None:
+    with pytest.raises(dy2static.Dy2StaticError) as caught:
+        dy2static.to_static(function)(X)
+    assert caught.value.code == "D2S244"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_loaded_program_resizes_too(tmp_path: Any) -> None:
+    static = dy2static.to_static(cat_into_empty_argument)
+    static(X, torch.empty(0))
+    dy2static.save(static, tmp_path / "out.d2s", input_spec=[dy2static.InputSpec((3,)), dy2static.InputSpec((0,))])
+    out = torch.empty(0)
+    result = dy2static.load(tmp_path / "out.d2s")(X, out)
+    assert torch.equal(out, torch.cat([X, X])) and torch.equal(result[2], out * 2)
+
+
+def test_warning_of_a_resize_comes_from_the_run() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        dy2static.to_static(cat_into_empty)(X)
+    assert not seen
