@@ -25,6 +25,7 @@ from runtime.tracer.arguments import Arguments, Slot, flatten
 from runtime.tracer.boundary import Traced
 from runtime.tracer.guard_code import Check, CheckWriter
 from runtime.tracer.guards import is_plain
+from runtime.tracer.hung import same
 from runtime.tracer.results import build_tree
 
 MADE_AT = (3, 24, 192)
@@ -87,6 +88,10 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], argum
 def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], arguments: Arguments) -> list[str]:
     """What is left to check of the tensors: layouts where sizes are free, shared memory, assumptions about sizes."""
     conditions = [f"{inputs[position]}.is_leaf is {leaf}" for position, leaf in found.traced.leaves.items()]
+    for position, questions in found.traced.asked.items():
+        for _, question, answer in questions:
+            now = f"{writer.bind(question)}({inputs[position]})"
+            conditions.append(f"{writer.bind(same)}({now}, {writer.bind(answer)})")
     for local, sizes, layout in zip(inputs, found.sizes, found.layouts):
         if None in sizes:
             conditions.append(f"{writer.bind(layout_key)}({local}, {writer.bind(sizes)}) == {writer.bind(layout)}")

@@ -18,6 +18,7 @@ from runtime.tracer.boundary import Traced, live_tensor
 from runtime.tracer.facts import can_be_fact
 from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import READ_ERRORS
+from runtime.tracer.hung import same
 from runtime.tracer.inputs import LiveParameter
 from runtime.tracer.journal import Place
 
@@ -78,7 +79,9 @@ class Specialization:
         self._checks = [(guard.read, guard.test) for guard in self.traced.guards]
         exact = all(None not in sizes for sizes in self.sizes) and None not in self.layouts
         self._exact = list(zip(self.sizes, self.layouts)) if exact else None
-        self._nothing_else = not self.reads and not self.assumes and not self.traced.leaves
+        self._nothing_else = not self.reads and not self.assumes and not (
+            self.traced.leaves or self.traced.asked
+        )
 
     def fits(self, arguments: Arguments) -> bool:
         """Whether ``mismatch`` finds nothing, quickly."""
@@ -123,6 +126,10 @@ class Specialization:
         for position, leaf in self.traced.leaves.items():
             if arguments.tensors[position].is_leaf is not leaf:
                 return f"argument '{self.labels[position]}' is {'no' if leaf else 'a'} leaf of the graph"
+        for position, questions in self.traced.asked.items():
+            for name, question, answer in questions:
+                if not same(question(arguments.tensors[position]), answer):
+                    return f"argument '{self.labels[position]}' has another '{name}'"
         return None
 
     def _parameters_changed(self, arguments: Arguments) -> str | None:

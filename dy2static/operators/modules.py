@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -141,6 +142,15 @@ def _patched_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
 
 
 _local_originals: list[None] = []
+
+
+def as_in_eager(value: Any) -> Any:
+    """A ``__call__`` that was read, as the user's program sees it."""
+    if value is _patched_call:
+        return _plain_call
+    if isinstance(value, types.MethodType) and value.__func__ is _patched_call:
+        return types.MethodType(_plain_call, value.__self__)
+    return value
 
 
 @contextlib.contextmanager

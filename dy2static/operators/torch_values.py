@@ -17,7 +17,8 @@ def to_torch(session: Session, value: Any) -> Any:
     if isinstance(value, Staged):
         return value if value.kind == "str" else session.sizes.symbolic(value)
     if isinstance(value, StagedSize):
-        return tuple(to_torch(session, item) for item in value)
+        sizes = tuple(to_torch(session, item) for item in value)
+        return torch.Size(sizes) if all(type(size) is int for size in sizes) else sizes
     if type(value) in (list, tuple):
         return type(value)(to_torch(session, item) for item in value) if any_staged(value) else value
     if type(value) is dict:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import modules, tensor_attributes
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.load import settle
 from dy2static.operators.policy import home_of, is_library
@@ -36,11 +37,16 @@ def read(session: Session, obj: Any, name: str) -> Any:
     if isinstance(obj, Undefined):
         raise UnboundLocalError(unbound_message(obj.name))
     if isinstance(obj, torch.Tensor):
-        return from_torch(session, getattr(obj, name))
+        value = tensor_attributes.read(session, obj, name)
+        if isinstance(value, Choice):
+            return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
+        return from_torch(session, value)
     if isinstance(obj, Staged):
         return _of_number(session, obj, name)
     if name == "__dict__":
         require_settled(session, obj)
+    if name == "__call__":
+        return modules.as_in_eager(_of_object(session, obj, name))
     if obj is os and name == "environ":
         return WatchedEnvironment(session)
     if obj is os.environ:
@@ -180,6 +186,9 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
 
         call(found.fset, obj, value)
         return
+    if isinstance(obj, torch.Tensor):
+        tensor_attributes.write(session, obj, name, value)
+        return
     note_write(session, obj, name)
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
@@ -203,12 +212,16 @@ def delete(session: Session, obj: Any, name: str) -> None:
     if held is not None:
         message = _no_attribute(obj, name) if sys.version_info >= (3, 11) else name  # as Python words it
         settle(session, held, MISSING, "AttributeError", message)
+    if isinstance(obj, torch.Tensor):
+        tensor_attributes.delete(session, obj, name)
+        return
     note_write(session, obj, name)
     delattr(obj, name)
 
 
 def _no_attribute(obj: Any, name: str) -> str:
-    return f"'{type(obj).__name__}' object has no attribute '{name}'"
+    cls = tensor_attributes.eager_class(obj) if isinstance(obj, torch.Tensor) else type(obj)
+    return f"'{cls.__name__}' object has no attribute '{name}'"
 
 
 def note_write(session: Session, obj: Any, name: str) -> None:
@@ -219,7 +232,7 @@ def note_write(session: Session, obj: Any, name: str) -> None:
 
 def missing_on_some_paths(obj: Any, name: str) -> Choice | None:
     """What an attribute holds, if only some of the paths that lead here set it."""
-    if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)):
+    if isinstance(obj, (Staged, Choice, types.ModuleType)):
         return None
     value = Place("attribute", obj, name).get()
     absent = isinstance(value, Choice) and any(option is MISSING for option in value.options)

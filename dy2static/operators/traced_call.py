@@ -23,6 +23,7 @@ from dy2static.analysis.flow import LEAVING_FINALLY
 from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.exclusions import exclusion_of
 from dy2static.operators import (
+    arity,
     generator_uses,
     growing,
     impure,
@@ -74,6 +75,7 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         iterators.note_given(session, args)
     handler = handler_of(f)
     if handler is not None:
+        arity.require_fitting(f, args, kwargs)
         return handler(session, args, kwargs)
     impure.check(session, f)
     if compiled.is_compiled(f):
@@ -81,6 +83,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if isinstance(f, torch.nn.Module):
         return modules.call_module(session, f, args, kwargs)
     if isinstance(f, types.FunctionType):
+        if modules.is_call(f) and args:
+            return modules.run_module(session, args[0], args[1:], kwargs)
         return call_function(session, f, args, kwargs)
     if autograd_function.is_apply(f):
         return autograd_function.apply(session, f.__self__, args, kwargs)

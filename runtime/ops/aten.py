@@ -132,8 +132,12 @@ def without_out(overload: Overload) -> Overload | None:
     packet = overload.overloadpacket
     for name in packet.overloads():
         other: Overload = getattr(packet, name)
-        given = [(one.name, str(one.type)) for one in other._schema.arguments]
-        if given == wanted and not _declared_writes(other):
+        arguments = other._schema.arguments
+        if any(one.is_out for one in arguments):
+            continue
+        needed = [(one.name, str(one.type)) for one in arguments if not one.has_default_value() or
+                  (one.name, str(one.type)) in wanted]
+        if needed == wanted:
             return other
     return None
 

@@ -22,6 +22,7 @@ from runtime.tracer.branches import PathEnds, must_run, stage_raise
 from runtime.tracer.calls import Known, Restart
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import Guard
+from runtime.tracer.hung import Question
 from runtime.tracer.inputs import LiveParameter, SharedBase
 from runtime.tracer.journal import Place
 from runtime.tracer.leaked import leaked
@@ -81,6 +82,8 @@ class Traced:
     """By position of an argument's tensor: whether it has to be a leaf of autograd's graph, where the trace asked."""
     uses: list[Callable[[], Any]] = field(default_factory=list)
     """Calls of cached functions that the trace made: each later run uses the same entries of the caches."""
+    asked: dict[int, list[Question]] = field(default_factory=dict)
+    """By position of an argument's tensor: what else the trace asked it, and the answers."""
     executable: Executable | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -303,6 +306,11 @@ def _trace_once(
             if given.var in session.inputs.leaves
         },
         session.uses,
+        {
+            position: list(session.inputs.asked[given.var].values())
+            for position, given in enumerate(program.inputs[: len(arguments.tensors)])
+            if given.var in session.inputs.asked
+        },
     )
 
 

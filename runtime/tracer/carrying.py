@@ -9,7 +9,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import UNDEF, ArrayType, Block, Operand, ScalarType, TensorType, Type, Variable
-from runtime.tracer import scalars
+from runtime.tracer import hung, scalars
 from runtime.tracer.joining import fits
 from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import (
@@ -46,6 +46,7 @@ def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
     if isinstance(s, Number):
         return [session.operand(value)]
     if isinstance(s, Tensor):
+        hung.require_none(session, value, "is another one after a branch or an iteration")
         return [session.read(value)]
     if isinstance(s, Sequence):
         return [operand for item, inner in zip(value, s.items) for operand in lower(session, item, inner)]

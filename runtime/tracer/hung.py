@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from runtime.tracer.journal import Place
+from runtime.tracer.journal import MISSING
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -30,9 +30,7 @@ def has(session: Session, tensor: torch.Tensor, name: str) -> bool:
 
 def is_tracers(tensor: torch.Tensor, name: str) -> bool:
     """Whether the tensor that stands for the user's has such an attribute itself."""
-    return hasattr(type(tensor), name) or name in type(tensor).__slots__ if hasattr(type(tensor), "__slots__") else (
-        hasattr(type(tensor), name)
-    )
+    return hasattr(type(tensor), name) or name in tensor.__dict__
 
 
 def require_none(session: Session, tensor: torch.Tensor, what: str) -> None:
@@ -50,8 +48,6 @@ def require_none(session: Session, tensor: torch.Tensor, what: str) -> None:
 
 def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[torch.Tensor], Any]) -> Any:
     """The answer of the caller's tensor, if this is one, which becomes a condition of the Program; MISSING if not."""
-    from runtime.tracer.journal import MISSING
-
     own = session.inputs.own_variable(tensor)
     real = session.inputs.real(own) if own is not None else None
     if own is None or real is None:
@@ -66,4 +62,4 @@ def same(answer: Any, before: Any) -> bool:
     return answer is before or (type(answer) is type(before) and bool(answer == before))
 
 
-__all__ = ["Place", "Question", "ask", "has", "is_tracers", "note", "require_none", "same"]
+__all__ = ["Question", "ask", "has", "is_tracers", "note", "require_none", "same"]

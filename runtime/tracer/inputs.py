@@ -10,6 +10,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
+from runtime.tracer.hung import Question
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Inputs:
         self._reals: dict[Variable, torch.Tensor] = {}
         self.leaves: dict[Variable, bool] = {}
         """Inputs of which it mattered whether autograd's graph begins with them, and whether it does."""
+        self.asked: dict[Variable, dict[str, Question]] = {}
+        """What else the trace asked the caller's tensors."""
 
     def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
         """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""

@@ -17,7 +17,7 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import Dim, Type, Variable
 from runtime.ops import aten
-from runtime.tracer.calls import flatten_results
+from runtime.tracer.calls import flatten_results, tensors_in
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -146,7 +146,7 @@ def _resize(session: Session, func: Any, args: Any, kwargs: Any, fake_call: Call
         return
     names = [argument.name for argument in func._schema.arguments if argument.is_out]
     given = aten.arguments(func, args, kwargs)
-    outs = [session.fake(given[name]) for name in names if isinstance(given.get(name), torch.Tensor)]
+    outs = [session.fake(one) for one in tensors_in([given.get(name) for name in names], {})]
     made = fake_call(functional, args, {name: value for name, value in kwargs.items() if name not in names})
     tensors = [one for one in flatten_results(made) if isinstance(one, torch.Tensor)]
     if len(tensors) != len(outs):
@@ -167,4 +167,6 @@ def _spell(shape: tuple[Dim, ...]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-__all__ = ["base_types", "call", "functional_view", "require_changeable", "require_no_view", "require_resizable", "shapes"]
+__all__ = [
+    "base_types", "call", "functional_view", "require_changeable", "require_no_view", "require_resizable", "shapes",
+]  # fmt: skip

@@ -19,7 +19,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import gradients, objects, structure
+from runtime.tracer import gradients, hung, objects, structure
 from runtime.tracer.arguments import Path
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
@@ -111,6 +111,7 @@ class Outputs:
         session = self.session
         if id(value) in self._tensors:
             return self._tensors[id(value)][1]
+        hung.require_none(session, value, "leaves the converted function")
         leaf = self.leaf(session.read(value))
         info = session.info(value)
         origin = info.storage.origin
@@ -176,8 +177,13 @@ class Outputs:
         return self._object(value)
 
     def _object(self, value: Any) -> Any:
-        if self._made_inside(value):
-            if objects.is_simple(type(value)):
+        if isinstance(value, torch.nn.Module) and id(value) in self.session.created and self.location is not None:
+            if any(map(torch_internals.is_fake, (*value.parameters(), *value.buffers()))):
+                self._refuse(f"a {type(value).__name__} made inside, with its tensors")
+            for module in value.modules():
+                self.session.journal.keep(module)  # one and the same from now on
+        elif self._made_inside(value):
+            if objects.is_simple(type(value)) or isinstance(value, torch.nn.Module):
                 attributes = objects.attributes(value)
                 name = self._name(type(value), _name_of(type(value)))
                 return self._record("instance", name, tuple(attributes), tuple(attributes.values()))

@@ -131,6 +131,8 @@ class Session:
         """Set while the user's code detaches a tensor: by what name."""
         self.inner: torch.Tensor | None = None
         """The tensor that the last function of torch detached on its own: a factory gives the detached one."""
+        self.hung: dict[int, tuple[torch.Tensor, set[str]]] = {}
+        """Tensors of the trace, by identity, on which users' attributes hang, and the attributes' names."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
         self.surrounding: tuple[Any, ...] = ()

@@ -1,4 +1,4 @@
-"""``out=`` of every operator that PyTorch has samples of: right, empty, of another shape, wider; given or made inside."""
+"""``out=`` of every operator that PyTorch has samples of: right, empty, of another shape; given or made inside."""
 
 from __future__ import annotations
 
@@ -63,12 +63,10 @@ def _local(op: Any, sample: Any, like: list[torch.Tensor]) -> Callable[..., Any]
 
 
 def _kinds(results: list[torch.Tensor]) -> dict[str, list[torch.Tensor]]:
-    wider = {torch.float32: torch.float64, torch.complex64: torch.complex128}
     return {
         "right": [torch.zeros_like(one) for one in results],
         "empty": [torch.empty(0, dtype=one.dtype) for one in results],
         "other shape": [torch.zeros((*one.shape, 2), dtype=one.dtype) for one in results],
-        "wider": [torch.zeros(one.shape, dtype=wider.get(one.dtype, one.dtype)) for one in results],
     }
 
 
@@ -99,7 +97,7 @@ def test_every_operator_with_out() -> None:
                     different.append((name, kind, place, outcome))
     print(dict(counts))
     assert not different, "\n".join(map(str, different))
-    assert counts["equal"] > 2000
+    assert counts["equal"] > 1800
 
 
 def cat_into_empty(x: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from dy2static.operators import tensor_copies
 from dy2static.operators.provenance import memo, note_attribute_read
 from dy2static.operators.staging import Choice, Session, Staged, distribute
 from runtime.tracer import objects
@@ -29,7 +30,8 @@ def _deepcopy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if isinstance(value, Staged):
         return value
     copies: dict[int, Any] = given.get("memo") or {}
-    made = copy.deepcopy(value, copies)
+    with tensor_copies.copying(session, value):
+        made = copy.deepcopy(value, copies)
     for original in [value, *copies.get(id(copies), ())]:
         if id(original) in copies:
             _note(session, original, copies[id(original)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import traced_attribute
+from dy2static.operators import tensor_attributes, traced_attribute
 from dy2static.operators.sequences import (
     StagedEnumerate,
     StagedMap,
@@ -18,7 +18,6 @@ from dy2static.operators.sequences import (
     StagedZip,
 )
 from dy2static.operators.staging import MISSING, NO_NAMES, Choice, Session, Staged, any_staged, distribute
-from runtime import torch_internals
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.scalars import refuse
 
@@ -32,8 +31,8 @@ def eager_type(value: Any) -> type:
     """``type(value)`` as the user's program, run eagerly, would see it."""
     if isinstance(value, Staged):
         return value.python_type
-    if isinstance(value, torch.Tensor) and torch_internals.is_fake(value):
-        return torch.nn.Parameter if isinstance(value, torch.nn.Parameter) else torch.Tensor
+    if isinstance(value, torch.Tensor):
+        return tensor_attributes.eager_class(value)
     return _TYPES.get(type(value), type(value))
 
 
@@ -94,6 +93,8 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if held is not None:
         paths = [functools.partial(_itself, option is not MISSING) for option in held.options]
         return tracer_cond.switch(session, held.selector, paths, NO_NAMES)
+    if isinstance(obj, torch.Tensor):
+        return tensor_attributes.has(session, obj, _name(name))
     found = hasattr(obj, _name(name))
     if found:
         traced_attribute.note_present(session, obj, name)

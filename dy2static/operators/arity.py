@@ -1,0 +1,48 @@
+"""Calls of Python's builtin functions with arguments that they do not take: Python's own TypeError."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from typing import Any
+
+_UNDECLARED: dict[Any, tuple[int, int]] = {getattr: (2, 3), vars: (0, 1), dir: (0, 1)}
+"""Positional arguments of builtins whose signature Python does not tell, and which take no keywords."""
+
+
+def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise what a builtin raises for arguments that it does not take.
+
+    >>> require_fitting(isinstance, (1, int), {})
+    >>> require_fitting(isinstance, (1, int), {"invalid": True})
+    Traceback (most recent call last):
+    TypeError: isinstance() takes no keyword arguments
+    """
+    if not isinstance(function, types.BuiltinFunctionType) or function.__module__ != "builtins":
+        return
+    if function in _UNDECLARED:
+        least, most = _UNDECLARED[function]
+        if least <= len(args) <= most and not kwargs:
+            return
+    else:
+        signature = _signature(function)
+        if signature is None:
+            return
+        try:
+            signature.bind(*args, **kwargs)
+            return
+        except TypeError:
+            pass
+    function(*args, **kwargs)
+
+
+@functools.cache
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return None
+
+
+__all__ = ["require_fitting"]

@@ -1,0 +1,159 @@
+"""Attributes of tensors inside a trace: what the class says of itself, and what users hang on tensors.
+
+``y.note = 3`` of a tensor made inside is Python state as that of any object, as long as the tensor stays inside. What
+hangs on an argument is a guard when it is read. To hang something on it, or to hand out a tensor with an attribute, is
+a located error, as a run of the Program makes other tensor objects than the trace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators.staging import MISSING, Session
+from runtime import torch_internals
+from runtime.tracer import hung
+from runtime.tracer.guards import is_plain
+from runtime.tracer.journal import Place
+
+_OF_THE_OBJECT = frozenset({
+    "__dict__", "__weakref__", "_cdata", "const_data_ptr", "_version", "_python_dispatch", "__getstate__", "__dir__",
+    "__reduce__", "_backward_hooks", "_base",
+})  # fmt: skip
+"""What is about this very object, its memory or its history."""
+
+
+def eager_class(tensor: torch.Tensor) -> type:
+    """The class that eager's tensor has."""
+    if not torch_internals.is_fake(tensor):
+        return type(tensor)
+    return torch.nn.Parameter if isinstance(tensor, torch.nn.Parameter) else torch.Tensor
+
+
+def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
+    """``tensor.name``.
+
+    Raises:
+        AttributeError: Eager's tensor has none.
+        TraceError: D2S213 for what is about the object that only exists in the trace; D2S245.
+    """
+    if name == "__class__":
+        return eager_class(tensor)
+    if not torch_internals.is_fake(tensor):
+        return _of_real(session, tensor, name)
+    if name in _OF_THE_OBJECT:
+        raise session.error(f"'.{name}' of a tensor is about an object that is another one in each run", code="D2S213",
+                            hint="Ask outside the converted function.")
+    if hung.has(session, tensor, name):
+        return tensor.__dict__[name]
+    if name == "is_inference":
+        answer = hung.ask(session, tensor, "is_inference()", _is_inference)
+        if answer is not MISSING:
+            return lambda: answer
+    if hasattr(torch.Tensor, name):
+        return _of_class(tensor, name)
+    return _of_argument(session, tensor, name)
+
+
+def _is_inference(tensor: torch.Tensor) -> bool:
+    return tensor.is_inference()
+
+
+def _of_class(tensor: torch.Tensor, name: str) -> Any:
+    for cls in type(tensor).__mro__:
+        if cls is torch.Tensor:
+            break
+        own = cls.__dict__.get(name)
+        if own is not None and (name.startswith("__") or isinstance(own, (staticmethod, classmethod))):
+            found = getattr(eager_class(tensor), name)
+            return found.__get__(tensor) if _binds(eager_class(tensor), name) else found
+    return getattr(tensor, name)
+
+
+def _binds(cls: type, name: str) -> bool:
+    """Whether a name of a class is a method of its instances."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            found = base.__dict__[name]
+            return callable(found) and not isinstance(found, (staticmethod, classmethod, type))
+    return False
+
+
+def _of_argument(session: Session, tensor: torch.Tensor, name: str) -> Any:
+    """What the caller hung on an argument; a tensor made inside has nothing that is not known."""
+    value = hung.ask(session, tensor, name, lambda real: getattr(real, name, MISSING))
+    if value is MISSING:
+        raise AttributeError(f"'{eager_class(tensor).__name__}' object has no attribute '{name}'")
+    if not is_plain(value):
+        raise session.error(f"the attribute '{name}' that hangs on an argument is a {type(value).__name__}",
+                            hint="Pass it as an argument of its own.", code="D2S245")
+    return value
+
+
+def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
+    """An attribute of a parameter, or of another tensor from outside: what hangs on it is a guard."""
+    from dy2static.operators.provenance import note_attribute_read
+
+    if hasattr(torch.Tensor, name):
+        return getattr(tensor, name)
+    session.externals.setdefault(id(tensor), (tensor, None))
+    value = Place("attribute", tensor, name).get()
+    if value is MISSING:
+        note_absent(session, tensor, name)
+        raise AttributeError(f"'{type(tensor).__name__}' object has no attribute '{name}'")
+    return note_attribute_read(session, tensor, name, value)
+
+
+def note_absent(session: Session, tensor: torch.Tensor, name: str) -> None:
+    """Guard that a tensor from outside has no such attribute."""
+    session.guards.add((id(tensor), name, "present"), f"whether a tensor has '{name}'",
+                       lambda: hasattr(tensor, name), False)
+
+
+def has(session: Session, tensor: torch.Tensor, name: str) -> bool:
+    """``hasattr(tensor, name)``."""
+    if hasattr(torch.Tensor, name):
+        return hasattr(tensor, name)
+    try:
+        read(session, tensor, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def write(session: Session, tensor: torch.Tensor, name: str, value: Any) -> None:
+    """``tensor.name = value``.
+
+    Raises:
+        TraceError: D2S245 for a tensor of the caller.
+    """
+    if hasattr(torch.Tensor, name):
+        setattr(tensor, name, value)
+        return
+    _require_own(session, tensor, name)
+    hung.note(session, tensor, name)
+    tensor.__dict__[name] = value
+
+
+def delete(session: Session, tensor: torch.Tensor, name: str) -> None:
+    """``del tensor.name``."""
+    if hasattr(torch.Tensor, name):
+        delattr(tensor, name)
+        return
+    _require_own(session, tensor, name)
+    read(session, tensor, name)
+    hung.note(session, tensor, name)
+    del tensor.__dict__[name]
+
+
+def _require_own(session: Session, tensor: torch.Tensor, name: str) -> None:
+    if not torch_internals.is_fake(tensor) or session.inputs.own_variable(tensor) is not None:
+        raise session.error(f"the attribute '{name}' is hung on a tensor of the caller", code="D2S245",
+                            hint="Do it outside the converted function, or return the value.")
+    if not hung.has(session, tensor, name) and hung.is_tracers(tensor, name):
+        raise session.error(f"an attribute of a tensor is called '{name}', as one of the tracer's own", code="D2S245",
+                            hint="Call it something else.")
+
+
+__all__ = ["delete", "eager_class", "has", "read", "write"]

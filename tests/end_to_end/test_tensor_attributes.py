@@ -1,0 +1,209 @@
+"""What a tensor says of itself while traced, what hangs on it, and copies of it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+import dy2static
+from tests.end_to_end.oracle import check
+
+X = torch.ones(2, 3)
+LINEAR = torch.nn.Linear(3, 3)
+PARAMETER = torch.nn.Parameter(torch.ones(2, 3))
+
+
+def its_class(x: Any) -> Any:
+    y = x + 1
+    return x.__class__ is torch.Tensor, y.__class__.__name__, type(y) is torch.Tensor, PARAMETER.__class__.__name__
+
+
+def new_of_a_size(x: Any) -> Any:
+    return x.new(x.size()).zero_(), torch.Tensor(x.shape).shape, torch.FloatTensor(x.size()).shape
+
+
+def hung_on_local(x: Any) -> Any:
+    y = x * 1
+    y.note = 3
+    y.scale = x * 2
+    before = hasattr(y, "note"), getattr(y, "missing", 7)
+    y += 1
+    del y.note
+    return before, hasattr(y, "note"), y.scale
+
+
+def hung_in_branch(x: Any) -> Any:
+    y = x * 1
+    if x.sum() > 6:
+        y.note = 3
+    else:
+        y.note = 4
+    return y.note, hasattr(y, "note")
+
+
+def hung_on_one_path(x: Any) -> Any:
+    y = x * 1
+    if x.sum() > 6:
+        y.note = None
+    return hasattr(y, "note")
+
+
+def hung_in_loop(x: Any) -> Any:
+    y = x * 1
+    y.count = 0
+    n = 0
+    while n < x.sum():
+        y.count = y.count + 1
+        n = n + 1
+    return y.count
+
+
+def missing(x: Any) -> Any:
+    return (x + 1).fake_mode
+
+
+def with_keyword(x: Any) -> Any:
+    return isinstance(x, torch.Tensor, invalid=True)  # type: ignore[call-arg]
+
+
+def too_few(x: Any) -> Any:
+    return isinstance(x)  # type: ignore[call-arg]
+
+
+def call_of_module(x: Any) -> Any:
+    called = torch.nn.Module.__call__
+    same = called is torch.nn.Module._wrapped_call_impl, called.__name__, LINEAR.__call__.__name__
+    return same, torch.nn.Module.__call__(LINEAR, x), LINEAR.__call__(x)
+
+
+def linear_made_inside(x: Any) -> Any:
+    return torch.nn.Linear(3, 3)(x)
+
+
+def norm_made_on_a_path(x: Any) -> Any:
+    if x.sum() > 6:
+        y = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.LayerNorm(3))(x)
+    else:
+        y = x
+    return y
+
+
+def copied(x: Any) -> Any:
+    y = copy.deepcopy([x, x])
+    y[0].add_(1)
+    return y[0] is y[1], y[1] * 2, x
+
+
+def copied_result(x: Any) -> Any:
+    return copy.deepcopy(x * 2)
+
+
+@pytest.mark.parametrize("function", [
+    its_class, new_of_a_size, hung_on_local, hung_in_branch, hung_on_one_path, hung_in_loop, missing, with_keyword,
+    too_few, call_of_module, linear_made_inside, norm_made_on_a_path, copied, copied_result,
+])  # fmt: skip
+def test_as_eager(function: Any) -> None:
+    check(function, (X,), (X * 2,), paths=("program",))
+
+
+def hung_on_argument(x: Any) -> Any:
+    x.note = 3
+    return x
+
+
+def hung_on_parameter(x: Any) -> Any:
+    PARAMETER.note = 3  # type: ignore[attr-defined]
+    return x * PARAMETER
+
+
+def hung_on_result(x: Any) -> Any:
+    y = x * 1
+    y.note = 3  # type: ignore[attr-defined]
+    return y
+
+
+def carried(x: Any) -> Any:
+    if x.sum() > 0:
+        y = x * 1
+        y.note = 3
+    else:
+        y = x * 2
+    return y * 2
+
+
+def its_dict(x: Any) -> Any:
+    return x.__dict__
+
+
+def deep_copy_of_a_module(x: Any) -> Any:
+    return copy.deepcopy(LINEAR)(x)
+
+
+@pytest.mark.parametrize("function, code", [
+    (hung_on_argument, "D2S245"), (hung_on_parameter, "D2S245"), (hung_on_result, "D2S245"), (carried, "D2S245"),
+    (its_dict, "D2S213"), (deep_copy_of_a_module, "D2S246"),
+])  # fmt: skip
+def test_refused(function: Any, code: str) -> None:
+    with pytest.raises(dy2static.Dy2StaticError) as caught:
+        dy2static.to_static(function)(X)
+    assert caught.value.code == code and caught.value.location is not None
+
+
+def scaled(x: Any) -> Any:
+    return x * getattr(x, "factor", 1)
+
+
+def test_what_hangs_on_an_argument_is_a_guard() -> None:
+    static = dy2static.to_static(scaled)
+    for factor in (None, 5, 6, None, 5):
+        x = torch.ones(2)
+        if factor is not None:
+            x.factor = factor  # type: ignore[attr-defined]
+        for _ in range(5):
+            assert torch.equal(static(x), scaled(x))
+
+
+def test_inference_is_a_guard() -> None:
+    def f(x: Any) -> Any:
+        return x.is_inference()
+
+    static = dy2static.to_static(f)
+    with torch.inference_mode():
+        x = torch.ones(2)
+    for _ in range(5):
+        assert static(torch.ones(2)) is False and static(x) is True
+
+
+def test_what_hangs_on_a_parameter_is_a_guard() -> None:
+    def f(x: Any) -> Any:
+        return x * getattr(PARAMETER, "rate", 2)
+
+    static = dy2static.to_static(f)
+    assert torch.equal(static(X), X * 2)
+    PARAMETER.rate = 3  # type: ignore[attr-defined]
+    assert torch.equal(static(X), X * 3)
+    del PARAMETER.rate  # type: ignore[attr-defined]
+    assert torch.equal(static(X), X * 2)
+
+
+def test_a_deep_copy_without_gradients_follows_the_module() -> None:
+    static = dy2static.to_static(deep_copy_of_a_module)
+    with torch.no_grad():
+        assert torch.equal(static(X), LINEAR(X))
+        LINEAR.weight.add_(1)
+        assert torch.equal(static(X), LINEAR(X))
+
+
+def test_a_returned_module_is_made_anew_with_its_attributes() -> None:
+    def f(x: Any) -> Any:
+        module = torch.nn.ReLU()
+        module.extra = 3  # type: ignore[assignment]
+        return module
+
+    static = dy2static.to_static(f)
+    first, second = static(X), static(X)
+    assert first is not second and type(first) is torch.nn.ReLU
+    assert first.extra == second.extra == 3 and torch.equal(first(-X), X * 0)
