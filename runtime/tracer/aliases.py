@@ -398,7 +398,7 @@ def _copy(
             "cond", [flag], None, [before.type],
             hints=[before.hint], blocks=[taken.block, Block(yields=[before])], location=location,
         )  # fmt: skip
-    target.in_graph |= torch.is_grad_enabled() and not detached
+    target.in_graph |= source.in_graph and torch.is_grad_enabled() and not detached
     if needs and torch.is_grad_enabled() and not detached:
         histories = [info for info in infos if info.storage is source and info.requires_grad]
         sometimes = flag is not True or all(info.sometimes for info in histories)
