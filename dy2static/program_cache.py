@@ -74,7 +74,7 @@ class ProgramCache:
         found = self.find(key, arguments)
         if found is not None:
             return found
-        with trace_lock:
+        with trace_lock, faults.guarded():
             found = self.find(key, arguments)
             if found is None:
                 self._note_varying(key, arguments)
@@ -119,9 +119,8 @@ class ProgramCache:
                 dynamic[label] = frozenset(free)
         while True:
             traced, dynamic = self._trace(arguments, dynamic, asked, trace)
-            with faults.guarded():
-                made = specialize(key, traced, arguments, dynamic)
-                broken = made.broken_assumption(arguments)
+            made = specialize(key, traced, arguments, dynamic)
+            broken = made.broken_assumption(arguments)
             if broken is None:
                 break
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))

@@ -302,7 +302,12 @@ class StaticFunction:
         """The arguments taken apart, and the dimensions that the InputSpecs leave open."""
         specs = self._read_specs()
         matched = specs.check(bound) if specs is not None else []
-        arguments = flatten(bound)
+        try:
+            arguments = flatten(bound)
+        except Exception as error:
+            if faults.is_ours(error):
+                raise faults.internal(error) from error
+            raise
         asked: Dynamic = {}
         if matched:
             labels = {id(tensor): label for tensor, label in zip(arguments.tensors, arguments.labels)}

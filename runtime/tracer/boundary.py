@@ -279,10 +279,12 @@ def _trace_once(
     except NeedsGradient as error:
         raise number_arguments.refusal(session) from error
     finally:
-        for place, old in session.journal.frames[0].items():
-            place.set(old)
-        state.enter(before)
-        session.fake_mode.finished = leaked
+        try:
+            for place, old in session.journal.frames[0].items():
+                place.set(old)
+        finally:
+            state.enter(before)
+            session.fake_mode.finished = leaked
     program = session.program
     program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
     program.block.yields = outputs.values

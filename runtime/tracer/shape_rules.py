@@ -100,8 +100,8 @@ def _judged(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any]
     if found and None not in found:
         known = not torch_internals.is_unknown((*args, *kwargs.values()))
         real = found[0]
-        if known and real is not None and type(real) is not type(error):
-            error = real
+        if known and real is not None:
+            error = real  # as eager words it
     elif any(found):
         return session.error(
             f"whether {_name(func)} works here depends on sizes that are only known while the Program runs",

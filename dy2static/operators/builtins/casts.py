@@ -97,7 +97,10 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if method is not None:
         from dy2static.operators.call import call
 
-        return call(method, value)
+        result = call(method, value)
+        if type(result) is int and result < 0:
+            raise ValueError("__len__() should return >= 0")
+        return result
     return len(value)
 
 
