@@ -111,7 +111,7 @@ CASES = (
 
 
 def raised(function: Any, *args: Any) -> Exception:
-    with pytest.raises(Exception) as caught:  # noqa: B017, PT011  # which one is what is compared
+    with pytest.raises(Exception) as caught:  # which one is what is compared
         function(*args)
     return caught.value
 
