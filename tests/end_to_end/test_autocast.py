@@ -114,7 +114,7 @@ def test_operators_that_autocast_changes(dtype: torch.dtype, inside: bool) -> No
     """Without gradients, and with them on both roads; backward is called without autocast, and under it."""
     wrong, count = [], 0
     for name, args in casting().items():
-        if name in PACKED:
+        if name in PACKED or name == "aten.linalg_pinv.rcond_tensor":  # its second tensor may need no gradient
             continue
         overload = aten.resolve(name)
 
