@@ -11,6 +11,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -23,10 +24,13 @@ from runtime.executor import compile_program
 from runtime.tracer import faults
 from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, trace_lock
+from runtime.tracer.guards import READ_ERRORS, Guard
 from runtime.tracer.journal import Place
 
 WARN_BEYOND = 16
 KEEP_AT_MOST = 64
+RETRACES = 3
+"""So many traces for one place give a warning."""
 FIXED_NUMBERS = 2
 """A plain number outside the arguments that changed so often is an input of the next Program."""
 
@@ -39,7 +43,11 @@ CLOCK = itertools.count(1)
 
 
 class RetraceWarning(UserWarning):
-    """A converted function is traced again and again. Fix: what the message names should not change between calls."""
+    """A converted function is traced again and again, or its Program is for one call alone.
+
+    The message names what changed (or happened), what it was and is, and where the function reads it. Fix: keep that
+    from changing between calls, or pass it as a tensor.
+    """
 
 
 @dataclass(eq=False)
@@ -57,6 +65,8 @@ class ProgramCache:
     _constant: set[Place] = field(default_factory=set)
     """Those that cannot be inputs of the Program."""
     _warned: bool = False
+    _failed: Counter[str] = field(default_factory=Counter)
+    """How often each guard, by description, was the reason for a trace."""
 
     def find(self, key: Key, arguments: Arguments) -> Specialization | None:
         """The Program that fits the call, if there is one."""
@@ -78,9 +88,12 @@ class ProgramCache:
             found = self.find(key, arguments)
             if found is None:
                 self._note_varying(key, arguments)
+                why = self._why_again(key, arguments)
                 with torch_internals.undisturbed():
                     found = self._make(key, arguments, asked, trace)
                 self._add(found, arguments)
+                if why:
+                    warn(why, RetraceWarning)
             return found
 
     def all(self) -> list[Specialization]:
@@ -101,6 +114,25 @@ class ProgramCache:
         latest = max(self._found.get(key, ()), key=lambda one: one.last_used, default=None)
         if latest is not None:
             self._changes.update(latest.changed_numbers())
+
+    def _why_again(self, key: Key, arguments: Arguments) -> str:
+        """What to say of a trace: that one place was the reason again, or that Programs serve one call each."""
+        latest = max(self._found.get(key, ()), key=lambda one: one.last_used, default=None)
+        guard = None if latest is None else latest.failed_guard(arguments)
+        if guard is None:
+            return ""
+        self._failed[guard.description] += 1
+        if self._failed[guard.description] != (1 if guard.once else RETRACES):
+            return ""
+        place = guard.location
+        where = "" if place is None else f" at {place.file}:{place.line} ({place.text.strip()})"
+        if guard.once:
+            return f"{self.name}() is traced at each call of this kind, because {guard.description}{where}."
+        change = "" if guard.where is None else f" (it was {_short(guard.value)}, and is {_short(_now(guard))})"
+        return (
+            f"{self.name}() has been traced {RETRACES} times again because {guard.description} has changed{change}, "
+            f"which is read{where}. Each trace takes time and memory; pass what changes as a tensor."
+        )
 
     def _numbers(self) -> Varying:
         """Plain numbers outside the arguments that changed so often that Programs read them at each call."""
@@ -199,6 +231,18 @@ class ProgramCache:
 
 def _less(dims: Dynamic, others: Dynamic) -> Dynamic:
     return {label: some - others.get(label, frozenset()) for label, some in dims.items()}
+
+
+def _now(guard: Guard) -> Any:
+    try:
+        return guard.read()
+    except READ_ERRORS:
+        return "gone"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 __all__ = ["KEEP_AT_MOST", "WARN_BEYOND", "ProgramCache", "RetraceWarning"]

@@ -17,7 +17,7 @@ from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, live_tensor
 from runtime.tracer.facts import can_be_fact
 from runtime.tracer.guard_code import CheckWriter
-from runtime.tracer.guards import READ_ERRORS
+from runtime.tracer.guards import READ_ERRORS, Guard
 from runtime.tracer.hung import same
 from runtime.tracer.inputs import LiveParameter
 from runtime.tracer.journal import Place
@@ -113,6 +113,12 @@ class Specialization:
                 return f"{guard.description} has changed"
         changed = self._leaf_changed(arguments) or self._parameters_changed(arguments)
         return changed or self._assumption_broken(arguments)
+
+    def failed_guard(self, arguments: Arguments) -> Guard | None:
+        """The first guard that does not hold, if that is why the Program does not fit a call of the same key."""
+        if any(self.differing_dims(arguments).values()):
+            return None
+        return next((guard for guard in self.traced.guards if not guard.holds()), None)
 
     def changed_numbers(self) -> list[Place]:
         """Where plain numbers outside the arguments are not what they were, of the same type still."""

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import array
 import operator
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static.operators import growing
+from dy2static.operators.observed import observed
 from dy2static.operators.staging import Choice, Session, Staged, active, distribute
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -20,6 +23,10 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "//=": operator.ifloordiv, "%=": operator.imod, "**=": operator.ipow, "<<=": operator.ilshift,
     ">>=": operator.irshift, "&=": operator.iand, "^=": operator.ixor, "|=": operator.ior,
 }  # fmt: skip
+
+
+_WATCHED = (list, dict, set, deque, bytearray, array.array, memoryview, numpy.ndarray)
+"""Types of Python's own, and NumPy's, that are changed in place."""
 
 
 def aug(op: str, target: Any, value: Any) -> Any:
@@ -50,7 +57,10 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         session.journal.note_content(target)
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):
         value = session.sizes.symbolic(value)
-    result = _IN_PLACE[op](target, value)
+    if type(target) not in _WATCHED:
+        return _IN_PLACE[op](target, value)
+    with observed(session, target):
+        result = _IN_PLACE[op](target, value)
     if isinstance(target, (list, dict)):
         session.journal.changed(target)
     return result

@@ -58,6 +58,11 @@ def _eval(frame: FrameType, source: Any, *spaces: Any, **keywords: Any) -> Any:
 
 
 def _exec(frame: FrameType, source: Any, *spaces: Any, **keywords: Any) -> None:
+    session = active()
+    if session is not None:
+        from dy2static.operators.observed import done
+
+        done(session, "exec() is called")
     if not spaces and "globals" not in keywords:
         exec(source, frame.f_globals, _locals(frame), **keywords)
     else:

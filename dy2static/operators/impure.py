@@ -46,6 +46,7 @@ def check(session: Session, f: Any) -> None:
     what = _BUILTINS.get(id(f))
     owner = getattr(f, "__self__", None)
     _check_seed(session, f, owner)
+    _check_settings(session, f, getattr(f, "__name__", ""))
     name = getattr(f, "__name__", type(f).__name__)
     if what is None and name not in _QUIET:
         module = getattr(f, "__module__", None)
@@ -79,6 +80,25 @@ def _check_effects(session: Session, f: Any, owner: Any, name: str) -> None:
             hint="Do it outside, or use print.", code="D2S214")
     if name in _SYSTEM.get(module, ()):
         refuse(session, f"{name}()", "the state of the system")
+
+
+_SETTINGS = frozenset({
+    "set_default_dtype", "set_default_device", "set_default_tensor_type", "set_num_threads", "set_num_interop_threads",
+    "set_printoptions", "set_float32_matmul_precision", "use_deterministic_algorithms", "set_warn_always",
+    "set_deterministic_debug_mode", "set_flush_denormal", "set_rng_state",
+})  # fmt: skip
+"""Functions of torch that change how the process works from then on."""
+_SAVING = ("save", "export")
+
+
+def _check_settings(session: Session, f: Any, name: str) -> None:
+    """Refuse a change of PyTorch's settings, or a file written by it: no run of the Program would repeat it."""
+    module = str(getattr(f, "__module__", "") or "")
+    settings = name in _SETTINGS and module.startswith("torch")
+    if settings or (name in _SAVING and module in ("torch.serialization", "torch.onnx", "torch.jit")):
+        raise session.error(
+            f"torch.{name}() is called inside a converted function: it would happen while tracing only",
+            hint="Do it outside, before or after the call.", code="D2S214")
 
 
 def _check_seed(session: Session, f: Any, owner: Any) -> None:

@@ -54,6 +54,8 @@ class Memo:
     """How many Python frames are outside of the traced function."""
     filters: Any = field(default_factory=lambda: warnings.filters)
     """What was done with warnings when the trace began."""
+    spaces: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """Namespaces of objects that the code has as dicts, with their owners."""
     traced_caches: dict[Any, Any] = field(default_factory=dict)
     """By cached function and arguments: what a call gave that was traced, with its scope."""
     asked_caches: set[int] = field(default_factory=set)
@@ -114,6 +116,10 @@ def adopt(session: Session, value: Any) -> None:
         if _made_by_others(session, one):
             memo(session).created[id(one)] = one
             continue
+        if isinstance(one, functools.partial):
+            todo += [one.func, *one.args, *one.keywords.values()]
+        elif isinstance(one, types.BuiltinMethodType) and isinstance(one.__self__, CONTAINERS):
+            todo.append(one.__self__)
         if isinstance(one, (*CONTAINERS, tuple)):
             todo.extend(one.values() if isinstance(one, dict) else one)
         if not isinstance(one, tuple):
@@ -230,6 +236,38 @@ def _defined(cls: type, name: str) -> Any:
         if name in base.__dict__:
             return base if base in _PATCHED else base.__dict__[name]
     return None
+
+
+def note_space(session: Session, owner: Any, space: Any) -> None:
+    """Note that a dict is the namespace of an object: its items are attributes."""
+    if type(space) is dict:
+        memo(session).spaces[id(space)] = (space, owner)
+
+
+def namespace_owner(session: Session, space: Any) -> Any:
+    """Whose namespace a dict is: an object's, or itself for the globals of a module; None if it is a plain dict."""
+    found = memo(session).spaces.get(id(space))
+    if found is not None:
+        return found[1]
+    return space if type(space) is dict and "__builtins__" in space and "__name__" in space else None
+
+
+def note_space_read(session: Session, space: dict[str, Any], name: Any) -> None:
+    """Guard an item of a namespace that is read as one of a dict."""
+    owner = namespace_owner(session, space)
+    if not isinstance(name, str):
+        return
+    if owner is not space:
+        place = Place("attribute", owner, name)
+        if name in space:
+            note_attribute_read(session, owner, name, space[name])
+        elif is_external(session, owner) and not written(session, place):
+            key = (id(owner), name, "absent")
+            session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
+    elif name in space:
+        _note_global_read(session, space, name)
+    else:
+        _note_absence(session, space, name)
 
 
 def note_content_write(session: Session, container: Any) -> None:

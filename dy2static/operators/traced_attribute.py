@@ -15,14 +15,18 @@ from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.load import settle
 from dy2static.operators.policy import home_of, is_library
 from dy2static.operators.provenance import (
+    CONTAINERS,
+    adopt,
     is_external,
     note_attribute_read,
     note_attribute_write,
     note_definition,
+    note_space,
     written,
 )
 from dy2static.operators.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.torch_values import from_torch
+from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import Place
 
 _NOTHING = object()
@@ -45,6 +49,7 @@ def read(session: Session, obj: Any, name: str) -> Any:
         return _of_number(session, obj, name)
     if name == "__dict__":
         require_settled(session, obj)
+        note_space(session, obj, getattr(obj, "__dict__", None))
     if name == "__call__":
         return modules.as_in_eager(_of_object(session, obj, name))
     if obj is os and name == "environ":
@@ -89,7 +94,10 @@ def default(session: Session, obj: Any, name: str) -> Any:
     """``object.__getattribute__(obj, name)``, with a ``__getattr__`` where the class has no lookup of its own."""
     cls = type(obj)
     if isinstance(obj, types.ModuleType) and is_library(obj):
-        return getattr(obj, name)
+        value = getattr(obj, name)
+        if isinstance(value, CONTAINERS):
+            adopt(session, value)
+        return value
     found: Any = _NOTHING
     own_lookup = cls.__getattribute__ not in _PLAIN_LOOKUPS and not _is_user_function(cls.__getattribute__)
     if isinstance(obj, (type, types.ModuleType, super)) or own_lookup:
@@ -102,14 +110,28 @@ def default(session: Session, obj: Any, name: str) -> Any:
         if isinstance(found, functools.cached_property) and _is_user_function(found.func):
             note_definition(session, obj, name)
             return _cached_property(session, obj, name, found)
+        own = name in getattr(obj, "__dict__", {})
+        get = getattr(type(found), "__get__", None)
+        if _is_user_function(get) and (not own or hasattr(type(found), "__set__")):
+            from dy2static.operators.call import call
+
+            return call(get, found, obj, cls)
+        if found is _NOTHING and not own and _is_user_function(_class_attribute(cls, "__getattr__")):
+            return _plain(session, obj, name, found)  # nothing is stored there, and asking again runs the method again
         value = _plain(session, obj, name, found)
-        slot = isinstance(found, types.MemberDescriptorType)
+        slot = isinstance(found, types.MemberDescriptorType) or (
+            isinstance(found, types.GetSetDescriptorType) and isinstance(obj, (types.FunctionType, BaseException)))
         if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
             if _is_user_function(getattr(found, "__func__", found)):
                 note_definition(session, obj, name)
             return value
     if isinstance(obj, super):
         return value
+    if isinstance(obj, type) and not is_plain(value) and not isinstance(value, (*CONTAINERS, types.FunctionType)):
+        defined = _class_attribute(obj, name)
+        if defined is not _NOTHING and defined is not value:  # a descriptor made it for this read
+            note_definition(session, obj, name)
+            return value
     if isinstance(value, Choice):
         if found is not _NOTHING and not hasattr(type(found), "__get__"):  # paths that did not set it have the class's
             options = tuple(found if option is MISSING else option for option in value.options)
@@ -161,6 +183,10 @@ def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
         value = call(found.func, obj)
         note_attribute_write(session, obj, name)
         obj.__dict__[name] = value
+    if missing_on_some_paths(obj, name) is not None:
+        raise session.error(
+            f"the cached property '{name}' of a {type(obj).__name__} was computed on some of the paths that lead here",
+            code="D2S277", hint="Read it before the branch or loop.")
     return obj.__dict__[name]
 
 
@@ -189,6 +215,16 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, torch.Tensor):
         tensor_attributes.write(session, obj, name, value)
         return
+    store = getattr(type(found), "__set__", None)
+    if _is_user_function(store):
+        from dy2static.operators.call import call
+
+        call(store, found, obj, value)
+        return
+    if isinstance(obj, types.ModuleType) and is_library(obj) and obj.__name__.partition(".")[0] == "torch":
+        raise session.error(
+            f"{obj.__name__}.{name} is changed inside a converted function: it would happen while tracing only",
+            hint="Change the setting outside, before the call.", code="D2S214")
     note_write(session, obj, name)
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return

@@ -28,13 +28,23 @@ from dy2static.operators import (
     growing,
     impure,
     iterators,
+    observed,
     policy,
     staged_arguments,
     str_format,
 )
 from dy2static.operators.caches import CACHED, ask, call_cached
 from dy2static.operators.policy import home_of, reason_not_converted
-from dy2static.operators.provenance import CONTAINERS, adopt, enter_function, memo, note_content_write
+from dy2static.operators.provenance import (
+    CONTAINERS,
+    adopt,
+    enter_function,
+    global_names,
+    memo,
+    namespace_owner,
+    note_content_write,
+    note_space_read,
+)
 from dy2static.operators.staging import (
     Choice,
     Session,
@@ -80,6 +90,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     impure.check(session, f)
     if compiled.is_compiled(f):
         return compiled.call_compiled(session, f, f, args, kwargs)
+    if not isinstance(f, types.MethodType):
+        observed.check_doing(session, f, args)
     if isinstance(f, torch.nn.Module):
         return modules.call_module(session, f, args, kwargs)
     if isinstance(f, types.FunctionType):
@@ -117,7 +129,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     method = _call_method(f)
     if method is not None:
         return call_function(session, method, (f, *args), kwargs)
-    return f(*args, **kwargs)
+    with observed.observed(session, *args, *kwargs.values()):
+        return f(*args, **kwargs)
 
 
 _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
@@ -172,7 +185,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
     if home == "torch" and reason:
-        with unconverted(session, f, reason):
+        roots = args[:1] if args and isinstance(args[0], torch.nn.Module) else ()
+        with unconverted(session, f, reason), observed.observed(session, *roots):
             return call_torch(session, f, args, kwargs)
     if not reason and not f.__code__.co_flags & _COROUTINE:
         try:
@@ -185,7 +199,13 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             reason = why_left_alone(f)
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
-    with unconverted(session, f, reason):
+    held = contents.cells_of(f)
+    if not home:
+        held += [f.__globals__, *(f.__globals__.get(name) for name in global_names(f.__code__))]
+    for one in held:
+        if isinstance(one, CONTAINERS) and one is not f.__globals__:
+            adopt(session, one)
+    with unconverted(session, f, reason), observed.observed(session, *args, *kwargs.values(), *held):
         return f(*args, **kwargs)
 
 
@@ -343,7 +363,7 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if isinstance(owner, str) and name == "join" and len(args) == 1:
         return _join(session, owner, args[0])
     if isinstance(owner, (list, dict, set, deque)):
-        if name in _MUTATORS:
+        if name in _MUTATORS and namespace_owner(session, owner) is None:
             note_content_write(session, owner)
             if name == "sort" and kwargs.get("key") is not None:
                 from dy2static.operators.call import call
@@ -365,7 +385,18 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         values = args[1:] if isinstance(f, types.MethodDescriptorType) else args
         if str_format.is_staged(values, kwargs):
             return str_format.str_format(owner, values, kwargs)
-    result = f(*args, **kwargs)
+    if isinstance(owner, dict) and namespace_owner(session, owner) is not None and args:
+        note_space_read(session, owner, args[0])
+        if isinstance(owner.get(args[0]) if isinstance(args[0], str) else None, Choice):
+            raise session.error(
+                f"'{args[0]}' of a namespace is asked for as an item of a dict, and is only set on some paths",
+                code="D2S277", hint="Read it as an attribute or name, or set it on every path.")
+    if observed.needs_observing(f):
+        roots = () if isinstance(owner, types.ModuleType) else (owner,)
+        with observed.observed(session, *roots, *args, *kwargs.values()):
+            result = f(*args, **kwargs)
+    else:
+        result = f(*args, **kwargs)
     if name in _MUTATORS and isinstance(owner, (list, dict)):
         session.journal.changed(owner)
     if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):

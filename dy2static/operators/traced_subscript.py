@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, cast
@@ -11,7 +12,14 @@ import torch
 
 from dy2static.operators import growing, tensor_index, traced_compare
 from dy2static.operators.environment import WatchedEnvironment
-from dy2static.operators.provenance import CONTAINERS, note_content_write, note_item_read
+from dy2static.operators.observed import done, observed
+from dy2static.operators.provenance import (
+    CONTAINERS,
+    namespace_owner,
+    note_content_write,
+    note_item_read,
+    note_space_read,
+)
 from dy2static.operators.sequences import StagedSequence, StagedSize
 from dy2static.operators.staging import (
     NO_NAMES,
@@ -54,6 +62,9 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         raise _refuse_key(session, obj, "a slice or key of")
     if obj is os.environ:
         obj = WatchedEnvironment(session)
+    if type(obj) is dict and namespace_owner(session, obj) is not None:
+        note_space_read(session, obj, key)
+        return obj[key]
     method = python_method(obj, "__getitem__")
     if method is not None:
         from dy2static.operators.call import call
@@ -224,8 +235,13 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
         call(method, obj, key, value)
         return
     traced_compare.require_own_keys(session, obj, key)
-    if isinstance(obj, (*CONTAINERS, OrderedDict)):
-        note_content_write(session, obj)
+    if obj is sys.modules:
+        done(session, "sys.modules is changed")
+    if not isinstance(obj, (*CONTAINERS, OrderedDict)) or namespace_owner(session, obj) is not None:
+        with observed(session, obj):
+            obj[key] = value
+        return
+    note_content_write(session, obj)
     obj[key] = value
     session.journal.changed(obj)
 
@@ -273,8 +289,11 @@ def delete(session: Session, obj: Any, key: Any) -> None:
         call(method, obj, key)
         return
     traced_compare.require_own_keys(session, obj, key)
-    if isinstance(obj, CONTAINERS):
-        note_content_write(session, obj)
+    if not isinstance(obj, CONTAINERS) or namespace_owner(session, obj) is not None:
+        with observed(session, obj):
+            del obj[key]
+        return
+    note_content_write(session, obj)
     del obj[key]
     session.journal.changed(obj)
 

@@ -6,6 +6,7 @@ Equal before and after a path: nothing on the path advanced, wrote or read it.
 from __future__ import annotations
 
 import array
+import contextlib
 import inspect
 import io
 import sys
@@ -68,6 +69,15 @@ def locals_of(frame: types.FrameType) -> list[Any]:
     if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         names.clear()  # Python keeps this copy with the frame: it must keep nothing alive
     return values
+
+
+def cells_of(function: types.FunctionType) -> list[Any]:
+    """What a function's closure holds."""
+    found = []
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not bound yet
+            found.append(cell.cell_contents)
+    return found
 
 
 def _bytes(data: bytes) -> Any:

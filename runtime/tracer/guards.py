@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 import torch
 
+from runtime.ir import Location
 from runtime.tracer.facts import can_be_fact
 from runtime.tracer.journal import Place
 
@@ -165,6 +166,10 @@ class Guard:
     value: Any = None
     write: Callable[[CheckWriter], None] | None = None
     """Writes the same test as straight-line code."""
+    location: Location | None = None
+    """Where in the user's code the fact was read first."""
+    once: bool = False
+    """Whether it never holds: the Program is for one call alone."""
 
     def holds(self) -> bool:
         """Whether the fact is still true; reading that fails counts as changed."""
@@ -177,8 +182,9 @@ class Guard:
 class GuardSet:
     """The guards of one trace, each fact once."""
 
-    def __init__(self) -> None:
+    def __init__(self, locate: Callable[[], Location | None] = lambda: None) -> None:
         self._guards: dict[Any, Guard] = {}
+        self._locate = locate
 
     def add(
         self, key: Any, description: str, read: Callable[[], Any], value: Any, place: Place | None = None
@@ -189,7 +195,8 @@ class GuardSet:
         """
         if key not in self._guards:
             number = place if can_be_fact(value) else None
-            self._guards[key] = Guard(description, read, is_like(value), None, number, place, value)
+            self._guards[key] = Guard(
+                description, read, is_like(value), None, number, place, value, location=self._locate())
 
     def add_test(
         self, key: Any, description: str, test: Callable[[], bool], covers: Any = None,
@@ -197,7 +204,13 @@ class GuardSet:
     ) -> None:
         """Record a fact that has a test of its own; ``write`` writes the same one as code."""
         if key not in self._guards:
-            self._guards[key] = Guard(description, test, bool, covers, write=write)
+            self._guards[key] = Guard(description, test, bool, covers, write=write, location=self._locate())
+
+    def add_once(self, why: str) -> None:
+        """Record that the Program is for the call at hand alone."""
+        if ("once", why) not in self._guards:
+            never: Callable[[], bool] = lambda: False  # noqa: E731
+            self._guards["once", why] = Guard(why, never, bool, location=self._locate(), once=True)
 
     def __contains__(self, key: Any) -> bool:
         return key in self._guards

@@ -8,6 +8,7 @@ like local variables are.
 from __future__ import annotations
 
 import sys
+import types
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -100,7 +101,8 @@ def _get_attribute(owner: Any, name: str) -> Any:
 
 
 def _is_slot(owner: Any, name: str) -> bool:
-    return type(getattr(type(owner), name, None)).__name__ == "member_descriptor"
+    found = next((base.__dict__[name] for base in type(owner).__mro__ if name in base.__dict__), None)
+    return isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
 
 
 def _set_attribute(owner: Any, name: str, value: Any) -> None:
@@ -161,6 +163,8 @@ class Journal:
         for frame in self.frames:
             if place not in frame:
                 frame[place] = place.get()
+                if frame[place] is MISSING:
+                    self._require_absent(place)
 
     def note_attribute(self, owner: Any, name: str) -> None:
         """Call before ``owner.name`` is stored or deleted."""
@@ -168,6 +172,20 @@ class Journal:
 
         require_own(self._session, owner)
         self.note(Place("attribute", owner, name))
+
+    def note_late(self, place: Place, before: Any) -> None:
+        """Call when code that keeps no journal has changed a place that held ``before``."""
+        self.first_stores.setdefault(place, self._session.location())
+        for frame in self.frames:
+            frame.setdefault(place, before)
+        if before is MISSING:
+            self._require_absent(place)
+
+    def _require_absent(self, place: Place) -> None:
+        """A path that does not store to a place leaves it as it is: guard that this is without a value."""
+        if len(self.frames) > 1 and id(place.owner) not in self._session.created:
+            key = (id(place.owner), place.name, "absent")
+            self._session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
 
     def note_made(self, owner: Any) -> None:
         """Call when code that keeps no journal has made an object of its attributes: before, they were not set."""

@@ -100,7 +100,7 @@ class Session:
         self.fake_mode, self.shape_env = torch_internals.make_fake_mode()
         self.storages = StorageTable()
         self.journal = Journal(self)
-        self.guards = GuardSet()
+        self.guards = GuardSet(self.location)
         self.sizes = Sizes(self)
         self.inputs = Inputs(self)
         self.ambient_grad = torch.is_grad_enabled()
@@ -205,7 +205,7 @@ class Session:
 
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew."""
-        self.guards.add_test(("once", why), why, lambda: False)
+        self.guards.add_once(why)
 
     def undecidable(self) -> Dy2StaticError:
         """The located error for torch's SHAPE_ERRORS: its own code asks for a size or value that is not known yet."""

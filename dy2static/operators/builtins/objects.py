@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import tensor_attributes, traced_attribute
+from dy2static.operators.provenance import note_space
 from dy2static.operators.sequences import (
     StagedEnumerate,
     StagedMap,
@@ -119,7 +120,10 @@ def _namespace(function: Any) -> Any:
             if isinstance(obj, Choice):
                 return distribute(session, obj, lambda option: apply(session, (option,), kwargs))
             traced_attribute.require_settled(session, obj)
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if function is vars:
+            note_space(session, args[0], result)
+        return result
 
     return apply
 
