@@ -1,0 +1,42 @@
+"""RetraceWarning: a Program for one call alone, and the third trace for one place."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+import torch
+
+from dy2static import RetraceWarning, to_static
+
+X = torch.ones(2)
+
+
+def test_a_program_for_one_call_says_so():
+    items = iter([1.0, 2.0, 3.0])
+    f = to_static(lambda x: x * next(items))
+    f(X)
+    with pytest.warns(RetraceWarning, match=r"is traced at each call of this kind, because an iterator .*test_retraces"):
+        f(X)
+
+
+def test_the_third_trace_for_one_place_names_it():
+    space = types.SimpleNamespace(mode="a")
+    f = to_static(lambda x: x * len(space.mode))
+    for mode in ("a", "bb", "ccc"):
+        space.mode = mode
+        f(X)
+    space.mode = "dddd"
+    with pytest.warns(RetraceWarning, match=r"attribute 'mode' of SimpleNamespace has changed \(it was 'ccc', and is"):
+        f(X)
+
+
+def test_a_distribution_is_one_program():
+    def f(x):
+        d = torch.distributions.Categorical(logits=x)
+        return d.log_prob(d.sample())
+
+    converted = to_static(f)
+    for _ in range(4):
+        converted(torch.randn(4, 3))
+    assert len(converted.programs) == 1
