@@ -119,12 +119,17 @@ def file_lines(function: types.FunctionType) -> list[str]:
     linecache.checkcache(path)
     lines = linecache.getlines(path, function.__globals__)
     if not lines:
-        why = "it was made by exec or typed at a prompt" if path.startswith("<") else f"there is no file {path}"
-        raise SourceUnavailable(
-            f"the source of {function.__qualname__} is not available: {why}",
-            hint="Write the function in a file and import it, or exclude it with not_to_static.",
-        )
+        raise _missing(function)
     return lines
+
+
+def _missing(function: types.FunctionType) -> SourceUnavailable:
+    path = function.__code__.co_filename
+    why = "it was made by exec or typed at a prompt" if path.startswith("<") else f"there is no file {path}"
+    return SourceUnavailable(
+        f"the source of {function.__qualname__} is not available: {why}",
+        hint="Write the function in a file and import it, or exclude it with not_to_static.",
+    )
 
 
 def function_tree(node: Function) -> gast.FunctionDef:
@@ -158,6 +163,8 @@ def _find(function: types.FunctionType, lines: list[str]) -> Candidate:
         close = [c for c in here if c.code and similar_code(c.code, code)]
         if len(close) == 1:
             return close[0]
+    if code.co_filename == "<string>":  # a name that everything shares: since Python 3.13, what python -c was given
+        raise _missing(function)
     raise _stale(function, "the file has changed since it was imported")
 
 

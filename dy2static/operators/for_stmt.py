@@ -14,12 +14,9 @@ from dy2static.loop_options import options_of
 from dy2static.operators.staging import LocalNames, active
 
 
-def _references(iterable: Iterator[Any]) -> int:
+def _alone(iterable: Iterator[Any]) -> int:
+    """How many references Python counts to an argument that nothing else holds: ``_alone(iter([]))``."""
     return sys.getrefcount(iterable)
-
-
-_ALONE = _references(iter([]))
-"""How many references Python counts to an argument that nothing else holds."""
 
 
 def for_stmt(
@@ -37,7 +34,7 @@ def for_stmt(
         from dy2static.operators.traced_for import traced_for
 
         options = options or options_of(session, sys._getframe(1))
-        alone = sys.getrefcount(iterable) <= _ALONE
+        alone = sys.getrefcount(iterable) <= _alone(iter([]))
         traced_for(session, iterable, test, body, LocalNames(names, get_state, set_state), options, alone)
         return
     if test is None:

@@ -18,16 +18,14 @@ from dy2static.operators.staging import NO_NAMES, Choice, LocalNames, Session, S
 from runtime.tracer import cond as tracer_cond
 
 
-def _references(*args: Any) -> int:
+def _alone(*args: Any) -> int:
+    """How many references Python counts to an argument that nothing else holds: ``_alone(iter([]))``."""
     return sys.getrefcount(args[0])
-
-
-_ALONE = _references(iter([]))
 
 
 def is_alone(session: Session, args: tuple[Any, ...], position: int = 0) -> bool:
     """Whether one of a call's arguments is a fresh generator that nothing but the call holds."""
-    return is_fresh(session, args[position]) and sys.getrefcount(args[position]) <= _ALONE
+    return is_fresh(session, args[position]) and sys.getrefcount(args[position]) <= _alone(iter([]))
 
 
 def is_shared(session: Session, args: tuple[Any, ...], position: int) -> bool:
@@ -35,7 +33,7 @@ def is_shared(session: Session, args: tuple[Any, ...], position: int) -> bool:
     if not hasattr(type(args[position]), "__next__"):
         return False
     is_fresh(session, args[position])  # refuses one that is being looped over
-    return sys.getrefcount(args[position]) > _ALONE
+    return sys.getrefcount(args[position]) > _alone(iter([]))
 
 
 def source_of(session: Session, args: tuple[Any, ...], position: int = 0, whole: bool = True) -> Any:

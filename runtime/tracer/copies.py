@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.ir import Location
 from runtime.tracer import objects, structure, twins
 from runtime.tracer.late import Flags
-from runtime.tracer.notes import ALONE, own_references, references
+from runtime.tracer.notes import others, own_references
 from runtime.tracer.structure import Choice
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _known(session: Session, found: list[Pair]) -> set[int]:
     counts: dict[int, int] = {}
     for key, pair in first.items():
         original = pair.original
-        counts[key] = references(original) - ALONE - own[key]
+        counts[key] = others(original) - own[key]
         del original
     for pair in found:
         counts[id(pair.original)] -= 1

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.ir import Location
 from runtime.tracer.branches import Path
 from runtime.tracer.journal import Place
-from runtime.tracer.notes import ALONE, ARGUMENT, own_references, references
+from runtime.tracer.notes import others, own_references
 from runtime.tracer.structure import Choice, Options, Structure
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def holder(
     ``known``: those of a join, by the identity of their cells.
     """
     owner = place.owner
-    if not _can_differ(session, owner) or not _exclusive(session, owner, paths, 1):
+    if not _can_differ(session, owner) or others(owner) - _own(session, id(owner), paths) > 1:
         return None
     for cell in _cells(runs):
         value = cell.cell_contents
         held = isinstance(value, Choice) and any(option is owner for option in value.options)
-        if value is owner or (held and _exclusive(session, value, paths, 1)):
+        if value is owner or (held and others(value) - _own(session, id(value), paths) <= 1):
             found = known.setdefault(id(cell), Holder(cell))
             found.owners.append(owner)
             return found
@@ -85,7 +85,8 @@ def option_of(
         return None
     held = sum(cell.cell_contents is owner for cell in _cells(runs))
     found = [index for index in range(len(of.options)) if of.options[index] is owner]
-    return found[0] if len(found) == 1 and _exclusive(session, owner, paths, 1 + held) else None
+    alone = len(found) == 1 and others(owner) - _own(session, id(owner), paths) <= 1 + held
+    return found[0] if alone else None
 
 
 def require_few(session: Session, joined: Structure, location: Location | None) -> None:
@@ -108,10 +109,9 @@ def _can_differ(session: Session, owner: Any) -> bool:
     return type(owner) in _KINDS and id(owner) not in session.twins and id(owner) not in session.shared_containers
 
 
-def _exclusive(session: Session, value: Any, paths: Sequence[Path], others: int) -> bool:
-    """Whether so many references to an object are all that there are, beside the caller's variable."""
-    notes = own_references(session, (id(value),), *(path.places for path in paths))[id(value)]
-    return references(value) - ALONE - ARGUMENT - notes <= others
+def _own(session: Session, key: int, paths: Sequence[Path]) -> int:
+    """How many references to an object, by its identity, are the tracer's own."""
+    return own_references(session, (key,), *(path.places for path in paths))[key]
 
 
 def _cells(runs: Sequence[Callable[..., Any]]) -> Iterator[CellType]:

@@ -59,24 +59,18 @@ def _noted(session: Session) -> Iterator[Any]:
                 yield from content
 
 
-def references(value: Any) -> int:
-    """How many references there are to an object that one variable of the caller's holds."""
-    return sys.getrefcount(value)
+def others(value: Any) -> int:
+    """How many references there are to an object, beside the one variable of the caller's that holds it."""
+    return sys.getrefcount(value) - _one_variable()
 
 
 def _one_variable() -> int:
+    """What a function that is given such a variable counts. Python's version tells, and whether a debugger or
+    ``torch.compile`` has a say in how frames run; so it is asked each time."""
     values: list[Any] = [[]]
     value = values.pop()
-    return references(value)
+    return _count(value)
 
 
-ALONE = _one_variable()
-"""What ``references`` gives where nothing else holds the object."""
-
-
-def _one_argument(value: Any) -> int:
-    return references(value)
-
-
-ARGUMENT = _one_argument([]) - ALONE + 1
-"""How many references an argument of a Python function counts for: before Python 3.11 the caller keeps one, too."""
+def _count(value: Any) -> int:
+    return sys.getrefcount(value)

@@ -16,7 +16,7 @@ import torch
 
 from runtime.tracer import objects
 from runtime.tracer.aliases import few_roots
-from runtime.tracer.notes import ALONE, own_references, references
+from runtime.tracer.notes import others, own_references
 
 if TYPE_CHECKING:
     from runtime.tracer import structure
@@ -166,6 +166,6 @@ def _in_use(session: Session, grown: structure.Growing) -> bool:
         place = noted.get(id(referrer))
         if place is not None and place.kind == "content":  # what a list held before: that list may get it back
             referrer = place.owner
-        if references(referrer) - ALONE - own_references(session, (id(referrer),))[id(referrer)] > 0:
+        if others(referrer) - own_references(session, (id(referrer),))[id(referrer)] > 0:
             return True
     return False

@@ -15,7 +15,7 @@ from runtime.ir import Operator
 from runtime.tracer import late
 from runtime.tracer.journal import Place
 from runtime.tracer.late import BOOL, Flags, JoinOutput, PathEnd
-from runtime.tracer.notes import ALONE, own_references, references
+from runtime.tracer.notes import others, own_references
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Scope, Session
@@ -116,7 +116,7 @@ def _observed(session: Session, entry: list[Any]) -> bool:
     """Whether anything but the tracer refers to a container."""
     container = entry[0]
     own = own_references(session, (id(container),))[id(container)]
-    return references(container) - ALONE - 1 - own > 0  # one is the entry's
+    return others(container) - 1 - own > 0  # one is the entry's
 
 
 def _update(session: Session, changed: Any, other: Any, cases: list[Flags]) -> None:

@@ -24,7 +24,7 @@ from runtime.tracer.journal import Place
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
 from runtime.tracer.loop_objects import Cell, LoopObjects
 from runtime.tracer.loop_sizes import check_sizes, with_sizes
-from runtime.tracer.notes import ALONE, noted, own_references, references
+from runtime.tracer.notes import noted, others, own_references
 from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
@@ -196,7 +196,7 @@ class _Attempt:
             if isinstance(slot.carried, structure.Known) or _is_leaf(value):
                 continue
             alone = type(value) in (list, dict) and all(map(_is_leaf, copies.items(value)))
-            if not alone or held[id(value)] > 1 or references(value) - ALONE > own[id(value)]:
+            if not alone or held[id(value)] > 1 or others(value) > own[id(value)]:
                 self.known.add(number)
         return len(self.known) > count
 

@@ -253,6 +253,16 @@ def test_what_has_no_source_says_why(tmp_path: Path) -> None:
         get_source(space["g"])
 
 
+def test_text_of_the_command_line_is_no_source_of_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "import sys; print(sys.argv)\n"
+    monkeypatch.setitem(linecache.cache, "<string>", (len(line), None, [line], "<string>"))
+    space: dict[str, Any] = {}
+    exec("def f(x):\n    return x", space)
+    with pytest.raises(SourceUnavailable, match="made by exec") as caught:
+        get_source(space["f"])
+    assert caught.value.code == "D2S110"
+
+
 def test_location_counts_characters(load: Load) -> None:
     module = load("def f(é):\n    'ü'; return é\n")
     source = get_source(module.f)

@@ -290,6 +290,7 @@ def test_checkpoint_inside():
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # torch.compile asks for it
+@pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0")
 def test_inside_compile():
     eager, static = pair()
     compiled = torch.compile(lambda x: static(x) * 2, backend="eager")

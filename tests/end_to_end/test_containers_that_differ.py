@@ -217,3 +217,8 @@ def test_too_many_different_contents_are_refused():
     with pytest.raises(TraceError, match="32 different sets of items") as caught:
         to_static(function)(torch.ones(6))
     assert caught.value.code == "D2S254"
+
+
+def test_where_frames_are_run_by_torch_compile():
+    """Then Python passes arguments otherwise, and counts other references to them."""
+    torch._dynamo.run(check)(two_keys, *calls())
