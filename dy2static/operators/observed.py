@@ -66,7 +66,9 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
     before = _picture(session, roots)
     try:
         yield
-    except (Dy2StaticError, *torch_internals.SHAPE_ERRORS):
+    except Dy2StaticError:
+        raise
+    except torch_internals.SHAPE_ERRORS:
         raise
     except Exception as error:
         if any(_differs_by_path(held) for _, _, held in before):

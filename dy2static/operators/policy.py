@@ -85,7 +85,7 @@ def is_torch(target: Any) -> bool:
     if code is not None:
         return bool(code.co_filename.startswith(_TORCH))
     owner = getattr(target, "__self__", None)
-    if isinstance(owner, torch.Tensor):
+    if isinstance(owner, torch.Tensor) or getattr(target, "__objclass__", None) in torch.Tensor.__mro__[:-1]:
         return True
     module = getattr(target, "__module__", None) or getattr(owner, "__module__", None) or type(target).__module__
     return _under(module, "torch")

@@ -26,7 +26,6 @@ Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 Place = tuple[int | str, ...]
 """Where an argument stands: its position or name, and positions inside lists from there."""
 
-_NUMBERS = frozenset({"Scalar", "Scalar[]", "Tensor", "Tensor[]", "any", "t"})
 _SIZES = frozenset({"SymInt", "SymInt[]"})
 _FIXED = ("requires_grad", "pin_memory", "non_blocking", "copy")
 """Truth values that no schema tells of: torch's Python functions take them."""
@@ -39,6 +38,12 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "padding": ("valid", "same"), "interpolation": ("linear", "lower", "higher", "midpoint", "nearest"),
 }  # fmt: skip
 """What text may stand for, by the name of the argument."""
+
+_DIMENSIONS = ("source", "destination")
+"""Names of arguments that are dimensions, beside those that say so."""
+
+_ADDING = ("unsqueeze", "unsqueeze_copy", "stack", "diag_embed")
+"""Functions whose dimensions are those of the result, which has one more."""
 
 _PATHS = 400
 _BEYOND = 2**31 - 9
@@ -61,10 +66,10 @@ def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if value.kind == "str":
             return _of_words(session, f, value, names, run)
         if value.kind in ("int", "bool") and types & {"int", "int[]"} and not types & (_SIZES | {"Scalar", "float"}):
-            if len(staged) > 1 and (2 * _rank(args, kwargs, owner) + 3) ** len(staged) > _PATHS:
+            if len(staged) > 1 and (2 * _rank(args, kwargs, owner) + 1) ** len(staged) > _PATHS:
                 raise _refusal(session, f, value, names)
             return _of_dimension(session, f, value, names, _rank(args, kwargs, owner), run)
-        if types & {"float", "float[]"} and not types & (_NUMBERS | _SIZES):
+        if types & {"float", "float[]"} and not types & (_SIZES | {"Scalar", "any"}):
             if len(place) > 1:
                 raise _refusal(session, f, value, names)
             return _of_float(session, f, value, names, run)
@@ -143,15 +148,18 @@ def _of_flag(session: Session, flag: Any, run: Callable[[Any], Any]) -> Any:
 def _of_dimension(
     session: Session, f: Any, value: Any, names: frozenset[str], rank: int, run: Callable[[Any], Any]
 ) -> Any:
-    """A switch over the dimensions that the tensor has, and one more on both sides for what adds a dimension."""
-    if not any("dim" in name for name in names):
+    """A switch over the dimensions that the tensor has, and a path that raises what the function does for others."""
+    if not any("dim" in name or name in _DIMENSIONS for name in names):
         raise _refusal(session, f, value, names)
-    dims = range(-rank - 1, rank + 1)
-    index = session.scalar("add", value, rank + 1)
+    rank += getattr(f, "__name__", "").rstrip("_") in _ADDING
+    last = max(rank, 1)
+    dims = range(-last, last)
+    index = session.scalar("add", value, last)
     outside = session.scalar("or_", index < 0, index >= len(dims))
     index = session.scalar("select", outside, len(dims), index)
     paths = [lambda dim=dim: run(dim) for dim in dims]
-    return tracer_cond.switch(session, index, [*paths, _raising(session, f, value, names, run, _BEYOND)], NO_NAMES)
+    beyond = _raising(session, f, value, names, run, _BEYOND, rank)
+    return tracer_cond.switch(session, index, [*paths, beyond], NO_NAMES)
 
 
 def _of_words(session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any]) -> Any:
@@ -173,23 +181,37 @@ def _of_words(session: Session, f: Any, value: Any, names: frozenset[str], run: 
 
 
 def _raising(
-    session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any], sample: Any
+    session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any], sample: Any,
+    rank: int = 0,
 ) -> Callable[[], Any]:
     """A path that raises what the function raises for a value outside its domain; ``sample`` is one."""
 
     def path() -> Any:
+        ops = session.scope.block.ops
+        before = len(ops)
         try:
             run(sample)
         except Dy2StaticError:
             raise
         except Exception as error:
-            raised = type(error)(*(_with_value(session, arg, str(sample), value) for arg in error.args))
+            args = error.args
+            if isinstance(error, IndexError) and not any(str(sample) in str(arg) for arg in args):
+                args = (_out_of_range(rank),)
+            raised = type(error)(*(_with_value(session, arg, str(sample), value) for arg in args))
         else:
-            raise _refusal(session, f, value, names)
+            if value.kind == "str":
+                raise _refusal(session, f, value, names)
+            del ops[before:]  # shape rules do not look; kernels do
+            raised = IndexError(_with_value(session, _out_of_range(rank), str(sample), value))
         stage_raise(session, raised)
         raise PathEnds
 
     return path
+
+
+def _out_of_range(rank: int) -> str:
+    low, high = (-rank, rank - 1) if rank else (-1, 0)
+    return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {_BEYOND})"
 
 
 def _with_value(session: Session, text: Any, sample: str, value: Any) -> Any:
@@ -217,7 +239,7 @@ def _of_float(session: Session, f: Any, value: Any, names: frozenset[str], run: 
 
 
 def _recorded(session: Session, f: Any, number: Any, names: frozenset[str], run: Callable[[Any], Any]) -> Any:
-    failure: Exception | None = None
+    failures: list[Exception] = []
     ops = session.scope.block.ops
     before = len(ops)
     for sample in _SAMPLES:
@@ -227,14 +249,16 @@ def _recorded(session: Session, f: Any, number: Any, names: frozenset[str], run:
         except Dy2StaticError:
             raise
         except (RuntimeError, ValueError, IndexError) as error:  # not for this value
-            failure = failure or error
+            failures.append(error)
             if len(ops) != before:
                 break
             continue
         if not float_operands.is_used(number, ops[before:]):
             break
         return result
-    raise _refusal(session, f, number, names) from failure
+    if len(failures) == len(_SAMPLES) and len(set(map(str, failures))) == 1:  # whatever the number is
+        raise failures[0]
+    raise _refusal(session, f, number, names) from (failures[0] if failures else None)
 
 
 def _refusal(session: Session, f: Any, value: Any, names: frozenset[str]) -> Exception:
@@ -242,4 +266,5 @@ def _refusal(session: Session, f: Any, value: Any, names: frozenset[str]) -> Exc
     return session.error(
         f"{name} of torch's {getattr(f, '__name__', type(f).__name__)}() is a Python {value.kind} that is only known "
         "while the Program runs, and it takes a fixed one",
-        hint="Choose between fixed values with if, and call the function on each path.", code="D2S238")
+        hint="Choose between fixed values with if, and call the function on each path.",
+        code="D2S234" if value.kind == "str" else "D2S238")

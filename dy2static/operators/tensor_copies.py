@@ -12,7 +12,7 @@ from dy2static.operators.provenance import note_module
 from dy2static.operators.staging import Session, active
 from runtime.tracer import gradients, hung
 
-_PATCHED = (torch.Tensor, torch.nn.Parameter)
+_PATCHED: tuple[Any, ...] = (torch.Tensor, torch.nn.Parameter)
 _NO_LEAF = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
     "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
@@ -28,12 +28,12 @@ def copying(session: Session, value: Any) -> Iterator[None]:
             note_module(session, module)
     before = [cls.__dict__["__deepcopy__"] for cls in _PATCHED]
     for cls in _PATCHED:
-        cls.__deepcopy__ = _deepcopy  # type: ignore[method-assign, assignment]  # for the length of the copy
+        cls.__deepcopy__ = _deepcopy  # for the length of the copy
     try:
         yield
     finally:
         for cls, method in zip(_PATCHED, before):
-            cls.__deepcopy__ = method  # type: ignore[method-assign]  # as it was
+            cls.__deepcopy__ = method  # as it was
 
 
 def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 from collections import OrderedDict, defaultdict, deque
@@ -242,7 +243,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             obj[key] = value
         return
     note_content_write(session, obj)
-    obj[key] = value
+    operator.setitem(obj, key, value)  # type: ignore[arg-type]  # a set raises
     session.journal.changed(obj)
 
 
@@ -294,7 +295,7 @@ def delete(session: Session, obj: Any, key: Any) -> None:
             del obj[key]
         return
     note_content_write(session, obj)
-    del obj[key]
+    operator.delitem(obj, key)  # type: ignore[arg-type]  # a set raises
     session.journal.changed(obj)
 
 

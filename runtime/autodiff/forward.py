@@ -34,6 +34,8 @@ class NotDifferentiable(Exception):
 Rule = Callable[["Forward", Operator, Tape], None]
 
 
+_WHEN_TAKEN_APART: tuple[type[BaseException], ...] = (RuntimeError, TypeError, *torch_internals.SHAPE_ERRORS)
+"""What an operator given symbols for numbers may raise under autograd, where composite ones are taken apart."""
 _ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
 """Kernels that keep what their backward needs only while gradients are recorded; the forward half runs without."""
 
@@ -216,7 +218,13 @@ class Forward:
         """The Operator on stand-ins; a number that its kernel reads gets one, too, and has no derivative formula."""
         read = [arg for arg in torch_internals.float_arguments(overload, op.args, op.kwargs) if leaves(arg)]
         if not read:
-            return overload(*self.value(op.args), **self.value(op.kwargs))
+            args, kwargs = self.value(op.args), self.value(op.kwargs)
+            if not torch_internals.has_numbers((*args, *kwargs.values())):
+                return overload(*args, **kwargs)
+            try:
+                return overload(*args, **kwargs)
+            except _WHEN_TAKEN_APART as error:
+                raise NotDifferentiable(op.name) from error
         places = dict.fromkeys(one for arg in read for one in leaves(arg))
         numbers = {var: float_operands.stand_in(self.session, self.plain(var), 0.5) for var in places}
         args = map_operand(op.args, lambda var: numbers.get(var, var))

@@ -194,16 +194,30 @@ def has_numbers(value: Any) -> bool:
     return isinstance(value, _NUMBERS)
 
 
-def with_plain_numbers(value: Any) -> Any:
-    """The arguments with plain floats and bools in place of symbols, for rules that cannot do with those.
+_LIKELY = (0.5, 2.0, 1.0, 0.0, -0.5, 30.0)
+
+
+def with_plain_numbers(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
+    """The result for plain floats and bools in place of symbols, for rules that cannot do with those; None if no number
+    that is tried is one for this operator.
 
     What an operator gives has the same sizes and dtype for every float, where its schema says ``Scalar``.
     """
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(with_plain_numbers, value))
-    if isinstance(value, torch.SymFloat):
-        return 0.5
-    return True if isinstance(value, torch.SymBool) else value
+    for number in _LIKELY:
+
+        def plain(value: Any, number: float = number) -> Any:
+            if isinstance(value, (list, tuple)):
+                return type(value)(map(plain, value))
+            if isinstance(value, torch.SymFloat):
+                return number
+            return number > 0 if isinstance(value, torch.SymBool) else value
+
+        try:
+            given, named = [plain(arg) for arg in args], {key: plain(value) for key, value in kwargs.items()}
+            return fake_call(fake_mode, func, given, named, casting)
+        except (RuntimeError, ValueError, TypeError, IndexError):
+            continue
+    return None
 
 
 def unknown_sizes(
@@ -214,6 +228,10 @@ def unknown_sizes(
     The operator is run on fake tensors of two concrete sizes; sizes on which the two agree are taken as fixed. One that
     looks at its own data is run on real tensors with several contents instead. None if that fails as well.
     """
+    if func._schema.returns[:1] and str(func._schema.returns[0].type).startswith("List["):
+        if any(isinstance(arg, torch.SymInt) for arg in (*args, *kwargs.values())):  # it may say how many there are
+            return None
+    results: list[Any] | None
     try:
         with fake_only(fake_mode):
             results = [_on_stand_ins(func, args, kwargs, casting, size, None) for size in _SIZES]

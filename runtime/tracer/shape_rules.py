@@ -42,8 +42,9 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         except Exception as error:
             if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
                 raise
-            fake_args = torch_internals.with_plain_numbers(fake_args)
-            fake_kwargs = {key: torch_internals.with_plain_numbers(value) for key, value in fake_kwargs.items()}
+            found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
+        if found is not None:
+            return found
     try:
         return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
     except torch_internals.UnsupportedOperatorException as error:

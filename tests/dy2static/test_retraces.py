@@ -16,7 +16,7 @@ def test_a_program_for_one_call_says_so():
     items = iter([1.0, 2.0, 3.0])
     f = to_static(lambda x: x * next(items))
     f(X)
-    with pytest.warns(RetraceWarning, match=r"is traced at each call of this kind, because an iterator .*test_retraces"):
+    with pytest.warns(RetraceWarning, match=r"traced at each call of this kind, because an iterator .*test_retraces"):
         f(X)
 
 

@@ -211,3 +211,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], Callable[..., Inputs], str, str]] = 
                  "an `except IndexError` around embeddings of data gives their error another message"),
 }
 """Models that are not captured, with the code of the located error and its reason."""
+
+LENGTHS = ("albert", "bart", "bert", "bloom", "distilbert", "electra", "falcon", "gemma", "gpt2", "gpt_neox", "granite",
+           "llama", "marian", "mistral", "opt", "pegasus", "phi", "qwen2", "roberta", "whisper")  # fmt: skip
+"""Models that are run with several lengths and batch sizes, with and without a mask, by one converted model."""

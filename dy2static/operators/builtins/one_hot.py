@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.staging import Choice, Session, Staged, distribute, truth_of
+from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, distribute, truth_of
 from dy2static.operators.torch_values import to_torch
+from runtime.tracer import cond as tracer_cond
 
 
 def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -20,6 +21,8 @@ def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not isinstance(classes, Staged) or not isinstance(index, torch.Tensor):
         return torch.nn.functional.one_hot(*args, **kwargs)
     _require(session, (index >= 0).all(), "Class values must be non-negative.")
+    classes = tracer_cond.cond(session, session.scalar("eq", classes, -1),
+                               lambda: session.scalar("add", index.max().item(), 1), lambda: classes, NO_NAMES)
     number = to_torch(session, classes)
     _require(session, (index < number).all(), "Class values must be smaller than num_classes.")
     _require(session, session.scalar("gt", classes, 0), "Can not infer total number of classes from empty tensor.")
