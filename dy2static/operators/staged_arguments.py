@@ -55,7 +55,7 @@ def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     overloads = torch_internals.overloads_of(f)
     owner = getattr(f, "__self__", None)
     offset = 1 if isinstance(owner, torch.Tensor) else 0
-    staged = list(_staged(args, kwargs))
+    staged = sorted(_staged(args, kwargs), key=lambda one: one[1].kind not in ("bool", "str"))
     for place, value in staged:
         first = place[0] + offset if isinstance(place[0], int) else place[0]
         types = torch_internals.types_taken(overloads, first)
@@ -68,7 +68,11 @@ def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if value.kind in ("int", "bool") and types & {"int", "int[]"} and not types & (_SIZES | {"Scalar", "float"}):
             if len(staged) > 1 and (2 * _rank(args, kwargs, owner) + 1) ** len(staged) > _PATHS:
                 raise _refusal(session, f, value, names)
-            return _of_dimension(session, f, value, names, _rank(args, kwargs, owner), run)
+            given, named = args, kwargs
+            for other, _ in staged:
+                given, named = _put(given, named, other, 0)
+            beyond = _run_with(session, f, given, named, place, call)
+            return _of_dimension(session, f, value, names, _rank(args, kwargs, owner), run, beyond)
         if types & {"float", "float[]"} and not types & (_SIZES | {"Scalar", "any"}):
             if len(place) > 1:
                 raise _refusal(session, f, value, names)
@@ -146,7 +150,8 @@ def _of_flag(session: Session, flag: Any, run: Callable[[Any], Any]) -> Any:
 
 
 def _of_dimension(
-    session: Session, f: Any, value: Any, names: frozenset[str], rank: int, run: Callable[[Any], Any]
+    session: Session, f: Any, value: Any, names: frozenset[str], rank: int, run: Callable[[Any], Any],
+    beyond: Callable[[Any], Any],
 ) -> Any:
     """A switch over the dimensions that the tensor has, and a path that raises what the function does for others."""
     if not any("dim" in name or name in _DIMENSIONS for name in names):
@@ -158,8 +163,8 @@ def _of_dimension(
     outside = session.scalar("or_", index < 0, index >= len(dims))
     index = session.scalar("select", outside, len(dims), index)
     paths = [lambda dim=dim: run(dim) for dim in dims]
-    beyond = _raising(session, f, value, names, run, _BEYOND, rank)
-    return tracer_cond.switch(session, index, [*paths, beyond], NO_NAMES)
+    rest = _raising(session, f, value, names, beyond, _BEYOND, rank)
+    return tracer_cond.switch(session, index, [*paths, rest], NO_NAMES)
 
 
 def _of_words(session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any]) -> Any:

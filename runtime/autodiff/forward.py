@@ -221,7 +221,7 @@ class Forward:
             args, kwargs = self.value(op.args), self.value(op.kwargs)
             if not torch_internals.has_numbers((*args, *kwargs.values())):
                 return overload(*args, **kwargs)
-            try:
+            try:  # under autograd it may be taken apart, by code that asks for the number
                 return overload(*args, **kwargs)
             except _WHEN_TAKEN_APART as error:
                 raise NotDifferentiable(op.name) from error

@@ -34,7 +34,7 @@ _TESTS = {
     "gt": (_positive, 1), "lt": (_positive, -1), "ge": (_not_negative, 1), "le": (_not_negative, -1), "eq": (_zero, 1),
 }  # fmt: skip
 
-DECIDED = frozenset({*_TESTS, "ne", "not_", "and_", "or_", "bool", "mod", "abs"})
+DECIDED = frozenset({*_TESTS, "ne", "not_", "and_", "or_", "bool", "abs", "bit_length", "mod", "lshift", "rshift"})
 """Operations whose definition is kept, so that what they give can be decided."""
 
 
@@ -61,12 +61,14 @@ def not_negative(session: Session, value: Any) -> bool:
     if expression is not None and session.shape_env.bound_sympy(expression).lower >= 0:
         return True
     name, args = session.sizes.definition(value) or ("", ())
-    if name == "abs" or (name == "mod" and type(args[1]) is int and args[1] > 0):
-        return True
     signs = [type(arg) in (int, StagedInt, StagedBool) and not_negative(session, arg) for arg in args]
+    if name in ("abs", "bit_length"):
+        return True
+    if name == "mod":  # has the sign of what it is divided by
+        return signs[1]
     if name == "max":
         return any(signs)
-    return name in ("add", "mul", "floordiv", "pos", "min") and all(signs)
+    return name in ("add", "mul", "floordiv", "pos", "min", "lshift", "rshift") and all(signs)
 
 
 def _truth(session: Session, value: Any, symbols: set[sympy.Symbol]) -> bool | None:
