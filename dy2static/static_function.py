@@ -240,7 +240,12 @@ class StaticFunction:
             if not self._follow_class():
                 raise
             bound = self._signature.bind(args, kwargs)
-        arguments, dynamic = self._prepare(bound)
+        try:
+            arguments, dynamic = self._prepare(bound)
+        except InternalError:
+            if self.full_graph:
+                raise
+            return self._original(*args, **kwargs)
         if any(torch_internals.is_fake(tensor) for tensor in arguments.tensors):  # another tool's trace
             return self.function(*args, **kwargs)
         if not self.full_graph:
