@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 import linecache
+import os
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import gast
+import torch
 
 import runtime
 from dy2static.names import is_generated
@@ -28,6 +30,11 @@ from runtime.ir.location import Location
 
 _PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 Span = tuple[int, int, int, int]
+
+
+_TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), *path) for path in (
+    ("functional.py",), ("_tensor.py",), ("_jit_internal.py",), ("nn", "functional.py"), ("nn", "utils", "rnn.py"),
+))  # fmt: skip
 
 
 def copy_origin(new: Any, old: gast.AST) -> Any:
@@ -205,11 +212,18 @@ def user_location() -> Location | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename in _maps:
-            return location_of_frame(frame)
-        if is_user_file(frame.f_code.co_filename):
+            location = location_of_frame(frame)
+            if location is None or not is_torch_function_file(location.file):
+                return location
+        elif is_user_file(frame.f_code.co_filename):
             return _plain_location(frame)
         frame = frame.f_back
     return None
+
+
+def is_torch_function_file(file: str) -> bool:
+    """Whether a file holds torch's own functions over tensors: what goes wrong there stands where the user calls."""
+    return file.startswith(_TORCH_FUNCTIONS)
 
 
 def place_of_error(error: BaseException) -> Location | None:
@@ -217,7 +231,9 @@ def place_of_error(error: BaseException) -> Location | None:
     found: Location | None = None
     entry = error.__traceback__
     while entry is not None:
-        found = location_of_code(entry.tb_frame.f_code, entry.tb_lasti, entry.tb_lineno) or found
+        place = location_of_code(entry.tb_frame.f_code, entry.tb_lasti, entry.tb_lineno)
+        if place is not None and (found is None or not is_torch_function_file(place.file)):
+            found = place
         entry = entry.tb_next
     return found
 

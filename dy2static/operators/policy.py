@@ -14,6 +14,7 @@ import torch
 
 import runtime
 from dy2static.exclusions import exclusion_of
+from dy2static.origin import is_torch_function_file
 
 _OWN = tuple(
     os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (os.path.dirname(__file__), runtime.__file__)
@@ -28,16 +29,10 @@ _TORCH_CONVERTED = tuple(_TORCH + path for path in (
     os.path.join("optim", "lbfgs.py"),
 ))  # fmt: skip
 
-_TORCH_PLAIN = tuple(_TORCH + path for path in (
-    "functional.py", "_tensor.py", "_jit_internal.py", os.path.join("nn", "functional.py"),
-    os.path.join("nn", "utils", "rnn.py"),
-))  # fmt: skip
-"""Functions of torch over tensors and numbers: converted where a number is only known while the Program runs."""
-
 
 def is_plain_torch(function: types.FunctionType) -> bool:
     """Whether a function of torch is Python over tensors and numbers, which may be converted like a user's."""
-    return function.__code__.co_filename.startswith(_TORCH_PLAIN) and exclusion_of(function) is None
+    return is_torch_function_file(function.__code__.co_filename) and exclusion_of(function) is None
 
 
 def reason_not_converted(function: types.FunctionType) -> str:

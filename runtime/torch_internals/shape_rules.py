@@ -45,5 +45,5 @@ def _count(start: Any, end: Any, step: Any = 1) -> Any:
         if isinstance(one, torch.SymFloat) or (isinstance(one, float) and not one.is_integer()):
             return None
         parts.append(int(one) if isinstance(one, float) else one)
-    size = parts[1] - parts[0]
+    size: Any = parts[1] - parts[0]
     return size if type(size) is int or size.node.shape_env.bound_sympy(size.node.expr).lower >= 0 else None
