@@ -15,16 +15,17 @@ from dy2static import settings
 from dy2static.operators.distributed import Parallel
 from dy2static.static_function import StaticFunction
 from runtime import torch_internals
+from runtime.autodiff import choose_autograd
 from runtime.passes import BuildStrategy
 from runtime.translated.located import located
 
-_OPTIONS = ("function", "input_spec", "build_strategy", "backend", "full_graph")
+_OPTIONS = ("function", "input_spec", "build_strategy", "backend", "full_graph", "autograd")
 
 
 @located
 def to_static(
     function: Any = None, input_spec: Any = None, build_strategy: BuildStrategy | None = None,
-    backend: str | None = None, full_graph: bool = True, **unknown: Any,
+    backend: str | None = None, full_graph: bool = True, autograd: str = "program", **unknown: Any,
 ) -> Any:
     """Convert a function, method or module: it is called as before, and runs as a Program.
 
@@ -37,6 +38,8 @@ def to_static(
         backend: ``"interpreter"``, or None for the environment variable ``DY2STATIC_BACKEND``, else the default.
         full_graph: False: where a call cannot become a Program, such calls run the plain function from then on, after
             one EagerWarning that names the line and the reason.
+        autograd: ``"program"``: a call is one node of autograd's graph, or a few, and its gradient a Program too.
+            ``"eager"``: operators run one by one under PyTorch's autograd, and the graph is what eager's would be.
 
     >>> @to_static
     ... def relu(x):
@@ -44,21 +47,21 @@ def to_static(
     >>> relu(torch.ones(2))
     tensor([1., 1.])
 
-    Errors raised: TypeError for unknown options and what cannot be converted, ValueError for an unknown backend,
-    SignatureError for an ``input_spec`` that does not fit the function.
+    Errors raised: TypeError for unknown options and what cannot be converted, ValueError for an unknown backend or
+    ``autograd``, SignatureError for an ``input_spec`` that does not fit the function.
     """
     if unknown:
         name = next(iter(unknown))
         near = difflib.get_close_matches(name, _OPTIONS, n=1)
         advice = f"did you mean '{near[0]}'?" if near else f"its options are {', '.join(_OPTIONS[1:])}"
         raise TypeError(f"to_static() got an unexpected argument '{name}'; {advice}")
-    options = _options(input_spec, build_strategy, backend, full_graph)
+    options = _options(input_spec, build_strategy, backend, full_graph, autograd)
     if function is None:
         return functools.partial(located(_convert), **options)
     return _convert(function, **options)
 
 
-def _options(input_spec: Any, build_strategy: Any, backend: Any, full_graph: Any) -> dict[str, Any]:
+def _options(input_spec: Any, build_strategy: Any, backend: Any, full_graph: Any, autograd: Any) -> dict[str, Any]:
     if input_spec is not None and not isinstance(input_spec, (list, tuple, dict)):
         raise TypeError(f"input_spec must be a list, a tuple or a dict of InputSpec, not {type(input_spec).__name__}")
     if build_strategy is not None and not isinstance(build_strategy, BuildStrategy):
@@ -67,7 +70,7 @@ def _options(input_spec: Any, build_strategy: Any, backend: Any, full_graph: Any
         raise TypeError(f"full_graph must be True or False, not {full_graph!r}")
     return {
         "input_spec": input_spec, "build_strategy": build_strategy, "backend": settings.choose_backend(backend),
-        "full_graph": full_graph,
+        "full_graph": full_graph, "autograd": choose_autograd(autograd),
     }  # fmt: skip
 
 

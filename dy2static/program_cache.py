@@ -55,6 +55,8 @@ class ProgramCache:
     """The Programs of one function, by key; ``name`` is for messages."""
 
     name: str
+    eager_autograd: bool = False
+    """Whether Programs run under torch's autograd rather than as nodes of their own."""
     _found: dict[Key, tuple[Specialization, ...]] = field(default_factory=dict)
     _varying: dict[str, set[int]] = field(default_factory=dict)
     """By argument: dimensions that had different sizes in different calls."""
@@ -158,7 +160,8 @@ class ProgramCache:
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
         traced.executable = Runner(
-            traced.program, functools.partial(compile_program, exceptions=traced.raised), list(traced.views)
+            traced.program, functools.partial(compile_program, exceptions=traced.raised), list(traced.views),
+            eager=self.eager_autograd,
         )
         return made
 

@@ -67,7 +67,7 @@ class StaticFunction:
     def __init__(
         self, function: Callable[..., Any], *, instance: Any = _NOTHING, input_spec: Any = None,
         build_strategy: BuildStrategy | None = None, backend: str = "interpreter", is_class_method: bool = False,
-        is_static_method: bool = False, full_graph: bool = True,
+        is_static_method: bool = False, full_graph: bool = True, autograd: str = "program",
     ) -> None:
         self._python = function
         self._instance = instance
@@ -80,6 +80,7 @@ class StaticFunction:
         self.build_strategy = build_strategy
         self.backend = backend
         self.full_graph = full_graph
+        self.autograd = autograd
         self._eager: set[Key] = set()
         """Kinds of calls that could not become Programs and may run as they are."""
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
@@ -91,7 +92,7 @@ class StaticFunction:
         self._specs: Specs | None = None
         if bound or not self._looks_like_a_method():
             self._read_specs()
-        self._cache = ProgramCache(self.__name__)
+        self._cache = ProgramCache(self.__name__, eager_autograd=autograd == "eager")
         self._shortcuts: tuple[Shortcut, ...] = ()
         self._may_shorten = bound or not self._looks_like_a_method()
 
@@ -178,7 +179,7 @@ class StaticFunction:
         if found is None:
             found = holder.setdefault(self, StaticFunction(
                 self._python, instance=instance, input_spec=self.input_spec, build_strategy=self.build_strategy,
-                backend=self.backend, full_graph=self.full_graph,
+                backend=self.backend, full_graph=self.full_graph, autograd=self.autograd,
             ))  # fmt: skip
         return found
 
@@ -445,6 +446,7 @@ class StaticFunction:
         twin = StaticFunction(
             copy.deepcopy(self._python, memo), instance=instance, input_spec=self.input_spec,
             build_strategy=self.build_strategy, backend=self.backend, full_graph=self.full_graph,
+            autograd=self.autograd,
         )
         twin._module = module
         memo[id(self)] = twin
@@ -463,7 +465,7 @@ class StaticFunction:
     def _options(self) -> dict[str, Any]:
         return {
             "input_spec": self.input_spec, "build_strategy": self.build_strategy, "backend": self.backend,
-            "full_graph": self.full_graph, "is_class_method": self._is_class_method,
+            "full_graph": self.full_graph, "autograd": self.autograd, "is_class_method": self._is_class_method,
             "is_static_method": self._is_static_method,
         }  # fmt: skip
 

@@ -2,6 +2,6 @@
 
 from runtime.autodiff.derive import Derivative, derive
 from runtime.autodiff.forward import NotDifferentiable
-from runtime.autodiff.node import Runner, gradient_path
+from runtime.autodiff.node import Runner, choose_autograd, gradient_path
 
-__all__ = ["Derivative", "NotDifferentiable", "Runner", "derive", "gradient_path"]
+__all__ = ["Derivative", "NotDifferentiable", "Runner", "choose_autograd", "derive", "gradient_path"]

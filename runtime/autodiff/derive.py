@@ -6,8 +6,8 @@ backward: residuals, result gradients  -> gradients of inputs and parameters
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import torch
 
@@ -17,7 +17,9 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.dead import does_more, remove_dead
 from runtime.autodiff.forward import any_of
 from runtime.autodiff.residuals import rebuild, substitute
-from runtime.autodiff.tape import Grads
+from runtime.autodiff.stages import Stage, computed_from, passed_through
+from runtime.autodiff.tape import Grads, Tape
+from runtime.autodiff.view_results import ViewResult, chains
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
 from runtime.tracer.session import Session
@@ -25,20 +27,46 @@ from runtime.tracer.session import Session
 
 @dataclass
 class Derivative:
-    """The two halves of a Program, for one choice of which arguments need gradients."""
+    """The halves of a Program, for one choice of which arguments need gradients."""
 
     forward: Program
-    backward: Program
+    stages: list[Stage]
+    """The autograd nodes, in the order in which they are computed; mostly one."""
     results: int
     """The first yields of ``forward`` are the Program's own."""
     flags: dict[int, int]
     """Result position -> position of the flag among the forward yields that says whether it needs a gradient."""
     differentiable: list[int]
-    """Positions of the results that have a gradient, in the order of the backward Program's gradient arguments."""
-    needs: list[int]
-    """Positions of the arguments (inputs, then parameters) whose gradients ``backward`` yields, in order."""
+    """Positions of the results that have a gradient."""
+    views: dict[int, ViewResult] = field(default_factory=dict)
+    """Those of them that are views, in the order in which they are taken."""
+    same: dict[int, list[int]] = field(default_factory=dict)
+    """Result of a branch or loop -> results of earlier stages which it is, on some paths."""
     sized: bool = False
     """Whether it holds only for arguments of these very sizes: PyTorch's own derivative asked for one as a number."""
+
+    @property
+    def backward(self) -> Program:
+        """The backward half of a Program that is one node."""
+        (stage,) = self.stages
+        return stage.backward
+
+    @property
+    def needs(self) -> list[int]:
+        """Positions of the arguments (inputs, then parameters) whose gradients ``backward`` yields, in order."""
+        (stage,) = self.stages
+        return stage.needs
+
+
+@dataclass(eq=False)
+class _Recorded:
+    """A stage while it is made: its backward Block, and what the Block's arguments and yields stand for."""
+
+    block: Block
+    given: list[Variable]
+    grads: list[Variable]
+    needs: list[int]
+    read: list[Variable]
 
 
 def derive(
@@ -63,6 +91,7 @@ def derive(
     with replay.replaying(f"{program.name}.forward") as (session, forward):
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((old, bool(need)) for old, need in zip(program.block.args, needs))
+        forward.cuts = computed_from(program, skip)
         tape = forward.block(program.block)
         yields: list[Operand] = [
             forward.result(o) for o in program.block.yields
@@ -73,45 +102,114 @@ def derive(
             for index, o in enumerate(program.block.yields)
             if index not in skip and isinstance(o, Variable) and forward.is_active(o) and forward.can_carry(o)
         ]
+        root = session.scope
+        backward = Backward(session, forward)
+        stages: list[list[tuple[Variable, int]]] = [[] for _ in tape.stages()]
+        places: dict[Variable, int] = {}
+        written = {write.index for write in program.writes}
+        pairs = [(index, program.block.yields[index]) for index in differentiable]
+        viewed = chains(program.block, {old for index, old in pairs if index not in written}, forward.is_active)
+        views: dict[int, ViewResult] = {}
+
+        def place(old: Variable, value: Callable[[Operand], Operand]) -> int:
+            """Where the forward half yields a value: a result, or one that it yields besides."""
+            if old not in places:
+                places[old] = len(yields)
+                stages[forward.stage.get(old, 0)].append((old, len(yields)))
+                yields.append(value(old))
+            return places[old]
+
+        for index, old in pairs:
+            if old not in viewed:
+                stages[forward.stage.get(old, 0)].append((old, index))
+            places.setdefault(old, index)
+        for old in sorted(viewed, key=[out for op in program.block.ops for out in op.outputs].index):
+            chain = viewed[old]
+            base = place(chain.base, forward.result)
+            numbers = list(range(len(yields), len(yields) + len(chain.numbers())))
+            yields += [session.operand(forward.plain(number)) for number in chain.numbers()]
+            made_view = ViewResult(chain.program(program.name), base, numbers, forward.stage.get(chain.base, 0))
+            for index in (index for index, one in pairs if one is old):
+                views[index] = made_view
+                yields[index] = None
+        halves: list[_Recorded] = []
+        for number, entries in reversed(list(enumerate(tape.stages()))):
+            wanted = [index for index, need in enumerate(needs) if need]
+            with torch_internals.casting_as(casting):
+                half = _stage(session, backward, program, entries, number, [old for old, _ in stages[number]], wanted, casting)
+            if len(stages) > 1:
+                _narrow(half)
+            halves.insert(0, half)
+            for old in half.read:
+                place(old, lambda var: session.operand(forward.plain(var)))
         flags: dict[int, int] = {}
-        for index in differentiable:
-            active = forward.activity[program.block.yields[index]]
+        for old, index in (pair for stage in stages for pair in stage):
+            active = forward.activity[old]
             if not isinstance(active, bool):
                 flags[index] = len(yields)
                 yields.append(any_of(session, active))
-        with session.open("backward") as scope, torch_internals.casting_as(casting):
-            session.autocast = casting
-            scope.twin = root = session.scope.parent
-            assert root is not None
-            grads: Grads = {}
-            grad_args: list[Variable] = []
-            backward = Backward(session, forward)
-            for index in differentiable:
-                old = program.block.yields[index]
-                arg = session.new_variable(backward.type_like(old))
-                grad_args.append(arg)
-                backward.add(grads, old, backward.grad_of(old, arg, len(differentiable) > 1))
-            backward.block(tape, grads)
-            wanted = [index for index, need in enumerate(needs) if need]
-            for index in wanted:
-                grad = grads.get(program.block.args[index])
-                scope.block.yields.append(None if grad is None else backward.read(grad))
     block = root.block
     block.args = args
-    remove_dead(scope.block, scope.block.yields, does_more)
-    captured = [var for var in scope.block.captures() if var in root.names]
-    residuals = rebuild(block, scope.block, captured, backward.rebuilds(), session.new_name)
-    block.yields = [*yields, *residuals]
+    made: list[Stage] = []
+    for half, outputs, (_, start) in zip(halves, stages, [(0, 0), *tape.cuts]):
+        remove_dead(half.block, half.block.yields, does_more)
+        captured = [var for var in half.block.captures() if var in root.names]
+        residuals = rebuild(block, half.block, captured, backward.rebuilds(), session.new_name)
+        kept = list(range(len(yields), len(yields) + len(residuals)))
+        yields += residuals
+        half.block.args = [*residuals, *half.grads]
+        _take_lists(session, half.block, residuals)
+        made.append(Stage(
+            _half(f"{program.name}.backward", half.block, None), [index for _, index in outputs], half.needs,
+            [places[old] for old in half.read], kept, start, half.given, half.read,
+        ))  # fmt: skip
+    block.yields = yields
     remove_dead(block, block.yields)
-    scope.block.args = [*residuals, *grad_args]
-    _take_lists(session, scope.block, residuals)
-    first = _half(f"{program.name}.forward", block, program)
-    second = _half(f"{program.name}.backward", scope.block, None)
+    same = {
+        index: [places[var] for var in through if var in places]
+        for old, through in (passed_through(program, set(places)) if len(made) > 1 else {}).items()
+        for _, index in (pair for outputs in stages for pair in outputs if pair[0] is old)
+    }
     sized = any(
         isinstance(var.type, TensorType) and session.dims(forward.env[old]) != var.type.shape
         for old, var in zip(program.block.args, args)
     )
-    return Derivative(first, second, results, flags, differentiable, wanted, sized)
+    first = _half(f"{program.name}.forward", block, program)
+    return Derivative(first, made, results, flags, differentiable, views, same, sized)
+
+
+def _stage(
+    session: Session, backward: Backward, program: Program, tape: Tape, number: int, given: list[Variable],
+    wanted: list[int], casting: tuple[tuple[str, bool, str], ...],
+) -> _Recorded:
+    """Record one stage's backward Block: from gradients of what it gives to those of arguments and earlier values."""
+    forward = backward.forward
+    own = set(program.block.args)
+    with session.open("backward") as scope:
+        session.autocast, before = casting, session.autocast
+        scope.twin = scope.parent
+        grads: Grads = {}
+        grad_args: list[Variable] = []
+        for old in given:
+            arg = session.new_variable(backward.type_like(old))
+            grad_args.append(arg)
+            backward.add(grads, old, backward.grad_of(old, arg, len(given) > 1))
+        backward.block(tape, grads)
+        read = [old for old in grads if old not in own and forward.stage.get(old, number) < number]
+        for index in wanted:
+            grad = grads.get(program.block.args[index])
+            scope.block.yields.append(None if grad is None else backward.read(grad))
+        scope.block.yields.extend(backward.read(grads[old]) for old in read)
+        session.autocast = before
+    return _Recorded(scope.block, given, grad_args, wanted, read)
+
+
+def _narrow(half: _Recorded) -> None:
+    """Leave out the arguments that a stage has no gradient for: autograd would ask it for them."""
+    count = len(half.needs)
+    found = [(need, grad) for need, grad in zip(half.needs, half.block.yields) if grad is not None]
+    half.needs = [need for need, _ in found]
+    half.block.yields[:count] = [grad for _, grad in found]
 
 
 def _take_lists(session: Session, block: Block, residuals: list[Variable]) -> None:

@@ -67,6 +67,11 @@ class Forward:
         self._idle = False
         self.target: Operator | None = None
         """The ``gradients`` Operator that is being written out."""
+        self.cuts: frozenset[Variable] = frozenset()
+        """Results that other results are computed from: what reads one in the main Block starts another stage."""
+        self.stage: dict[Variable, int] = {}
+        """The stage in which the main Block computes each of its values."""
+        self._seen = 0
         self.loop_args: set[Variable] = set()
         """What the loops that are being replayed carry."""
         self.versions = Versions(session)
@@ -92,6 +97,8 @@ class Forward:
             if op in self.idle and not idle:
                 self.close()
                 self._idle = True
+            if self.cuts and len(self.tapes) == 1:
+                self._cut(tape, op)
             rule = rule_for(op, replaying.lowering)
             if rule is None:
                 self._in_segment(tape, op)
@@ -112,6 +119,19 @@ class Forward:
         self.close()
         self.tapes.pop()
         return tape
+
+    def _cut(self, tape: Tape, op: Operator) -> None:
+        """Begin another stage before an Operator that reads a result of this one."""
+        now = len(tape.cuts)
+        if any(
+            var in self.cuts and self.stage.get(var) == now and self.is_active(var)
+            for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]
+        ):
+            self.close()
+            tape.cuts.append((len(tape.entries), self._seen))
+            now += 1
+        self._seen += 1
+        self.stage.update(dict.fromkeys(op.outputs, now))
 
     def close(self) -> None:
         """End the current segment: what follows sees its results as values, without their history."""

@@ -89,6 +89,13 @@ class Tape:
     """Entries of one Block, in program order."""
 
     entries: list[Entry] = field(default_factory=list)
+    cuts: list[tuple[int, int]] = field(default_factory=list)
+    """Where stages after the first begin: position among the entries, position among the Block's Operators."""
+
+    def stages(self) -> list[Tape]:
+        """The entries of each stage."""
+        bounds = [0, *(entry for entry, _ in self.cuts), len(self.entries)]
+        return [Tape(self.entries[start:end]) for start, end in zip(bounds, bounds[1:])]
 
 
 @dataclass(eq=False)

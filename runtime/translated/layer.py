@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any, NoReturn
 
 import torch
 
+from runtime.autodiff import gradient_path
 from runtime.errors import SignatureError, TraceError
 from runtime.storage.artefact import Artefact, Attribute, Constant, Method, ModuleEntry, Passed, State, Target, Variant
 from runtime.storage.modules import describe_modules
@@ -55,10 +57,11 @@ class TranslatedLayer(torch.nn.Module):
     against what was saved (SignatureError); gradients flow as through the original.
     """
 
-    def __init__(self, artefact: Artefact) -> None:
+    def __init__(self, artefact: Artefact, autograd: str = "program") -> None:
         super().__init__()
         self.original_type_name = artefact.name
         self._methods = artefact.methods
+        self._autograd = autograd
         self._constants = SimpleNamespace(**{f"c{index}": one for index, one in enumerate(artefact.constants)})
         self._signatures: dict[str, inspect.Signature] = {}
         _build(self, artefact)
@@ -137,7 +140,8 @@ class TranslatedLayer(torch.nn.Module):
         check_memory(variant.program, inputs, params)
         ready = traced(variant, device_of([*inputs, *params]))
         assert ready.executable is not None
-        values = ready.executable.run(inputs, params)
+        with gradient_path("autograd") if self._autograd == "eager" else contextlib.nullcontext():
+            values = ready.executable.run(inputs, params)
         if variant.stores:
             effects = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
             ready = replace(ready, effects=effects)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from runtime.autodiff import choose_autograd
 from runtime.storage.files import read_artefact, write_artefact
 from runtime.translated.layer import TranslatedLayer
 from runtime.translated.located import located
@@ -15,7 +16,8 @@ from runtime.translated.located import located
 
 @located
 def load(
-    path: str | os.PathLike[str], *, allow: Collection[str] = (), device: str | torch.device | None = None
+    path: str | os.PathLike[str], *, allow: Collection[str] = (), device: str | torch.device | None = None,
+    autograd: str = "program",
 ) -> TranslatedLayer:
     """A layer or function that was saved, in eval mode. Nothing is unpickled, and no module of the user's is imported.
 
@@ -23,12 +25,15 @@ def load(
         path: What was given to ``save``.
         allow: Libraries of custom operators that the file may use (``["mylib"]``); their operators must be registered.
         device: Where its tensors go; without it, where they were.
+        autograd: ``"eager"``: operators run one by one under PyTorch's autograd, as with ``to_static``.
 
-    Errors raised: StorageError if there is no such file, it is damaged or foreign, or uses operators not allowed.
+    Errors raised: StorageError if there is no such file, it is damaged or foreign, or uses operators not allowed;
+    ValueError for another ``autograd``.
     """
     if isinstance(allow, str):
         raise TypeError(f"allow takes a list of names, not the string {allow!r}")
-    return TranslatedLayer(read_artefact(path, allow, device))
+    autograd = choose_autograd(autograd)
+    return TranslatedLayer(read_artefact(path, allow, device), autograd)
 
 
 @located

@@ -155,7 +155,8 @@ def same_gradients() -> Callable[..., Runner | None]:
             for one in halves:
                 assert one is not None
                 verify(one.derivative.forward)
-                verify(one.derivative.backward)
+                for stage in one.derivative.stages:
+                    verify(stage.backward)
         doubles = all(leaf.dtype == torch.float64 for leaf in leaves)
         if numeric if numeric is not None else doubles and leaves:
             differences(function, args, leaves, found["program"], seed, use)

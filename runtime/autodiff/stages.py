@@ -1,0 +1,144 @@
+"""Stages: where a Program becomes several autograd nodes, because one of its results is computed from another.
+
+    h = f(x); y = g(h); return h, y     ->     node 1: x -> h        node 2: h -> y
+
+The forward half stays one Program that runs once. What is cut is the tape: each stage has a backward Program of its
+own, from the gradients of what it computed to those of what it read of earlier stages. So ``h`` is an ancestor of
+``y``, as in eager: hooks on it, ``retain_grad`` and ``autograd.grad`` see y's share. Results that come out of one loop
+or branch are results of one stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from runtime.autodiff.residuals import reads
+from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
+from runtime.ir.walk import copy_block
+from runtime.ops.reporting import SAYING
+
+
+@dataclass(eq=False)
+class Stage:
+    """One autograd node: part of a Program, and its backward half.
+
+    backward: residuals, gradients of results  ->  gradients of the arguments in ``needs``, then of ``leaves``
+    """
+
+    backward: Program
+    results: list[int]
+    """What the node gives: positions of yields of the forward half."""
+    needs: list[int]
+    """Positions of the arguments whose gradients ``backward`` yields, in order."""
+    leaves: list[int]
+    """What it reads of earlier stages: positions of yields of the forward half."""
+    residuals: list[int]
+    """Positions of the yields of the forward half that backward reads."""
+    start: int = 0
+    """The first of its Operators in the Program's main Block."""
+    given: list[Variable] = field(default_factory=list)
+    """The Program's own Variables behind ``results``."""
+    read: list[Variable] = field(default_factory=list)
+    """The Program's own Variables behind ``leaves``."""
+
+
+def computed_from(program: Program, skip: Collection[int]) -> frozenset[Variable]:
+    """Results that other results may be computed from, by operators that pass gradients on."""
+    results = {
+        var for index, var in enumerate(program.block.yields)
+        if index not in skip and isinstance(var, Variable) and _may_carry(var)
+    }  # fmt: skip
+    if len(results) < 2:
+        return frozenset()
+    through = passed_through(program, results)
+    passing = {var for found in through.values() for var in found}
+    sources: dict[Variable, frozenset[Variable]] = {}
+    found: set[Variable] = set()
+    for op in program.block.ops:
+        reached: set[Variable] = set()
+        if not _stops(op):
+            for var in reads(op):
+                reached |= sources.get(var, frozenset())
+                if var in results or var in passing:
+                    reached.add(var)
+        if not reached:
+            continue
+        for out in op.outputs:
+            if _may_carry(out):
+                sources[out] = frozenset(reached)
+                if out in results:
+                    found |= reached - through.get(out, frozenset())
+    return frozenset(found)
+
+
+def passed_through(program: Program, results: Collection[Variable]) -> dict[Variable, frozenset[Variable]]:
+    """For results of branches and loops: values from before that a path gives as they are (``if c: h = g(h)``)."""
+    before: set[Variable] = set()
+    found: dict[Variable, frozenset[Variable]] = {}
+    for op in program.block.ops:
+        if op.name in ("cond", "switch", "while_loop") and not has_custom_gradients(op):
+            for position, out in enumerate(op.outputs):
+                if out in results and isinstance(out.type, TensorType):
+                    given = frozenset(var for var in _given(op, position) if var in before and _may_carry(var))
+                    if given:
+                        found[out] = given
+        before.update(op.outputs)
+    return found
+
+
+def has_custom_gradients(op: Operator) -> bool:
+    """Whether a value may come out as it went in, with a gradient of its own (``autograd.Function``)."""
+    return any(inner.name == "custom_grad" for block in op.blocks for inner in block.walk())
+
+
+def _given(op: Operator, position: int) -> set[Variable]:
+    """Variables of any Block that a result of a branch or loop may be, as they are."""
+    if op.name == "while_loop":
+        first, last = op.args[position], op.blocks[1].yields[position]
+        return {var for var in (first, last) if isinstance(var, Variable)}
+    found: set[Variable] = set()
+    for block in op.blocks:
+        value = block.yields[position]
+        if isinstance(value, Variable):
+            found.add(value)
+            for inner in block.ops:
+                if value in inner.outputs and inner.name in ("cond", "switch", "while_loop"):
+                    found |= _given(inner, inner.outputs.index(value))
+    return found
+
+
+def _may_carry(var: Variable) -> bool:
+    kind = var.type.element if isinstance(var.type, ArrayType) else var.type
+    return isinstance(kind, TensorType) and (
+        kind.dtype is None or kind.dtype.is_floating_point or kind.dtype.is_complex
+    )
+
+
+def _stops(op: Operator) -> bool:
+    return op.name.startswith("aten.detach.") or (op.grad_mode == "off" and op.name.startswith("aten."))
+
+
+def stage_program(program: Program, stage: Stage) -> Program:
+    """The whole Program, with what the stage read of earlier ones as arguments: for running a stage again.
+
+    Its earlier Operators compute what the stage reads besides. What the Program prints and reports is left out.
+    """
+    mapping: dict[Variable, Operand] = {}
+    block = copy_block(Block(list(program.block.args), program.block.ops[: stage.start]), mapping)
+    leaves = {var: Variable(f"{var.name}.leaf", var.type, var.hint) for var in stage.read}
+    mapping.update(leaves)
+    rest = copy_block(Block([], program.block.ops[stage.start :], list(stage.given)), mapping)
+    block = Block([*block.args, *leaves.values()], [*block.ops, *rest.ops], rest.yields)
+    _silence(block)
+    return Program(f"{program.name}.stage", block, [Input(arg, arg.name) for arg in block.args])
+
+
+def _silence(block: Block) -> None:
+    block.ops[:] = [op for op in block.ops if op.name not in SAYING]
+    for op in block.ops:
+        for inner in op.blocks:
+            _silence(inner)
+
+
+__all__ = ["Stage", "computed_from", "passed_through", "stage_program"]
