@@ -136,7 +136,8 @@ def derive(
         for number, entries in reversed(list(enumerate(tape.stages()))):
             wanted = [index for index, need in enumerate(needs) if need]
             with torch_internals.casting_as(casting):
-                half = _stage(session, backward, program, entries, number, [old for old, _ in stages[number]], wanted, casting)
+                given = [old for old, _ in stages[number]]
+                half = _stage(session, backward, program, entries, number, given, wanted, casting)
             if len(stages) > 1:
                 _narrow(half)
             halves.insert(0, half)

@@ -334,8 +334,8 @@ def _again(call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
     if _versions(run.arguments) != run.versions or _versions(call.leaves) != call.versions:
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"an argument or result of {run.halves.program.name!r}, which create_graph=True runs again, and backward under "
-            "another autocast state than before"
+            f"an argument or result of {run.halves.program.name!r}, which create_graph=True runs again, and backward "
+            "under another autocast state than before"
         )
     single = len(run.halves.stages) == 1
     with torch_internals.autocast_as(run.autocast), torch_internals.rng_restored(run.rng), torch.enable_grad():
