@@ -10,13 +10,16 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from runtime.ir import Operand, TensorType, Variable
+from runtime.ir import Operand, ScalarType, TensorType, Variable
+from runtime.ops.scalar import FUNCTIONS
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -63,6 +66,42 @@ def _is_in_range(session: Session, name: str, args: Sequence[Operand]) -> bool:
     return True
 
 
+_SAMPLES: dict[str, tuple[Any, ...]] = {
+    "int": (0, -3, 3), "float": (0.0, -2.5, 1e308, float("inf"), float("nan")), "bool": (False, True), "str": ("", "x"),
+}  # fmt: skip
+_OF_VALUES = (ArithmeticError, ValueError)
+"""What a function of numbers raises for its values. Broader handlers stand around code that has no such fear."""
+
+
+def _of_numbers(name: str, args: Sequence[Operand]) -> frozenset[type[BaseException]]:
+    """What a scalar Operator may raise for the values it may get."""
+    operands: list[Any] = []
+    for arg in args:
+        if not isinstance(arg, Variable):
+            operands.append((type(arg), arg))
+        elif isinstance(arg.type, ScalarType) and arg.type.kind in _SAMPLES:
+            operands.append(arg.type.kind)
+        else:
+            return frozenset()
+    if len(operands) > 3:
+        return frozenset()
+    return _raised(name, tuple(operands))
+
+
+@functools.lru_cache(maxsize=1024)
+def _raised(name: str, operands: tuple[Any, ...]) -> frozenset[type[BaseException]]:
+    """Found out by trying: ``int`` of an infinite float raises OverflowError, of NaN a ValueError."""
+    found = set()
+    for values in itertools.product(*(_SAMPLES[one] if isinstance(one, str) else (one[1],) for one in operands)):
+        try:
+            FUNCTIONS[name](*values)
+        except _OF_VALUES as error:
+            found.add(type(error))
+        except TypeError:  # not for such operands at all
+            pass
+    return frozenset(found)
+
+
 def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs: dict[str, Any]) -> None:
     """Refuse an Operator that may raise what an ``except`` clause around it names.
 
@@ -82,6 +121,12 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
         error = _RAISES.get(name)
     if isinstance(error, type) and issubclass(error, BaseException):
         require_uncaught_type(session, error)
+    for kind in _of_numbers(name, args) if name in FUNCTIONS else ():
+        _require(session, lambda caught, kind=kind: kind if _is_of_values(caught) else None)  # type: ignore[misc]
+
+
+def _is_of_values(caught: Any) -> bool:
+    return isinstance(caught, type) and issubclass(caught, _OF_VALUES)
 
 
 def require_uncaught_type(session: Session, error: type[BaseException]) -> None:
