@@ -16,6 +16,7 @@ from runtime import torch_internals
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
 from runtime.autodiff.versions import Versions
+from runtime.errors import TraceError
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
@@ -42,6 +43,9 @@ _ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
 _TESTS_VALUES = frozenset({"aten.quantile", "aten.nanquantile"})
 """Composite operators that test the values they are given, where there are any: their parts, recorded on stand-ins, do
 not. Those without gradient are recorded as a whole anyway."""
+
+_UNKNOWN_SHAPE = "D2S235"
+_OUT_WITH_HISTORY = "functions with out=... arguments don't support automatic differentiation"
 
 
 class Forward:
@@ -203,7 +207,23 @@ class Forward:
         return not self._idle and bool(self.activity.get(var, False))
 
     def _run(self, op: Operator) -> None:
-        """One Operator of a segment."""
+        """One Operator of a segment.
+
+        Raises:
+            NotDifferentiable: Its parts have shapes that are not known, though it has; or it may raise under autograd.
+        """
+        try:
+            self._replay(op)
+        except TraceError as error:
+            if error.code == _UNKNOWN_SHAPE:
+                raise NotDifferentiable(op.name) from error
+            raise
+        except RuntimeError as error:
+            if _OUT_WITH_HISTORY in str(error):
+                raise NotDifferentiable(op.name) from error
+            raise
+
+    def _replay(self, op: Operator) -> None:
         if op.name == "update":
             self._update(op)
             return
@@ -236,7 +256,7 @@ class Forward:
 
     def _call(self, overload: Any, op: Operator) -> Any:
         """The Operator on stand-ins; a number that its kernel reads gets one, too, and has no derivative formula."""
-        read = [arg for arg in torch_internals.float_arguments(overload, op.args, op.kwargs) if leaves(arg)]
+        read = [arg for arg in torch_internals.float_arguments(overload, op.args, op.kwargs) if list(leaves(arg))]
         if not read:
             args, kwargs = self.value(op.args), self.value(op.kwargs)
             if not torch_internals.has_numbers((*args, *kwargs.values())):

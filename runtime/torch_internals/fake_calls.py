@@ -252,6 +252,8 @@ def unknown_sizes(
             if len(a) != len(b):
                 raise ValueError("the number of results depends on a size")
             return type(a)(merge(x, y) for x, y in zip(a, b))
+        if a != b:
+            raise ValueError("a number depends on a size")
         return a
 
     if not results:
@@ -263,8 +265,8 @@ def unknown_sizes(
         return None
 
 
-_SIZES = (4, 6)
-"""What stands in for a size that is not known."""
+_SIZES = (4, 1008)
+"""What stands in for a size that is not known: far apart, so that most fixed sizes are between them."""
 
 _FAILURES = (RuntimeError, ValueError, TypeError, IndexError)
 

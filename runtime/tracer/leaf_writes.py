@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.tracer.aliases import few_roots
 from runtime.tracer.branches import raise_where
 from runtime.tracer.late import Flags, Needed
@@ -24,8 +25,8 @@ def bare(source: TensorInfo, step: ViewStep, needs: bool) -> Flags | None:
     return (Needed(source.storage.value, negated=True),) if source.sometimes else None
 
 
-def require_no_leaf(session: Session, info: TensorInfo) -> None:
-    """Raise what autograd raises for a write to a leaf of the caller's; where it is one on some paths, on those.
+def require_no_leaf(session: Session, info: TensorInfo, func: Any) -> None:
+    """Raise what autograd raises where ``func`` writes a leaf of the caller's; where it is one on some paths, on those.
 
     Raises:
         RuntimeError: The tensor is a leaf that requires grad, or a view of one, or PyTorch takes it for one.
@@ -41,13 +42,18 @@ def require_no_leaf(session: Session, info: TensorInfo) -> None:
         session.inputs.leaves[origin] = real.is_leaf
         if real.is_leaf:
             what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
-            raise_where(session, root.flags, _error(what))
+            raise_where(session, root.flags, _error(what, func))
     if info.bare is not None and info.requires_grad and not info.detached:
         now: Flags = (Needed(info.storage.value),) if info.sometimes else ()
-        raise_where(session, (*info.bare, *now), _error("a leaf Variable"))
+        raise_where(session, (*info.bare, *now), _error("a leaf Variable", func))
 
 
-def _error(what: str) -> RuntimeError:
+def _error(what: str, func: Any) -> RuntimeError:
+    if any(arg.is_out for arg in func._schema.arguments) and not torch_internals.is_composite(func):
+        return RuntimeError(
+            f"{func._schema.name.split('::')[1]}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
     return RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
 
 

@@ -318,7 +318,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             storage = infos[id(tensor)].storage
             require_certain(session, storage)
             if seen:
-                leaf_writes.require_no_leaf(session, infos[id(tensor)])
+                leaf_writes.require_no_leaf(session, infos[id(tensor)], func)
             if storage not in bases:
                 bases.append(storage)
         stale_views.require_readable(session, infos.values())
