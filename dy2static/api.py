@@ -90,11 +90,18 @@ def _convert(function: Any, **options: Any) -> Any:
         return StaticFunction(_checked(_inner(function)), is_static_method=True, **options)
     if isinstance(function, classmethod):
         return StaticFunction(_checked(_inner(function)), is_class_method=True, **options)
-    if not isinstance(function, (type, FunctionType, functools.partial, BuiltinFunctionType)):
-        method = inspect.getattr_static(type(function), "__call__", None)
-        if isinstance(method, FunctionType):
-            return StaticFunction(_checked(method), instance=function, **options)
+    method = _call_method(function)
+    if method is not None:
+        return StaticFunction(_checked(method), instance=function, **options)
     return StaticFunction(_checked(function), **options)
+
+
+def _call_method(function: Any) -> FunctionType | None:
+    """``__call__`` of an object, if it is written in Python; None for functions and classes."""
+    if isinstance(function, (type, FunctionType, MethodType, functools.partial, BuiltinFunctionType)):
+        return None
+    method = inspect.getattr_static(type(function), "__call__", None)
+    return method if isinstance(method, FunctionType) else None
 
 
 def _applier(cls: Any) -> Callable[..., Any]:
@@ -135,7 +142,8 @@ def _convert_module(module: torch.nn.Module, options: dict[str, Any]) -> torch.n
 def _checked(function: Any) -> Callable[..., Any]:
     """``function``, or the TypeError that says why it cannot be converted."""
     if isinstance(function, functools.partial):
-        _checked(function.func.function if isinstance(function.func, StaticFunction) else function.func)
+        inner: Any = function.func.function if isinstance(function.func, StaticFunction) else function.func
+        _checked(_call_method(inner) or inner)
         return function
     if isinstance(function, type):
         kind = "an nn.Module class; convert an instance, or decorate its forward method" if issubclass(

@@ -206,7 +206,14 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         if isinstance(one, CONTAINERS) and one is not f.__globals__:
             adopt(session, one)
     with unconverted(session, f, reason), observed.observed(session, *args, *kwargs.values(), *held):
-        return f(*args, **kwargs)
+        try:
+            return f(*args, **kwargs)
+        except (TypeError, ValueError, AttributeError) as error:
+            if home != "the standard library" or not any_staged([args, kwargs]):
+                raise
+            raise session.error(
+                f"{f.__name__}() cannot take a value that is only known while the Program runs",
+                hint="Keep this value a tensor, or call the function outside.", code="D2S210") from error
 
 
 def why_left_alone(f: types.FunctionType) -> str:

@@ -18,7 +18,17 @@ from dy2static.operators.sequences import (
     StagedSize,
     StagedZip,
 )
-from dy2static.operators.staging import MISSING, NO_NAMES, Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.staging import (
+    MISSING,
+    NO_NAMES,
+    Choice,
+    Session,
+    Staged,
+    any_staged,
+    distribute,
+    held_choice,
+    spread,
+)
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.scalars import refuse
 
@@ -41,11 +51,17 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
     value, classes = args
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _isinstance(session, (option, classes), {}))
+    if held_choice(classes) is not None:
+        return spread(session, classes, lambda given: _isinstance(session, (value, given), {}))
     if isinstance(value, (Staged, StagedSequence, StagedSize)):
         return issubclass(eager_type(value), classes)
     return isinstance(value, classes)
 
 
+
+
+def _issubclass(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return spread(session, args, lambda given: issubclass(*given, **kwargs))
 
 
 def _type(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -153,7 +169,8 @@ def _identity(function: Any, how: str) -> Any:
 
 
 HANDLERS: list[tuple[Any, Any]] = [
-    (isinstance, _isinstance), (type, _type), (callable, _callable), (getattr, _getattr), (setattr, _setattr),
+    (isinstance, _isinstance), (issubclass, _issubclass), (type, _type), (callable, _callable),
+    (getattr, _getattr), (setattr, _setattr),
     (hasattr, _hasattr), (delattr, _delattr), (vars, _namespace(vars)),
     (dir, _namespace(dir)), (id, _identity(id, "asked for its id")),
     (hash, _identity(hash, "hashed")),
