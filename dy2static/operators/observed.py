@@ -152,7 +152,7 @@ def _unsettled(session: Session) -> Exception:
 def _note(session: Session, place: Place, held: Any) -> None:
     if is_external(session, place.owner) or place.kind == "global":
         adopt(session, place.owner)
-        if place.kind != "content" and not written(session, place) and not holds_traced(held):
+        if place.kind != "content" and not written(session, place) and (held is MISSING or not holds_traced(held)):
             key = (id(place.owner), place.name, "before")  # what changed it may have read it
             test = is_like(held)
             session.guards.add_test(key, place.describe(), lambda: test(place.get()))

@@ -162,7 +162,7 @@ def _is_new(session: Session, place: Place, old: frozenset[int], objects: set[in
     ``old``, ``objects``: containers and everything else that was there before."""
     owner = id(place.owner)
     if place.kind == "content":
-        return owner not in old
+        return owner not in old and owner not in session.externals
     return owner not in objects and (owner in session.created or isinstance(place.owner, CellType))
 
 

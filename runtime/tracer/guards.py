@@ -5,6 +5,7 @@ They are checked at every call, so a fact is turned into a quick test once, when
 
 from __future__ import annotations
 
+import array
 import math
 import types
 from collections import deque
@@ -35,7 +36,9 @@ _PLAIN = (
     torch.layout,
     torch.memory_format,
 )
-_BY_CONTENT = (list, tuple, deque, dict, set, frozenset, numpy.ndarray, numpy.generic, slice, range)
+_BUFFERS = (bytearray, array.array)
+_BY_CONTENT = (list, tuple, deque, dict, set, frozenset, numpy.ndarray, numpy.generic, slice, range, *_BUFFERS,
+               memoryview)  # fmt: skip
 _ITEMS = 4096
 """Beyond so many items, a container is compared by identity and length."""
 _DEPTH = 32
@@ -89,8 +92,21 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
             return _is_mapping(value, inside) if len(value) <= _ITEMS else _is_long(value)
         if isinstance(value, (set, frozenset)):
             return _is_set(value) if len(value) <= _ITEMS else _is_long(value)
-        if isinstance(value, numpy.ndarray) and not value.dtype.hasobject:
-            return _is_array(value)
+        if isinstance(value, numpy.ndarray):
+            return _is_objects(value, inside) if value.dtype.hasobject else _is_array(value)
+        if isinstance(value, _BUFFERS):
+            kind, typecode, data = type(value), getattr(value, "typecode", ""), bytes(value)
+            return lambda other: (
+                type(other) is kind and getattr(other, "typecode", "") == typecode and bytes(other) == data
+            )
+        if isinstance(value, memoryview):
+            format_, shape, data = value.format, value.shape, value.tobytes()
+            return lambda other: (
+                type(other) is memoryview
+                and other.format == format_
+                and other.shape == shape
+                and other.tobytes() == data
+            )
         if isinstance(value, numpy.generic):
             kind, data = type(value), value.tobytes()
             return lambda other: type(other) is kind and other.tobytes() == data
@@ -147,6 +163,15 @@ def _is_array(value: Any) -> Test:
     kind, dtype, shape, data = type(value), value.dtype, value.shape, value.tobytes()
     return lambda other: (
         type(other) is kind and other.dtype == dtype and other.shape == shape and other.tobytes() == data
+    )
+
+
+def _is_objects(value: Any, inside: tuple[Any, ...]) -> Test:
+    if value.size > _ITEMS:
+        return lambda other: other is value
+    kind, dtype, shape, items = type(value), value.dtype, value.shape, is_like(value.ravel().tolist(), inside)
+    return lambda other: (
+        type(other) is kind and other.dtype == dtype and other.shape == shape and items(other.ravel().tolist())
     )
 
 
