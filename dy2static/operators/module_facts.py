@@ -19,11 +19,12 @@ _HOOKS = (
 class ModuleFacts:
     """Mode, hooks, submodules, kinds of tensors, and, where torch's own code runs, the plain attributes of a module."""
 
-    def __init__(self, module: torch.nn.Module) -> None:
+    def __init__(self, module: torch.nn.Module, with_mode: bool = True) -> None:
+        """``with_mode``: whether its mode is from before the trace."""
         space = module.__dict__
         self._class = type(module)
         self._module = module
-        self._training = space["training"]
+        self._with_mode, self._training = with_mode, space["training"]
         self._forward = (type(module).forward, space.get("forward"))
         self._hooks = {name: tuple(space[name].items()) for name in _HOOKS if space[name]}
         self._no_hooks = [name for name in _HOOKS if not space[name]]
@@ -34,7 +35,9 @@ class ModuleFacts:
     def hold(self) -> bool:
         """Whether all of it is as it was."""
         space = self._module.__dict__
-        if space["training"] is not self._training or type(self._module) is not self._class:
+        if self._with_mode and space["training"] is not self._training:
+            return False
+        if type(self._module) is not self._class:
             return False
         if self._class.forward is not self._forward[0] or space.get("forward") is not self._forward[1]:
             return False
@@ -62,7 +65,8 @@ class ModuleFacts:
         module, cls = check.bind(self._module), check.bind(self._class)
         check.require(f"type({module}) is {cls} and {cls}.forward is {check.bind(self._forward[0])}")
         space = check.local(f"{module}.__dict__")
-        check.require(f"{space}['training'] is {check.bind(self._training)}")
+        if self._with_mode:
+            check.require(f"{space}['training'] is {check.bind(self._training)}")
         own = self._forward[1]
         check.require(f"{space}['forward'] is {check.bind(own)}" if own is not None else f"'forward' not in {space}")
         if self._no_hooks:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static.errors import Dy2StaticError
@@ -76,7 +77,7 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
         raise
     for value, kind, held in before:
         if kind == "state":
-            if contents.state_of(value) != held:
+            if contents.state_of(value) != held and not _made_inside(session, value):  # unseen.py looks at paths
                 done(session, f"a {type(value).__name__} is changed")
         elif kind == "items":
             now = Place("content", value).get()
@@ -135,6 +136,24 @@ def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
 def needs_observing(f: Any) -> bool:
     """Whether a builtin may change what it is given."""
     return getattr(f, "__name__", "") not in _READERS and getattr(f, "__module__", "") != "math"
+
+
+def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) -> None:
+    """Note an array that a function of NumPy has made: changing it changes nothing that was there before the trace."""
+    home = str(getattr(f, "__module__", None) or "").partition(".")[0]
+    if type(result) is numpy.ndarray and home == "numpy" and not any(result is one for one in given):
+        if result.base is None and id(result) not in session.externals:
+            memo(session).created[id(result)] = result
+
+
+def _made_inside(session: Session, value: Any) -> bool:
+    """Whether an object, or the memory that it shows, was made while tracing."""
+    while isinstance(value, (numpy.ndarray, memoryview)):
+        base = value.base if isinstance(value, numpy.ndarray) else value.obj
+        if base is None:
+            break
+        value = base
+    return id(value) in memo(session).created
 
 
 def _differs_by_path(held: Any) -> bool:
@@ -240,4 +259,4 @@ def _same_items(before: Any, now: Any) -> bool:
     return len(before) == len(now) and all(a is b for a, b in zip(before, now))
 
 
-__all__ = ["check_doing", "done", "needs_observing", "observed"]
+__all__ = ["check_doing", "done", "needs_observing", "note_fresh", "observed"]

@@ -358,7 +358,9 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
         for name, value in slot.items():
             if value is not None and not torch_internals.is_fake(value):
                 note_tensor(session, module, name, value)
-    known = ModuleFacts(module)
+    if id(module) in memo(session).created:
+        return
+    known = ModuleFacts(module, with_mode=not written(session, Place("attribute", module, "training")))
     session.guards.add_test(key, f"module {type(module).__name__}", known.hold, module, known.write)
 
 

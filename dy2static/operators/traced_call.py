@@ -130,7 +130,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if method is not None:
         return call_function(session, method, (f, *args), kwargs)
     with observed.observed(session, *args, *kwargs.values()):
-        return f(*args, **kwargs)
+        result = f(*args, **kwargs)
+    observed.note_fresh(session, f, result, (*args, *kwargs.values()))
+    return result
 
 
 _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
@@ -177,7 +179,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     reason = reason_not_converted(f)
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])
-    if home == "torch" and reason and policy.is_plain_torch(f) and any_staged([args, kwargs]):
+    if home == "torch" and reason and (
+            policy.is_plain_torch(f) and any_staged([args, kwargs]) or _has_staged_mode(args)):
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
         with contextlib.suppress(SourceUnavailable):
@@ -205,15 +208,28 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     for one in held:
         if isinstance(one, CONTAINERS) and one is not f.__globals__:
             adopt(session, one)
+    if reason.startswith(_RUNS_TEXT):
+        observed.done(session, f"{reason.removeprefix('it calls ').partition('(')[0]}() is called")
     with unconverted(session, f, reason), observed.observed(session, *args, *kwargs.values(), *held):
         try:
-            return f(*args, **kwargs)
+            result = f(*args, **kwargs)
         except (TypeError, ValueError, AttributeError) as error:
             if home != "the standard library" or not any_staged([args, kwargs]):
                 raise
             raise session.error(
                 f"{f.__name__}() cannot take a value that is only known while the Program runs",
                 hint="Keep this value a tensor, or call the function outside.", code="D2S210") from error
+    observed.note_fresh(session, f, result, (*args, *kwargs.values()))
+    return result
+
+
+_RUNS_TEXT = ("it calls exec()", "it calls eval()")
+"""Why functions are not converted that may read and change anything."""
+
+
+def _has_staged_mode(args: tuple[Any, ...]) -> bool:
+    """Whether this is called on a module that trains on some paths only."""
+    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged([args[0].__dict__.get("training")])
 
 
 def why_left_alone(f: types.FunctionType) -> str:
@@ -369,8 +385,9 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         unseen.note_advanced(session, owner)
     if isinstance(owner, str) and name == "join" and len(args) == 1:
         return _join(session, owner, args[0])
+    noted = isinstance(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
     if isinstance(owner, (list, dict, set, deque)):
-        if name in _MUTATORS and namespace_owner(session, owner) is None:
+        if noted:
             note_content_write(session, owner)
             if name == "sort" and kwargs.get("key") is not None:
                 from dy2static.operators.call import call
@@ -399,11 +416,12 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
                 f"'{args[0]}' of a namespace is asked for as an item of a dict, and is only set on some paths",
                 code="D2S277", hint="Read it as an attribute or name, or set it on every path.")
     if observed.needs_observing(f):
-        roots = () if isinstance(owner, types.ModuleType) else (owner,)
+        roots = () if noted or isinstance(owner, types.ModuleType) else (owner,)
         with observed.observed(session, *roots, *args, *kwargs.values()):
             result = f(*args, **kwargs)
     else:
         result = f(*args, **kwargs)
+    observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     if name in _MUTATORS and isinstance(owner, (list, dict)):
         session.journal.changed(owner)
     if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.provenance import memo, note_module
-from dy2static.operators.staging import Session
+from dy2static.operators.staging import Choice, Session, Staged
 from runtime import torch_internals
 
 _PARAMETERS = (torch.nn.ParameterList, torch.nn.ParameterDict)
@@ -90,6 +90,30 @@ def require_made_inside(session: Session, module: Any) -> None:
         raise _refusal(session, f"the parameters that a {type(module).__name__} holds are changed")
 
 
+def _train(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``module.train(mode)``, as torch writes it: the mode may be a flag that only the Program knows."""
+    from dy2static.operators import traced_attribute
+    from dy2static.operators.call import call
+
+    module, mode = _mode(*args, **kwargs)
+    if not isinstance(mode, (bool, Choice)) and not (isinstance(mode, Staged) and mode.kind == "bool"):
+        raise ValueError("training mode is expected to be boolean")
+    traced_attribute.write(session, module, "training", mode)
+    for child in module.children():
+        call(child.train, mode)
+    return module
+
+
+def _mode(self: torch.nn.Module, mode: Any = True) -> tuple[torch.nn.Module, Any]:
+    return self, mode
+
+
+def _eval(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from dy2static.operators.call import call
+
+    return call(args[0].train, False)
+
+
 def _zero_grad(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise session.error("zero_grad() inside a converted function, where there are no gradients to forget",
                         code="D2S213", hint="Call it outside.")  # fmt: skip
@@ -109,6 +133,8 @@ HANDLERS: list[tuple[Any, Any]] = [
     (torch.nn.Module.register_buffer, _registration(torch.nn.Module.register_buffer)),
     *((method, _change(method)) for cls, names in _CHANGES.items()
       for name in names if (method := getattr(cls, name, None)) is not None),
+    (torch.nn.Module.train, _train),
+    (torch.nn.Module.eval, _eval),
     (torch.nn.Module.zero_grad, _zero_grad),
     (torch.optim.Optimizer.zero_grad, _zero_grad),
     (torch.nn.Module.register_parameter, _registration(torch.nn.Module.register_parameter)),

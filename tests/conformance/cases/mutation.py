@@ -577,7 +577,7 @@ def generator_effect(x):
     return x, log
 
 
-@case("heapq in a branch", *BOTH, refused="D2S227")
+@case("heapq in a branch", *BOTH)
 def heap_effect(x):
     import heapq
 
