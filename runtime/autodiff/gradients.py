@@ -20,12 +20,18 @@ from runtime.tracer import scalars
 
 
 def leaf(forward: Forward, op: Operator, tape: Tape) -> None:
-    """A tensor without history (``detach`` too): recorded as it is, a value of its own."""
+    """A tensor without history (``detach`` too): recorded as it is, a value of its own.
+
+    What is made of a leaf needs a gradient, though the leaf's own goes nowhere.
+    """
     fake = forward.plain(op.args[0])
     (new,) = forward.session.emit(
         op.name, [forward.session.read(fake)], types=[op.outputs[0].type], hints=[op.outputs[0].hint]
     )
     forward.env[op.outputs[0]] = forward.lift(new, op.outputs[0], [forward.stable(fake)])
+    assert forward.session.replaying is not None
+    if op.name == "grad.leaf" and not forward.session.replaying.lowering:
+        forward.activity[op.outputs[0]] = True
 
 
 def needed(forward: Forward, op: Operator, tape: Tape) -> None:
@@ -70,7 +76,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     outputs, inputs, given = op.args
     assert session.replaying is not None
     checkpoint, session.replaying.checkpoint = session.replaying.checkpoint, False
-    mode, session.replaying.grad_mode = session.replaying.grad_mode, "inherit" if op.attrs["create_graph"] else "off"
+    mode, session.replaying.grad_mode = session.replaying.grad_mode, op.grad_mode if op.attrs["create_graph"] else "off"
     deriving, session.replaying.deriving = session.replaying.deriving, True
     backward = Backward(session, forward)
     grads: Grads = {}
@@ -82,7 +88,8 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         found = _walk(forward, backward, grads, list(inputs))
         for out, wanted in zip(op.outputs, inputs):
             forward.env[out] = _result(forward, backward, op, wanted, found.get(wanted))
-            forward.activity[out] = False
+            # In a loop the next iteration may differentiate what is made of it.
+            forward.activity[out] = bool(forward.loop_args) and op.attrs["create_graph"]
     session.replaying.checkpoint, session.replaying.grad_mode = checkpoint, mode
     session.replaying.deriving = deriving
 

@@ -31,9 +31,6 @@ def lower_gradients(program: Program, arguments: Sequence[torch.Tensor]) -> Prog
     """
     while found := targets(program):
         program, _ = lower_one(program, arguments, found[0])
-    for op in program.block.walk():
-        if op.name == "grad.leaf":
-            op.name = "aten.detach.default"
     return program
 
 
