@@ -135,6 +135,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         for given in attrs.get("given", [[True] * len(tensors)])
     ]
     made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, *blocks], attrs=attrs)
+    session.looks.node_names[session.scope.block.ops[-1]] = f"{cls.__name__}Backward"
     fresh = iter([
         _result(session, output, var, any(needs) and not no_gradient)
         for output, var, no_gradient in zip(tensors, made, hidden)

@@ -12,7 +12,8 @@ import torch
 
 from dy2static.operators import growing
 from dy2static.operators.staging import Choice, Session, Staged, active, any_staged, distribute
-from runtime.tracer import structure
+from runtime.ir import ScalarType
+from runtime.tracer import histories, scalars, structure
 from runtime.tracer.staged_size import StagedSize
 
 _CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s", "r": "r", "a": "a"}
@@ -51,15 +52,21 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
         if not letter and session.fake(value).dim() == 0 and not isinstance(value, torch.nn.Parameter):
             value = value.item()
         elif letter == "r":
-            value, letter = session.from_tensor("repr", value, kind="str"), ""
+            value, letter = of_tensor(session, "repr", value), ""
         else:
-            value, letter = session.from_tensor("str", value, kind="str"), ""
+            value, letter = of_tensor(session, "str", value), ""
     if letter:
         value = session.scalar("str" if letter == "s" else "repr", value) if isinstance(value, Staged) else (
             _FUNCTIONS[letter](value))
     elif isinstance(value, Staged) and value.kind == "str" and isinstance(spec, str) and not spec:
         return value
     return session.scalar("format", value, spec)
+
+
+def of_tensor(session: Session, name: str, tensor: torch.Tensor) -> Any:
+    """``str(tensor)`` or ``repr(tensor)``, as ``name`` says, when the Program runs."""
+    (var,) = session.emit(f"scalar.{name}", [histories.shown(session, tensor)], types=[ScalarType("str")])
+    return scalars.wrap(var)
 
 
 def is_staged_container(value: Any) -> bool:
@@ -78,7 +85,7 @@ def _staged_container(session: Session, value: Any, letter: str, spec: Any) -> A
 def text_of(session: Session, value: Any) -> Any:
     """``repr(value)``, put together from the text of its items where some are only known while the Program runs."""
     if isinstance(value, torch.Tensor):
-        return session.from_tensor("repr", value, kind="str")
+        return of_tensor(session, "repr", value)
     if isinstance(value, Staged):
         return session.scalar("repr", value)
     if isinstance(value, Choice):

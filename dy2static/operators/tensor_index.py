@@ -166,6 +166,7 @@ def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ..
     session.register(out, made)
     (var,) = session.emit(name, (source, *rest), types=[TensorType(fake.dtype, None)], modes=modes)
     made.cached, made.cached_for = var, info.storage.value
+    made.made_for = info.storage.value
     session.sizes.bind_sizes(out, var)
     var.type = session.type_of(out)
     return out

@@ -47,6 +47,22 @@ def needed(forward: Forward, op: Operator, tape: Tape) -> None:
         forward.env[op.outputs[0]] = session.scalar("bool", scalars.wrap(flag) if isinstance(flag, Variable) else flag)
 
 
+def history(forward: Forward, op: Operator, tape: Tape) -> None:
+    """The name of a node that the caller made: asked of the very tensor."""
+    (new,) = forward.session.emit(
+        op.name, [forward.session.operand(forward.plain(op.args[0]))], types=[ScalarType("str")], location=op.location)
+    forward.env[op.outputs[0]] = scalars.wrap(new)
+
+
+def named(forward: Forward, op: Operator, tape: Tape) -> None:
+    """A tensor that is there for its text: no gradient goes through it."""
+    tensor = op.inputs[0]
+    (new,) = forward.session.emit(
+        op.name, [forward.lower(arg) for arg in op.args], types=[op.outputs[0].type], location=op.location)
+    forward.env[op.outputs[0]] = forward.lift(new, op.outputs[0], [forward.stable(forward.plain(tensor))])
+    forward.activity[op.outputs[0]] = False
+
+
 def repeat(forward: Forward, op: Operator, tape: Tape) -> None:
     """Another Operator of the gradient family, in a Program that has been differentiated already."""
     if any(forward.is_active(var) for var in op.inputs):

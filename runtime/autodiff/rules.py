@@ -20,6 +20,8 @@ FORWARD: dict[str, Rule] = {
     "gradients": gradients.forward,
     "grad.leaf": gradients.leaf,
     "grad.needed": gradients.needed,
+    "grad.history": gradients.history,
+    "grad.named": gradients.named,
 }
 """How each structural Operator's forward half is recorded. Everything else belongs to straight-line runs."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
 from runtime.ops.arity import check_attrs, check_no_kwargs, check_plain
@@ -155,6 +156,20 @@ def needed(tensor: Tensor) -> bool:
     return tensor.requires_grad
 
 
+def history(tensor: Tensor) -> str:
+    """The name of the node of autograd's graph that made a tensor of the caller."""
+    return torch_internals.node_name(tensor) or torch_internals.LEAF
+
+
+def named(tensor: Tensor, name: str, needed: bool) -> Tensor:
+    """The tensor for its text, which names the node of autograd's graph that eager has."""
+    if name == torch_internals.PARAMETER:
+        return torch.nn.Parameter(tensor.detach(), needed)
+    if needed:
+        return torch_internals.with_node(tensor, name)
+    return tensor.detach() if tensor.requires_grad else tensor
+
+
 def flags(items: Sequence[Any], flag: bool) -> list[bool]:
     """The same flag for each item."""
     return [flag] * len(items)
@@ -187,6 +202,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "grad.split": (split, 3, 1),
     "grad.leaf": (leaf, 1, 1),
     "grad.needed": (needed, 1, 1),
+    "grad.history": (history, 1, 1),
+    "grad.named": (named, 3, 1),
     "grad.flags": (flags, 2, 1),
     "grad.any_flag": (any_flag, 1, 1),
 }

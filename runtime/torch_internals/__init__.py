@@ -56,6 +56,14 @@ from runtime.torch_internals.fakes import (
     storage_identity,
     tensor_weak_dict,
 )
+from runtime.torch_internals.named_nodes import (
+    LEAF,
+    PARAMETER,
+    example,
+    node_name,
+    under_autograd,
+    with_node,
+)
 from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
@@ -119,6 +127,12 @@ OpOverload = torch._ops.OpOverload
 """The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
 
 __all__ = [
+    "LEAF",
+    "PARAMETER",
+    "example",
+    "node_name",
+    "under_autograd",
+    "with_node",
     "GlobalModuleHooks",
     "OpOverload",
     "SHAPE_ERRORS",

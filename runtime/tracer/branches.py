@@ -12,9 +12,9 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
-from runtime.ir import Block, Variable
+from runtime.ir import Block, Operand, Variable
 from runtime.ops.raising import has_effect
-from runtime.tracer import faults, structure, unseen
+from runtime.tracer import faults, histories, structure, unseen
 from runtime.tracer import session as tracer_session
 from runtime.tracer.calls import Restart
 from runtime.tracer.journal import Place
@@ -222,13 +222,18 @@ def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None
     cls = type(error)
     session.emit(
         "raise",
-        [session.operand(arg) for arg in args if _plain(arg)],
+        [_shown(session, arg) for arg in args if _plain(arg)],
         {key: session.operand(value) for key, value in vars(error).items() if _plain(value)},
         attrs={
             "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
         },
         location=tracer_session.error_place(error),
     )
+
+
+def _shown(session: Session, arg: Any) -> Operand:
+    """An exception's argument, which is there for its text."""
+    return histories.shown(session, arg) if isinstance(arg, torch.Tensor) else session.operand(arg)
 
 
 def _plain(value: Any) -> bool:

@@ -250,6 +250,7 @@ class Join:
             location=location,
         )
         self.op = session.scope.block.ops[-1]
+        session.looks.path_ends[self.op] = tuple(late.PathEnd(path.scope, path.ended) for path in self.paths)
         for storage, var in zip(storages, outputs[len(outputs) - len(storages) :]):
             storage.value = var
             stale_views.note_join(session, storage, self.op, self.entry[storage], self.paths)

@@ -136,6 +136,10 @@ class LoopValue:
         self._attached = False
         body.names.add(self.inside.var)
 
+    def start(self, first: Operand) -> None:
+        """What it is before the loop, where that is said when the loop is recorded."""
+        self._first = first
+
     def finish(self, session: Session, op: Operator, path: PathEnd) -> None:
         """The loop is recorded."""
         self._loop = op, path

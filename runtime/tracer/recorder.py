@@ -271,6 +271,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             if info_or_none.steps:
                 detached.split(session, info_or_none, var)
             info_or_none.cached, info_or_none.cached_for = var, info_or_none.storage.value
+            info_or_none.made_for = info_or_none.storage.value
+            session.looks.note(var, out, info_or_none)
             session.sizes.bind_sizes(out, var)
             var.type = session.type_of(out)
         if aten.may_alias(func, args, kwargs) and not aten.is_view(func):
@@ -338,6 +340,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         metadata_changes.require_resizable(session, func, shapes, written)
         before = [session.require_visible(storage.value) for storage in bases]
         now = [(session.fake(tensor), infos[id(tensor)]) for tensor in written]
+        for tensor in written:
+            session.looks.note_memory(infos[id(tensor)], session.fake(tensor))
         location = session.location()
         modes = self._modes(func)
         flat = flatten_results(result)

@@ -32,6 +32,7 @@ from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
 from runtime.tracer.inputs import Inputs
 from runtime.tracer.journal import Journal, Place
+from runtime.tracer.looks import Looks
 from runtime.tracer.scalars import Staged
 from runtime.tracer.sizes import Sizes
 from runtime.tracer.storage_table import (
@@ -43,6 +44,7 @@ from runtime.tracer.storage_table import (
 )
 
 if TYPE_CHECKING:
+    from runtime.tracer.late import LoopValue
     from runtime.tracer.notes import Note
     from runtime.tracer.structure import Made
     from runtime.tracer.twins import Twin
@@ -65,6 +67,8 @@ class Scope:
     twin: Scope | None = None
     """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
+    histories: dict[Variable, LoopValue] = field(default_factory=dict)
+    """For arguments of a loop's body: the name of their autograd node, where a text asked for it (histories)."""
 
     def chain(self) -> Iterator[Scope]:
         """This scope and those around it, inner first."""
@@ -174,6 +178,7 @@ class Session:
         """What was there when each of the paths began that the trace is on, innermost last (see ``unseen``)."""
         self.notes: list[Note] = []
         """What the tracer refers to for the constructs that the trace is in, innermost last."""
+        self.looks = Looks()
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
 
@@ -417,9 +422,11 @@ class Session:
         info = self.info(tensor)
         base = self.require_visible(info.storage.value)
         if info.cached is not None and info.cached_for is base and self.visible(info.cached):
+            self.looks.note(info.cached, self.fake(tensor), info)
             return info.cached
         var = self.replay(base, info.steps, self.type_of(self.fake(tensor)) if info.steps else None)
         info.cached, info.cached_for = var, base
+        self.looks.note(var, self.fake(tensor), info)
         return var
 
     def replay(self, base: Variable, steps: Sequence[ViewStep], type: Type | None = None) -> Variable:

@@ -148,6 +148,8 @@ class TensorInfo:
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""
+    made_for: Variable | None = None
+    """What its memory held when the view was made."""
 
     @property
     def detached(self) -> bool:

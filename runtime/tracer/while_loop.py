@@ -14,13 +14,14 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import carrying, copies, joining, loop_objects, stale_views, structure, twins
+from runtime.tracer import carrying, copies, histories, joining, loop_objects, stale_views, structure, twins
 from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
 from runtime.tracer.cond import truth
 from runtime.tracer.describing import describe
 from runtime.tracer.guards import is_plain
 from runtime.tracer.joined_views import LoopViews
 from runtime.tracer.journal import Place
+from runtime.tracer.late import PathEnd
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
 from runtime.tracer.loop_objects import Cell, LoopObjects
 from runtime.tracer.loop_sizes import check_sizes, with_sizes
@@ -410,6 +411,7 @@ class _Attempt:
         op = session.scope.block.ops[-1]
         for writes in self.writes:
             writes.finish(session, op, path)
+        histories.loop_recorded(session, path.scope, op, PathEnd(path.scope, path.ended))
         results = list(self._pairs(values, values))
         self.aliases.finish(session, op, path, results, location)
         self.views.finish(session, op, path, results)

@@ -14,7 +14,7 @@ from dy2static.operators.f_string import text_of
 from dy2static.operators.sequences import StagedSequence, StagedSize
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method
 from runtime.ir.constants import spell_constant
-from runtime.tracer import structure
+from runtime.tracer import histories, structure
 
 
 def _print(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -43,7 +43,9 @@ def _print(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 def spelled(session: Session, value: Any, done: str) -> Any:
     """What is printed (warned about, logged): a value of the Program, or the text of anything else."""
-    if isinstance(value, (torch.Tensor, Staged)):
+    if isinstance(value, torch.Tensor):
+        return histories.shown(session, value)
+    if isinstance(value, Staged):
         return session.operand(value)
     if isinstance(value, StagedSize):
         return session.operand(text_of(session, value))
@@ -51,7 +53,7 @@ def spelled(session: Session, value: Any, done: str) -> Any:
         raise session.error(f"a {type(value).__name__} that holds numbers only known while the Program runs is {done}",
                             hint="Give its items one by one.", code="D2S268")
     if _is_simple(value):
-        return session.operand(value)
+        return _shown(session, value)
     if structure.has_traced(value):
         raise session.error(f"a {type(value).__name__} that holds tensors is {done}", code="D2S268",
                             hint="Give its items one by one.")
@@ -61,6 +63,15 @@ def spelled(session: Session, value: Any, done: str) -> Any:
 
         return session.operand(call(method, value))
     return str(value)
+
+
+def _shown(session: Session, value: Any) -> Any:
+    """The value with its tensors as their text has them."""
+    if isinstance(value, torch.Tensor):
+        return histories.shown(session, value)
+    if type(value) in (list, tuple):
+        return type(value)(_shown(session, item) for item in value)
+    return {key: _shown(session, item) for key, item in value.items()} if type(value) is dict else session.operand(value)
 
 
 def _is_simple(value: Any) -> bool:
