@@ -56,14 +56,6 @@ from runtime.torch_internals.fakes import (
     storage_identity,
     tensor_weak_dict,
 )
-from runtime.torch_internals.named_nodes import (
-    LEAF,
-    PARAMETER,
-    example,
-    node_name,
-    under_autograd,
-    with_node,
-)
 from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
@@ -89,6 +81,14 @@ from runtime.torch_internals.modes import (
     set_ambient_modes,
     undisturbed,
     without_autocast_cache,
+)
+from runtime.torch_internals.named_nodes import (
+    LEAF,
+    PARAMETER,
+    example,
+    node_name,
+    under_autograd,
+    with_node,
 )
 from runtime.torch_internals.operators import (
     gives_own_view,

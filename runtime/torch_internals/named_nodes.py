@@ -29,7 +29,7 @@ def _function(name: str) -> Any:
         def backward(ctx: Any, *grads: Any) -> Any:
             raise RuntimeError("a tensor that was made for its text has no gradient")
 
-    Named._backward_cls.__name__ = name  # type: ignore[attr-defined]  # torch's metaclass makes it
+    Named._backward_cls.__name__ = name  # torch's metaclass makes it
     return Named
 
 
@@ -57,7 +57,7 @@ def node_name(tensor: torch.Tensor) -> str | None:
 
 def under_autograd(run: Callable[[], Any], grad: bool, autocast: Iterable[tuple[str, bool, str]]) -> Any:
     """What ``run`` gives with real tensors, as in an eager program: none of the modes of a trace is there."""
-    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.random.fork_rng(devices=[]):
+    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.random.fork_rng(devices=_devices()):
         exclude = torch._C._dispatch_tls_local_exclude_set()
         for key in (*_ABOVE, _Key.AutogradCUDA):
             exclude = exclude.remove(key)
@@ -72,6 +72,11 @@ def under_autograd(run: Callable[[], Any], grad: bool, autocast: Iterable[tuple[
             finally:
                 for region in reversed(regions):
                     region.__exit__(None, None, None)
+
+
+def _devices() -> range:
+    """The GPUs whose random state an example may change."""
+    return range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
 
 
 def example(shape: Sequence[int], strides: Sequence[int] | None, dtype: torch.dtype, device: Any) -> torch.Tensor:

@@ -420,7 +420,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         self._fake_call(func, args, kwargs)
         step = ViewStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
         info.steps = (*info.steps, step)
-        info.cached = None
+        info.cached, info.reshaped_by, info.made_for = None, name, info.storage.value
         return tensor
 
 
@@ -429,7 +429,7 @@ def _packet(func: Any) -> str:
 
 
 def _keeps_history(func: Any) -> bool:
-    return func._schema.name not in ("aten::detach", "aten::alias_copy")
+    return func._schema.name != "aten::detach"
 
 
 def _can_carry(value: Any) -> bool:

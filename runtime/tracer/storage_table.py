@@ -148,6 +148,8 @@ class TensorInfo:
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""
+    reshaped_by: str = ""
+    """The in-place operator that changed its shape last (``t_``)."""
     made_for: Variable | None = None
     """What its memory held when the view was made."""
 

@@ -71,7 +71,9 @@ def _shown(session: Session, value: Any) -> Any:
         return histories.shown(session, value)
     if type(value) in (list, tuple):
         return type(value)(_shown(session, item) for item in value)
-    return {key: _shown(session, item) for key, item in value.items()} if type(value) is dict else session.operand(value)
+    if type(value) is dict:
+        return {key: _shown(session, item) for key, item in value.items()}
+    return session.operand(value)
 
 
 def _is_simple(value: Any) -> bool:
