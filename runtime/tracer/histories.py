@@ -12,6 +12,7 @@ name is a string that goes with the tensor through the construct, recorded only 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -339,7 +340,7 @@ class _Names:
         error: BaseException | None = None
         for size in _SIZES:
             try:
-                return torch_internals.under_autograd(lambda size=size: run(size, True), True, ())
+                return torch_internals.under_autograd(partial(run, size, True), True, ())
             except _Unknown:
                 raise
             except Exception as problem:  # as above
