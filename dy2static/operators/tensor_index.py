@@ -74,7 +74,7 @@ def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tens
         parts.append(Ellipsis)
     indices: list[torch.Tensor | None] = []
     dim = 0
-    for part in parts:
+    for place, part in enumerate(parts):
         if part is Ellipsis:
             dim += rank - used
         elif part is None:
@@ -84,7 +84,7 @@ def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tens
             raise session.error("a tensor is indexed with a bool beside a number only known while the Program runs",
                                 hint="Index in two steps.", code="D2S265")
         elif isinstance(part, (int, Staged)):
-            tensor = select(session, tensor, dim, part)
+            tensor = select(session, tensor, dim, part, place)
         elif isinstance(part, slice):
             tensor = slice_(session, tensor, dim, part)
             dim += 1
@@ -116,8 +116,8 @@ def _as_index(session: Session, tensor: torch.Tensor, part: Any) -> torch.Tensor
     return torch.stack(numbers)
 
 
-def select(session: Session, tensor: torch.Tensor, dim: int, index: Any) -> torch.Tensor:
-    """``tensor.select(dim, index)``: a view, at a position that may be staged."""
+def select(session: Session, tensor: torch.Tensor, dim: int, index: Any, place: int = 0) -> torch.Tensor:
+    """What an int at a ``place`` of a subscript gives: a view, at a position that may be staged."""
     if not isinstance(index, Staged):
         return tensor.select(dim, index)
     if index.kind != "int":
@@ -128,7 +128,8 @@ def select(session: Session, tensor: torch.Tensor, dim: int, index: Any) -> torc
     strides.pop(dim)
     if type(size) is int and size == 0:
         raise IndexError(f"index out of range: dimension {dim} has size 0")
-    return _view(session, tensor, "aten.select.int", (dim, session.operand(index)), shape, strides)
+    return _view(session, tensor, "aten.select.int", (dim, session.operand(index)), shape, strides,
+                 {"subscript": place})
 
 
 def slice_(session: Session, tensor: torch.Tensor, dim: int, part: slice) -> torch.Tensor:
@@ -153,7 +154,7 @@ def slice_(session: Session, tensor: torch.Tensor, dim: int, part: slice) -> tor
 
 
 def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ...], shape: list[Any],
-          strides: list[Any]) -> torch.Tensor:
+          strides: list[Any], attrs: dict[str, Any] | None = None) -> torch.Tensor:
     """Record a view operator whose result has these sizes."""
     info, source = session.info(tensor), session.read(tensor)
     fake = session.fake(tensor)
@@ -164,7 +165,7 @@ def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ..
     made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known)
     made.sometimes, made.fixed = info.sometimes, stale_views.of(session, info, step, info.requires_grad)
     session.register(out, made)
-    (var,) = session.emit(name, (source, *rest), types=[TensorType(fake.dtype, None)], modes=modes)
+    (var,) = session.emit(name, (source, *rest), types=[TensorType(fake.dtype, None)], attrs=attrs, modes=modes)
     made.cached, made.cached_for = var, info.storage.value
     made.made_for = info.storage.value
     session.sizes.bind_sizes(out, var)

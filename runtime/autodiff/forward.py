@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.autodiff import wholes
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
 from runtime.autodiff.versions import Versions
@@ -21,7 +22,6 @@ from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorTy
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
-from runtime.ops.raising import may_raise
 from runtime.ops.reporting import SAYING
 from runtime.tracer import carrying, float_operands, joining, scalars, structure
 from runtime.tracer.calls import flatten_results
@@ -39,10 +39,6 @@ _WHEN_TAKEN_APART: tuple[type[BaseException], ...] = (RuntimeError, TypeError, *
 """What an operator given symbols for numbers may raise under autograd, where composite ones are taken apart."""
 _ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
 """Kernels that keep what their backward needs only while gradients are recorded; the forward half runs without."""
-
-_TESTS_VALUES = frozenset({"aten.quantile", "aten.nanquantile"})
-"""Composite operators that test the values they are given, where there are any: their parts, recorded on stand-ins, do
-not. Those without gradient are recorded as a whole anyway."""
 
 _UNKNOWN_SHAPE = "D2S235"
 _OUT_WITH_HISTORY = "functions with out=... arguments don't support automatic differentiation"
@@ -237,16 +233,11 @@ class Forward:
         self._require_formula(op, overload)
         ops = self.session.scope.block.ops
         before = len(ops)
-        if self._is_whole(op):
-            with torch_internals.below_autograd():
-                flat = flatten_results(self._call(overload, op))
-        else:
-            if op.name.rpartition(".")[0] in _TESTS_VALUES:  # it is there for its exception
-                with torch_internals.below_autograd():
-                    self._call(overload, op)
-            flat = flatten_results(self._call(overload, op))
+        flat = flatten_results(wholes.recorded(self, overload, op))
         if any(one.name in _ONLY_UNDER_AUTOGRAD for one in ops[before:]):
             raise NotDifferentiable(op.name)
+        for one in ops[before:] if "subscript" in op.attrs else ():
+            one.attrs.update({"subscript": op.attrs["subscript"]} if one.name == op.name else {})
         if len(flat) != len(op.outputs):
             raise NotDifferentiable(op.name)
         for var, value in zip(op.outputs, flat):
@@ -254,7 +245,7 @@ class Forward:
         self._note_saved(op.inputs, flat)
         self.note_activity(op)
 
-    def _call(self, overload: Any, op: Operator) -> Any:
+    def call(self, overload: Any, op: Operator) -> Any:
         """The Operator on stand-ins; a number that its kernel reads gets one, too, and has no derivative formula."""
         read = [arg for arg in torch_internals.float_arguments(overload, op.args, op.kwargs) if list(leaves(arg))]
         if not read:
@@ -283,19 +274,6 @@ class Forward:
             if isinstance(value, torch.Tensor):
                 self.versions.memory(value)
         self.versions.note(self._segment, results)
-
-    def _is_whole(self, op: Operator) -> bool:
-        """Whether an Operator is recorded as it is, rather than as what it is made of: it may raise what only its whole
-        tests for, and no gradient flows through it.
-        """
-        return (
-            torch_internals.is_composite(aten.resolve(op.name)) and op.autocast is None and may_raise(op)
-            and not any(self.is_active(var) or self._has_history(var) for var in op.inputs)
-        )  # fmt: skip
-
-    def _has_history(self, var: Variable) -> bool:
-        value = self.plain(var)
-        return isinstance(value, torch.Tensor) and value.requires_grad
 
     def _require_formula(self, op: Operator, overload: Any) -> None:
         """Errors raised: NotDifferentiable if autograd has to look inside an operator's kernel."""
@@ -367,7 +345,7 @@ class Forward:
             overload = aten.resolve(inner.name)
             if torch_internals.without_formula(overload):
                 raise NotDifferentiable(inner.name)
-            result = flatten_results(self._call(overload, inner))
+            result = flatten_results(self.call(overload, inner))
             for var, value in zip(inner.outputs, result):
                 self._live[var] = value
         for var, operand in zip(op.outputs, block.yields):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,6 +59,8 @@ def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
     """
     entries: list[TracebackType] = []
     entry = error.__traceback__ and error.__traceback__.tb_next
+    if isinstance(error, IndexError):
+        _reword(error, filename, operators)
     if shows_all():
         return error
     while entry is not None:
@@ -74,6 +77,26 @@ def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
     for one in reversed(entries):
         rebuilt = TracebackType(rebuilt, one.tb_frame, one.tb_lasti, one.tb_lineno)
     return error.with_traceback(rebuilt)
+
+
+_OUT_OF_RANGE = re.compile(r"select\(\): index (-?\d+) out of range for tensor of size \[([^]]*)\] at dimension (\d+)")
+
+
+def _reword(error: IndexError, filename: str, operators: Sequence[Operator | None]) -> None:
+    """An index of a subscript that is out of range, in the words of a subscript: its Operator is a ``select``."""
+    place: int | None = None
+    entry = error.__traceback__
+    while entry is not None:
+        if entry.tb_frame.f_code.co_filename == filename:
+            operator = operators[entry.tb_lineno - 1]
+            place = operator.attrs.get("subscript") if operator is not None else None
+        entry = entry.tb_next
+    said = _OUT_OF_RANGE.match(str(error))
+    if place is None or said is None:
+        return
+    index, sizes, dim = said.groups()
+    size = sizes.split(", ")[int(dim)]
+    error.args = (f"index {index} is out of bounds for dimension {place} with size {size}",)
 
 
 class _Marker(Exception):

@@ -28,7 +28,7 @@ def real_errors(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[
     known (None: nothing); empty if it cannot be tried."""
     if func.namespace not in ("aten", "prims") or any(tag.name == "nondeterministic_seeded" for tag in func.tags):
         return []
-    if _share_memory([*args, *kwargs.values()]):
+    if func._schema.is_mutable and _share_memory([*args, *kwargs.values()]):
         return []
     unknown = is_unknown((*args, *kwargs.values()))
     found: list[Exception | None] = []

@@ -6,12 +6,13 @@ what eager raises; where it works, the fault is the rule's.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
 
 from runtime import torch_internals
-from runtime.tracer import faults
+from runtime.tracer import faults, unknown_sizes
 from runtime.tracer.session import Session
 
 Casting = tuple[tuple[str, bool, str], ...]
@@ -36,6 +37,10 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         return own
+    settled = unknown_sizes.settled(session, func, args, kwargs)
+    if settled is not None:
+        with contextlib.suppress(RuntimeError, *torch_internals.SHAPE_ERRORS):
+            return torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
     if torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:
             return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)

@@ -124,6 +124,10 @@ class Sizes:
         name, dim = self._inputs.get(symbol, ("", -1))
         return dim in self.apart.get(name, frozenset())
 
+    def is_of_inputs(self, size: torch.SymInt) -> bool:
+        """Whether a size is computed from sizes of inputs alone."""
+        return all(symbol in self._inputs for symbol in size.node.expr.free_symbols)
+
     def symbolic(self, value: Any) -> Any:
         """The SymInt, SymFloat or SymBool for a staged value; other values unchanged, containers item by item."""
         if isinstance(value, Staged):

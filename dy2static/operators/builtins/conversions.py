@@ -88,6 +88,8 @@ def _build(session: Session, data: Any, dtype: torch.dtype, device: Any, given: 
         return torch.stack([_build(session, item, dtype, device) for item in data])
     if isinstance(data, torch.Tensor):
         fake = session.fake(data)
+        if not dtype.is_floating_point and not dtype.is_complex and (fake.is_floating_point() or fake.is_complex()):
+            raise TypeError("only integer tensors of a single element can be converted to an index")
         if fake.dim():
             if fake.numel() != 1:
                 raise ValueError("only one element tensors can be converted to Python scalars")
