@@ -37,7 +37,7 @@ def recorded(forward: Forward, overload: Any, op: Operator) -> Any:
     if op.name.rpartition(".")[0] in _TESTS_VALUES:
         _whole(forward, overload, op)
         return forward.call(overload, op)
-    if op.kwargs or not unknown_sizes.depends_on_data(forward.session, forward.plain(op.args)):
+    if op.kwargs or not unknown_sizes.depends_on_data(forward.session, forward.value(op.args)):
         return forward.call(overload, op)
     ops = forward.session.scope.block.ops
     before = len(ops)

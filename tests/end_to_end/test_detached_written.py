@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from dy2static import to_static
+from tests.end_to_end.oracle import check, check_module, same
 
 
 def written(x, y, w):
@@ -264,3 +265,33 @@ def test_detached_written(function, needs):
         return [value.requires_grad_(name in needs) for name, value in made.items()]
 
     check(function, arguments(1.0, 2.0, -0.5), arguments(-1.0, -2.0, 0.5), arguments(0.1, 0.2, 0.3))
+
+
+class Running(torch.nn.Module):
+    """A buffer becomes one of the arguments, detached, and is written by a loop."""
+
+    running: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("running", torch.zeros(3))
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        b = torch.tanh(y)
+        self.running = (x if (b > 0).any() else y).detach()
+        if (x > 0).any():
+            for t in reversed([x * 0.5, torch.sin(y)]):
+                b = b + t * 0.1
+                self.running.mul_(0.5)
+        return b * x
+
+
+def test_a_buffer_that_is_an_argument() -> None:
+    for first, second in ((1.0, 2.0), (-1.0, 2.0), (1.0, -2.0), (-1.0, -2.0)):
+        check_module(Running, (torch.full((3,), first), torch.full((3,), second)))
+        found = []
+        for module in (Running(), to_static(Running())):
+            x, y = torch.full((3,), first, requires_grad=True), torch.full((3,), second, requires_grad=True)
+            result = module(x, y)
+            found.append((result, x, y, module.running))
+        same(found[1], found[0])

@@ -18,6 +18,12 @@ def test_random_program(seed):
     assert outcome.kind not in FAILURES, outcome.detail
 
 
+@pytest.mark.parametrize("seed", [70000072])
+def test_programs_that_once_failed(seed):
+    _, outcome, _, _ = run_one(seed, depth=3)
+    assert outcome.kind == "same", outcome.detail
+
+
 def test_programs_are_repeatable_and_hold_every_construct():
     used = set()
     for seed in range(400):
