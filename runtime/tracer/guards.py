@@ -108,8 +108,8 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
                 and other.tobytes() == data
             )
         if isinstance(value, numpy.generic):
-            kind, data = type(value), value.tobytes()
-            return lambda other: type(other) is kind and other.tobytes() == data
+            number, content = type(value), value.tobytes()
+            return lambda other: type(other) is number and other.tobytes() == content
         if isinstance(value, slice):
             parts = is_like((value.start, value.stop, value.step), inside)
             return lambda other: type(other) is slice and parts((other.start, other.stop, other.step))
