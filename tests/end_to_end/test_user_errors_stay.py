@@ -182,10 +182,10 @@ def test_a_shape_rule_that_is_wrong_is_not_believed() -> None:
     rule = torch_internals.fake_call
     from runtime.tracer import shape_rules
 
-    def wrong(mode: Any, func: Any, args: Any, kwargs: Any) -> Any:
+    def wrong(mode: Any, func: Any, *args: Any) -> Any:
         if func is torch.ops.aten.sin.default:
             raise TypeError("sin takes no tensors")
-        return rule(mode, func, args, kwargs)
+        return rule(mode, func, *args)
 
     def f(x, flag):
         if flag > 0:
