@@ -168,9 +168,9 @@ class _Names:
     def _carried(self, body: Scope, arg: Variable) -> LoopValue:
         """The name that a loop carries beside the tensor ``arg`` of its body."""
         session = self.session
-        found = body.histories.get(arg)
+        found = session.looks.carried.get((body.block, arg))
         if found is None:
-            found = body.histories[arg] = LoopValue(_TEXT, "", body)
+            found = session.looks.carried[body.block, arg] = LoopValue(_TEXT, "", body)
             loop = session.looks.loops.get(body.block)
             if loop is not None:
                 with session.reopen(loop[2]):
@@ -370,7 +370,7 @@ class _AtEnd:
 def finish(session: Session, body: Scope, arg: Variable, op: Operator, end: PathEnd) -> None:
     """The loop is recorded: the name that it carries beside ``arg`` starts as that before it."""
     position = body.block.args.index(arg)
-    value = body.histories[arg]
+    value = session.looks.carried[body.block, arg]
     value.start(_AtEnd(PathEnd(session.scope, False), op.args[position]).demand(session))
     value.next = _AtEnd(end, body.block.yields[position])
     value.finish(session, op, end)
@@ -380,8 +380,9 @@ def loop_recorded(session: Session, body: Scope, op: Operator, end: PathEnd) -> 
     """Note where a loop is, and finish the names that were asked for in its body."""
     session.looks.path_ends[op] = (end,)
     session.looks.loops[body.block] = (op, end, session.scope)
-    for arg in list(body.histories):
-        finish(session, body, arg, op, end)
+    for block, arg in list(session.looks.carried):
+        if block is body.block:
+            finish(session, body, arg, op, end)
 
 
 def _writes(info: TensorInfo) -> list[Late] | bool:

@@ -10,7 +10,7 @@ import torch
 from runtime.ir import Block, Operator, Variable
 
 if TYPE_CHECKING:
-    from runtime.tracer.late import PathEnd
+    from runtime.tracer.late import LoopValue, PathEnd
     from runtime.tracer.session import Scope
     from runtime.tracer.storage_table import TensorInfo
 
@@ -32,6 +32,8 @@ class Looks:
     """Where the paths of a construct end: one each of ``cond`` and ``switch``, the body of ``while_loop``."""
     loops: dict[Block, tuple[Operator, PathEnd, Scope]] = field(default_factory=dict)
     """By a loop's body: its Operator, its end, and where it stands."""
+    carried: dict[tuple[Block, Variable], LoopValue] = field(default_factory=dict)
+    """By a loop's body and one of its arguments: the name that the loop carries beside it, where a text asked."""
     node_names: dict[Operator, str] = field(default_factory=dict)
     """The names of the autograd nodes that users' own functions make."""
 

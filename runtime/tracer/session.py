@@ -44,7 +44,6 @@ from runtime.tracer.storage_table import (
 )
 
 if TYPE_CHECKING:
-    from runtime.tracer.late import LoopValue
     from runtime.tracer.notes import Note
     from runtime.tracer.structure import Made
     from runtime.tracer.twins import Twin
@@ -67,8 +66,6 @@ class Scope:
     twin: Scope | None = None
     """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
-    histories: dict[Variable, LoopValue] = field(default_factory=dict)
-    """For arguments of a loop's body: the name of their autograd node, where a text asked for it (histories)."""
 
     def chain(self) -> Iterator[Scope]:
         """This scope and those around it, inner first."""
@@ -421,11 +418,10 @@ class Session:
         """The Variable that holds the tensor's value now, replaying its views if its memory was written since."""
         info = self.info(tensor)
         base = self.require_visible(info.storage.value)
-        if info.cached is not None and info.cached_for is base and self.visible(info.cached):
-            self.looks.note(info.cached, self.fake(tensor), info)
-            return info.cached
-        var = self.replay(base, info.steps, self.type_of(self.fake(tensor)) if info.steps else None)
-        info.cached, info.cached_for = var, base
+        var = info.cached
+        if var is None or info.cached_for is not base or not self.visible(var):
+            var = self.replay(base, info.steps, self.type_of(self.fake(tensor)) if info.steps else None)
+            info.cached, info.cached_for = var, base
         self.looks.note(var, self.fake(tensor), info)
         return var
 
