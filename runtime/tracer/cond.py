@@ -209,12 +209,16 @@ class Join:
         return known
 
     def changed_storages(self) -> list[Storage]:
-        """Memory that existed before and that some path wrote."""
-        return [
-            storage
-            for storage, before in self.entry.items()
-            if any(path.storages.get(storage, before) is not before for path in self.paths if not path.ended)
-        ]
+        """Memory that existed before and that some path wrote; what a path gave up may not be read after it either."""
+        changed = []
+        for storage, before in self.entry.items():
+            values = [(path, path.storages.get(storage, before)) for path in self.paths if not path.ended]
+            hidden = [value for path, value in values if not path.scope.sees(value)]
+            if hidden:
+                storage.value = hidden[0]
+            elif any(value is not before for _, value in values):
+                changed.append(storage)
+        return changed
 
     def emit(self, name: str, pred: Staged, storages: list[Storage], location: Any) -> list[Variable]:
         """Close the paths' Blocks with yields, record the Operator, and set the written storages."""

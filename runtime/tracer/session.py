@@ -76,6 +76,10 @@ class Scope:
                 yield scope.twin
             scope = scope.parent
 
+    def sees(self, var: Variable) -> bool:
+        """Whether an Operator in this Block may read ``var``."""
+        return any(var in scope.names for scope in self.chain())
+
 
 @dataclass
 class Replaying:
@@ -239,7 +243,7 @@ class Session:
 
     def visible(self, var: Variable) -> bool:
         """Whether the current Block may read ``var``."""
-        return any(var in scope.names for scope in self.scope.chain())
+        return self.scope.sees(var)
 
     def require_visible(self, var: Variable, what: str = "a tensor") -> Variable:
         """``var``, or a located error if it belongs to a branch or loop body that is already closed."""
