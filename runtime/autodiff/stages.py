@@ -49,6 +49,9 @@ def computed_from(program: Program, skip: Collection[int]) -> frozenset[Variable
         var for index, var in enumerate(program.block.yields)
         if index not in skip and isinstance(var, Variable) and _may_carry(var)
     }  # fmt: skip
+    for op in program.block.ops:
+        if _stops(op):  # a view that was made without gradients passes none on
+            results.difference_update(op.outputs)
     if len(results) < 2:
         return frozenset()
     through = passed_through(program, results)
