@@ -22,7 +22,7 @@ from dy2static.names import OPERATORS
 from dy2static.operators.module_facts import ModuleFacts
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
-from runtime.tracer import facts
+from runtime.tracer import contents, facts
 from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import MISSING, Place
@@ -390,6 +390,33 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
                     adopt(session, item)
         _note_part(session, function, attribute, "defaults")
     _note_part(session, function, "__code__", "code")
+
+
+def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, ...]) -> None:
+    """Guard what a function that runs as it is can read by the names in its code: globals, closure values, attributes.
+
+    Which objects it asks for an attribute is not known; all are, that its arguments and these names lead to.
+    """
+    enter_function(session, function)
+    code, namespace = function.__code__, function.__globals__
+    todo: deque[tuple[Any, int]] = deque((one, 0) for one in (
+        *args, *contents.cells_of(function), *(namespace.get(name) for name in global_names(code))))
+    seen: set[int] = set()
+    while todo:
+        one, depth = todo.popleft()
+        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NO_OBJECTS):
+            continue
+        seen.add(id(one))
+        held = getattr(one, "__dict__", None)
+        for name in code.co_names if type(held) is dict else ():
+            if name in held and is_external(session, one):
+                note_attribute_read(session, one, name, held[name])
+                todo.append((held[name], depth + 1))
+
+
+_CHAIN = 4
+"""Attributes of attributes, so deep."""
+_NO_OBJECTS = (torch.Tensor, types.ModuleType, types.FunctionType, type, Staged, Choice, Undefined, *CONTAINERS, tuple)
 
 
 def _note_absence(session: Session, namespace: dict[str, Any], name: str) -> None:

@@ -43,6 +43,7 @@ from dy2static.operators.provenance import (
     memo,
     namespace_owner,
     note_content_write,
+    note_reads,
     note_space_read,
 )
 from dy2static.operators.staging import (
@@ -204,6 +205,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         return f(*args, **kwargs)
     held = contents.cells_of(f)
     if not home:
+        note_reads(session, f, (*args, *kwargs.values()))
         held += [f.__globals__, *(f.__globals__.get(name) for name in global_names(f.__code__))]
     for one in held:
         if isinstance(one, CONTAINERS) and one is not f.__globals__:

@@ -280,7 +280,7 @@ def _trace_once(
         raise number_arguments.refusal(session) from error
     finally:
         try:
-            for place, old in session.journal.frames[0].items():
+            for place, old in reversed(session.journal.frames[0].items()):  # an object may have got another __dict__
                 place.set(old)
         finally:
             state.enter(before)

@@ -102,7 +102,7 @@ class Path:
             with session.reopen(self.scope):
                 yield
         finally:
-            for place, value in places.items():
+            for place, value in reversed(places.items()):
                 place.set(value)
             session.storages.restore(storages)
 

@@ -132,6 +132,14 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
         places[held.place] = None
         join.add(values)
         differing.require_few(session, join.items[-1][1], location)
+    for place, (_, joined, _) in zip(places, join.items[len(entry_names) :]):
+        if place.kind == "content" and isinstance(joined, structure.Options):
+            raise session.error(
+                f"{place.describe()} is changed in a branch, and what it holds then differs in kind between the paths",
+                hint="Give every path the same keys and kinds of items, or make a new one on each path.",
+                code="D2S254",
+                location=location,
+            )
     session.mixed_lists = False
     join.add([path.result for path in paths], of=of)
     storages = join.changed_storages()
@@ -142,13 +150,6 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     values = join.values(outputs)
     names.set(tuple(values[: len(entry_names)]))
     for place, value in zip(places, values[len(entry_names) :]):
-        if place.kind == "content" and isinstance(value, structure.Choice):
-            raise session.error(
-                f"{place.describe()} is changed in a branch, and what it holds then differs in kind between the paths",
-                hint="Give every path the same keys and kinds of items, or make a new one on each path.",
-                code="D2S254",
-                location=location,
-            )
         session.journal.write(place, value)
     found = join.copies(values, [place.kind == "content" for place in places], len(entry_names))
     own = {key for held in holders.values() for key in held.copies}

@@ -220,7 +220,7 @@ class Journal:
         """
         frame = self.frames.pop()
         after = {place: place.get() for place in frame}
-        for place, before in frame.items():
+        for place, before in reversed(frame.items()):
             place.set(before)
         held = self.holders(frame)
         return {
@@ -255,6 +255,17 @@ class Journal:
                 del frame[place]
 
     def write(self, place: Place, value: Any) -> None:
-        """Note and store."""
+        """Note and store.
+
+        Raises:
+            TraceError: D2S254, if Python lets the place hold nothing that depends on the path (a function's code).
+        """
         self.note(place)
-        place.set(value)
+        try:
+            place.set(value)
+        except (TypeError, ValueError) as error:
+            raise self._session.error(
+                f"{place.describe()} is set where only some inputs come, and may not be a value that depends on the path",
+                code="D2S254",
+                hint="Set it before the branch or loop, or after it.",
+            ) from error

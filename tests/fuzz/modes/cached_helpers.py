@@ -85,7 +85,7 @@ class CachedHelpers(Mode):
             same(got[2], expected[2], f"{where} random stream")
             same(mine.LOG, theirs.LOG, f"{where} log")
             for name in ("scale", "noise", "table", "mask"):
-                if self._only_on_some_paths(theirs, name):  # such calls are not counted (docs/semantics)
+                if self._only_on_some_paths(theirs, name):  # such calls are not counted (docs/python_state.md)
                     continue
                 infos = [tuple(getattr(module, name).cache_info()) for module in (mine, theirs)]
                 same(infos[0], infos[1], f"{where} cache of {name}")

@@ -1,0 +1,157 @@
+"""Functions that are not converted: what they read is guarded, what they change is repeated, modes they set hold."""
+
+from __future__ import annotations
+
+import array
+import io
+import types
+
+import numpy
+import pytest
+import torch
+
+from dy2static import RetraceWarning, not_to_static, to_static
+
+X = torch.ones(3)
+SPACE = types.SimpleNamespace(n=2.0, inner=types.SimpleNamespace(k=3.0))
+NUMBER = 4.0
+TABLE = {"a": [1.0]}
+BUFFER = bytearray(b"ab")
+
+
+@not_to_static
+def reads_all(x, given):
+    return x * SPACE.n * SPACE.inner.k * NUMBER * TABLE["a"][0] * given.scale * BUFFER[0]
+
+
+def test_what_it_reads_is_guarded():
+    given = types.SimpleNamespace(scale=1.0)
+    static = to_static(lambda x: reads_all(x, given))
+
+    def changed(change):
+        change()
+        assert torch.equal(static(X), reads_all(X, given))
+
+    changed(lambda: None)
+    changed(lambda: setattr(SPACE, "n", 5.0))
+    changed(lambda: setattr(SPACE.inner, "k", 6.0))
+    changed(lambda: globals().update(NUMBER=7.0))
+    changed(lambda: TABLE["a"].append(0.0))
+    changed(lambda: TABLE["a"].__setitem__(0, 8.0))
+    changed(lambda: setattr(given, "scale", 9.0))
+    changed(lambda: BUFFER.__setitem__(0, 3))
+    number = len(static.programs)
+    changed(lambda: setattr(SPACE, "other", 1))
+    assert len(static.programs) == number
+
+
+@pytest.mark.parametrize("make", [
+    lambda: bytearray(b"ab"), lambda: array.array("i", [1, 2]), lambda: array.array("d", [1.0]),
+    lambda: numpy.zeros(2), lambda: numpy.array([1, "a"], dtype=object), lambda: memoryview(bytearray(b"ab")),
+])  # fmt: skip
+def test_an_item_of_a_buffer_is_guarded_by_content(make):
+    held = make()
+    holder = types.SimpleNamespace(it=held, items=[held])
+    for function in (lambda x: x * held[0], lambda x: x * holder.it[0], lambda x: x * holder.items[0][0]):
+        held[0] = 3
+        static = to_static(function)
+        for value in (3, 5, 5):
+            held[0] = value
+            assert torch.equal(static(X), function(X))
+        assert len(static.programs) == 2
+
+
+def test_what_is_made_inside_is_no_reason_to_trace_again():
+    def f(x):
+        table, text = numpy.zeros(3), io.StringIO()
+        table[0] = 2
+        text.write("ab")
+        if x.sum() > 0:
+            other, data = numpy.ones(3), bytearray(2)
+            other[1:][0] = 4
+            data.append(3)
+            x = x + torch.as_tensor(other) + len(data)
+        return x * torch.as_tensor(table)
+
+    static = to_static(f)
+    for x in (X, -X, X):
+        assert torch.equal(static(x), f(x))
+    assert len(static.programs) == 1
+
+
+def nested():
+    inner = torch.nn.Sequential(torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Dropout(1.0)))
+    return torch.nn.Sequential(torch.nn.Sequential(inner))
+
+
+def modes(model):
+    return [module.training for module in model.modules()]
+
+
+def test_a_mode_set_inside():
+    def f(x, model):
+        model.eval()
+        return model(x)
+
+    static, mine, theirs = to_static(f), nested(), nested()
+    for _ in range(3):
+        mine.train(), theirs.train()
+        assert torch.equal(static(torch.ones(2, 3), mine), f(torch.ones(2, 3), theirs))
+        assert modes(mine) == modes(theirs)
+
+
+def test_a_mode_that_depends_on_the_path():
+    mine, theirs = nested(), nested()
+
+    def make(model):
+        def f(x):
+            if x.sum() > 0:
+                model.train()
+            else:
+                model.eval()
+            return model(x)
+
+        return f
+
+    static, eager = to_static(make(mine)), make(theirs)
+    for sign in (1, -1, -1, 1):
+        x = sign * (torch.arange(6.0).view(2, 3) + 1)
+        torch.testing.assert_close(static(x), eager(x))
+        assert modes(mine) == modes(theirs)
+        for a, b in zip(mine.state_dict().values(), theirs.state_dict().values()):
+            torch.testing.assert_close(a, b)
+
+
+def test_a_mode_that_a_loop_flips():
+    model = torch.nn.Sequential(torch.nn.Dropout(1.0))
+
+    def f(x):
+        while x.sum() < 5:
+            x = model(x) + 1
+            model.train(not model.training)
+        return x
+
+    for x in (torch.zeros(3), X * 5, X):
+        model.train()
+        wanted, mode = f(x), modes(model)
+        model.train()
+        assert torch.equal(to_static(f)(x), wanted) and modes(model) == mode
+
+
+def test_a_mode_that_is_no_bool_is_eagers_error():
+    with pytest.raises(ValueError, match="training mode is expected to be boolean"):
+        to_static(lambda x: torch.nn.ReLU().train(1)(x))(X)
+
+
+def test_evaluated_text_is_read_at_each_call():
+    space = types.SimpleNamespace(n=2.0)
+    globals().update(evaluated=space)
+
+    def f(x):
+        return x * eval("evaluated.n")
+
+    static = to_static(f)
+    static(X)
+    space.n = 3.0
+    with pytest.warns(RetraceWarning, match=r"because eval\(\) is called"):
+        assert torch.equal(static(X), X * 3)
