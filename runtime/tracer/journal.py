@@ -265,7 +265,7 @@ class Journal:
             place.set(value)
         except (TypeError, ValueError) as error:
             raise self._session.error(
-                f"{place.describe()} is set where only some inputs come, and may not be a value that depends on the path",
+                f"{place.describe()} is set where only some inputs come, and cannot depend on the path",
                 code="D2S254",
                 hint="Set it before the branch or loop, or after it.",
             ) from error
