@@ -13,7 +13,7 @@ import torch
 from dy2static.exclusions import exclusion_of
 from dy2static.operators import distributed
 from dy2static.operators.provenance import note_module
-from dy2static.operators.staging import Choice, Session, active, distribute
+from dy2static.operators.staging import Choice, Session, active, any_staged, distribute
 from runtime import torch_internals
 
 _plain_call = torch.nn.Module.__call__
@@ -32,6 +32,11 @@ def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...]
 def is_call(method: Any) -> bool:
     """Whether a function is ``nn.Module.__call__``."""
     return method is _plain_call or method is _patched_call
+
+
+def has_staged_mode(args: tuple[Any, ...]) -> bool:
+    """Whether this is called on a module that trains on some paths only."""
+    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged([args[0].__dict__.get("training")])
 
 
 def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -107,6 +107,16 @@ def done(session: Session, what: str) -> None:
     session.once(what)
 
 
+def check_text(session: Session, reason: str) -> None:
+    """Note that a function runs text, which may read and change anything. ``reason``: why it is not converted.
+
+    Raises:
+        TraceError: D2S277, on a path that only some inputs take.
+    """
+    if reason.startswith(("it calls exec()", "it calls eval()")):
+        done(session, f"{reason[9:13]}() is called")
+
+
 def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
     """Note what a call does to the process or the system: context variables, locks, files, settings.
 
@@ -259,4 +269,4 @@ def _same_items(before: Any, now: Any) -> bool:
     return len(before) == len(now) and all(a is b for a, b in zip(before, now))
 
 
-__all__ = ["check_doing", "done", "needs_observing", "note_fresh", "observed"]
+__all__ = ["check_doing", "check_text", "done", "needs_observing", "note_fresh", "observed"]

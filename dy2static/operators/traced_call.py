@@ -168,6 +168,8 @@ _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 
 def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a Python function: converted if it is a user's, else as it is."""
+    from dy2static.operators import modules
+
     file = f.__code__.co_filename
     if is_generated_file(file):
         return _run(session, f, args, kwargs)
@@ -181,7 +183,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])
     if home == "torch" and reason and (
-            policy.is_plain_torch(f) and any_staged([args, kwargs]) or _has_staged_mode(args)):
+            policy.is_plain_torch(f) and any_staged([args, kwargs]) or modules.has_staged_mode(args)):
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
         with contextlib.suppress(SourceUnavailable):
@@ -210,8 +212,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     for one in held:
         if isinstance(one, CONTAINERS) and one is not f.__globals__:
             adopt(session, one)
-    if reason.startswith(_RUNS_TEXT):
-        observed.done(session, f"{reason.removeprefix('it calls ').partition('(')[0]}() is called")
+    observed.check_text(session, reason)
     with unconverted(session, f, reason), observed.observed(session, *args, *kwargs.values(), *held):
         try:
             result = f(*args, **kwargs)
@@ -223,15 +224,6 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 hint="Keep this value a tensor, or call the function outside.", code="D2S210") from error
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     return result
-
-
-_RUNS_TEXT = ("it calls exec()", "it calls eval()")
-"""Why functions are not converted that may read and change anything."""
-
-
-def _has_staged_mode(args: tuple[Any, ...]) -> bool:
-    """Whether this is called on a module that trains on some paths only."""
-    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged([args[0].__dict__.get("training")])
 
 
 def why_left_alone(f: types.FunctionType) -> str:
