@@ -407,7 +407,7 @@ def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, 
         if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NO_OBJECTS):
             continue
         seen.add(id(one))
-        held = getattr(one, "__dict__", None)
+        held: Any = getattr(one, "__dict__", None)
         for name in code.co_names if type(held) is dict else ():
             if name in held and is_external(session, one):
                 note_attribute_read(session, one, name, held[name])
