@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -294,6 +295,18 @@ def _patched_apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
     if session is None:
         return torch_internals.plain_apply(cls)(*args, **kwargs)
     return apply(session, cls, args, kwargs)
+
+
+def as_in_eager(value: Any) -> Any:
+    """An ``apply`` that was read, as the user's program sees it."""
+    if isinstance(value, types.MethodType) and value.__func__ is _patched_apply:
+        return torch_internals.plain_apply(value.__self__)  # type: ignore[arg-type]
+    return value
+
+
+def plain_definition() -> Any:
+    """What ``torch.autograd.Function`` holds under ``apply``."""
+    return torch_internals.PLAIN_APPLY
 
 
 @contextlib.contextmanager

@@ -158,6 +158,17 @@ def as_in_eager(value: Any) -> Any:
     return value
 
 
+def space_as_in_eager(owner: Any, space: Any) -> Any:
+    """The namespace of a class without what a trace puts in its place."""
+    from dy2static.operators import autograd_function
+
+    if owner is torch.nn.Module:
+        return types.MappingProxyType({**space, "__call__": _plain_call})
+    if owner is torch.autograd.Function:
+        return types.MappingProxyType({**space, "apply": autograd_function.plain_definition()})
+    return space
+
+
 @contextlib.contextmanager
 def _originals() -> Iterator[None]:
     """While the block runs, modules call their forward as it is."""

@@ -7,6 +7,7 @@ a located error, as a run of the Program makes other tensor objects than the tra
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -22,6 +23,8 @@ _OF_THE_OBJECT = frozenset({
     "__reduce__", "_backward_hooks", "_base",
 })  # fmt: skip
 """What is about this very object, its memory or its history."""
+_BUILTINS: dict[str, Any] = {"__str__": str, "__repr__": repr, "__hash__": hash}
+"""Methods whose answer the builtin function gives."""
 
 
 def eager_class(tensor: torch.Tensor) -> type:
@@ -45,6 +48,12 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
     if name in _OF_THE_OBJECT:
         raise session.error(f"'.{name}' of a tensor is about an object that is another one in each run", code="D2S213",
                             hint="Ask outside the converted function.")
+    if name in _BUILTINS:
+        return functools.partial(_BUILTINS[name], tensor)
+    if not hasattr(torch.Tensor, name):
+        tensor = session.itself(tensor)
+        if not torch_internals.is_fake(tensor):
+            return _of_real(session, tensor, name)
     if hung.has(session, tensor, name):
         return tensor.__dict__[name]
     if name == "is_inference":
@@ -131,6 +140,7 @@ def write(session: Session, tensor: torch.Tensor, name: str, value: Any) -> None
     if hasattr(torch.Tensor, name):
         setattr(tensor, name, value)
         return
+    tensor = session.itself(tensor)
     _require_own(session, tensor, name)
     hung.note(session, tensor, name)
     tensor.__dict__[name] = value
@@ -141,6 +151,7 @@ def delete(session: Session, tensor: torch.Tensor, name: str) -> None:
     if hasattr(torch.Tensor, name):
         delattr(tensor, name)
         return
+    tensor = session.itself(tensor)
     _require_own(session, tensor, name)
     read(session, tensor, name)
     hung.note(session, tensor, name)

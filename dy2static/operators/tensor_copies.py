@@ -46,11 +46,6 @@ def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
     if info.requires_grad and not is_parameter and not _is_leaf(session, tensor):
         raise RuntimeError(_NO_LEAF)
     hung.require_none(session, tensor, "is deep-copied")
-    if info.requires_grad and session.ambient_grad:
-        raise session.error(
-            "a tensor that requires grad is deep-copied: the copy starts a graph that no backward outside reaches",
-            hint="Copy outside the converted function, call it under torch.no_grad(), or use .detach().clone().",
-            code="D2S246")
     key = "storage", id(info.storage)
     if key in memo or info.sometimes:
         raise session.error("tensors that share memory, or need a gradient on some paths, are deep-copied together",
@@ -69,6 +64,20 @@ def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
     return made
 
 
+def shallow(session: Session, tensor: torch.Tensor) -> Any:
+    """``copy.copy(tensor)``: another tensor without a history, of the same memory.
+
+    Raises:
+        TraceError: D2S246 for a tensor that requires grad, as the copy would be a leaf of the same memory.
+    """
+    info = session.info(tensor)
+    hung.require_none(session, tensor, "is copied")
+    if info.requires_grad or isinstance(tensor, torch.nn.Parameter):
+        raise session.error("a tensor that requires grad, or a Parameter, is copied by copy.copy()",
+                            hint="Use .detach(), or .clone().", code="D2S246")
+    return tensor.detach()
+
+
 def _is_leaf(session: Session, tensor: torch.Tensor) -> bool:
     """Whether autograd's graph begins with a tensor that requires grad; of the caller's it is a condition."""
     own = session.inputs.own_variable(tensor)
@@ -79,4 +88,4 @@ def _is_leaf(session: Session, tensor: torch.Tensor) -> bool:
     return real.is_leaf
 
 
-__all__ = ["copying"]
+__all__ = ["copying", "shallow"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import modules, tensor_attributes
+from dy2static.operators import autograd_function, modules, tensor_attributes
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.load import settle
 from dy2static.operators.policy import home_of, is_library
@@ -50,8 +50,11 @@ def read(session: Session, obj: Any, name: str) -> Any:
     if name == "__dict__":
         require_settled(session, obj)
         note_space(session, obj, getattr(obj, "__dict__", None))
+        return modules.space_as_in_eager(obj, _of_object(session, obj, name))
     if name == "__call__":
         return modules.as_in_eager(_of_object(session, obj, name))
+    if name == "apply":
+        return autograd_function.as_in_eager(_of_object(session, obj, name))
     if obj is os and name == "environ":
         return WatchedEnvironment(session)
     if obj is os.environ:

@@ -123,6 +123,9 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return identical(session, b, a)
     if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
         return a is b
+    a, b = session.itself(a), session.itself(b)
+    if a is b:
+        return True
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         require_distinct(session, a, b)
     if type(a) is type(b):

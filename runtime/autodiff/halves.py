@@ -134,7 +134,11 @@ class _Compiled:
     def apply(self, call: _Call, tensors: Sequence[Any]) -> None:
         """Put one node behind the results of this stage."""
         run = call.run
-        results = iter(ProgramNode.apply(call, *tensors))
+        made = ProgramNode.apply(call, *tensors)
+        if run.failure is not None:
+            failure, run.failure = run.failure, None
+            raise failure
+        results = iter(made)
         for position in self.plan.results:
             value = run.values[position]
             result = [next(results) for _ in value] if isinstance(value, list) else next(results)
@@ -151,6 +155,8 @@ class _Run:
         self.halves = halves
         self.values: list[Any] = []
         """What the forward half yielded, while the nodes are made."""
+        self.failure: Exception | None = None
+        """What the forward half raised."""
         self.own = {id(argument) for argument in arguments}
         self.seen: set[int] = set()
         """Results so far."""
@@ -193,8 +199,12 @@ class ProgramNode(torch.autograd.Function):
         """The results of the stage; a list among them counts as its items. A single stage runs the forward half."""
         run, plan = call.run, call.stage.plan
         if len(run.halves.stages) == 1:
-            with torch_internals.autocast_off(run.autocast):
-                run.values = run.halves.forward.run(tensors, [])
+            try:
+                with torch_internals.autocast_off(run.autocast):
+                    run.values = run.halves.forward.run(tensors, [])
+            except Exception as error:  # apply loses it where the operators warned, too: it is raised after
+                run.failure = error
+                return ()
         results, not_needed = _results(call, {id(tensor) for tensor in tensors})
         ctx.call = call
         ctx.set_materialize_grads(False)

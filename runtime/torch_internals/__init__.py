@@ -57,6 +57,7 @@ from runtime.torch_internals.fakes import (
     tensor_weak_dict,
 )
 from runtime.torch_internals.functions import (
+    PLAIN_APPLY,
     is_plain_apply,
     plain_apply,
 )
@@ -101,7 +102,9 @@ from runtime.torch_internals.operators import (
     writes_unseen,
 )
 from runtime.torch_internals.real_calls import (
+    graph_error,
     is_unknown,
+    out_shapes,
     real_errors,
 )
 from runtime.torch_internals.schemas import (
@@ -173,6 +176,7 @@ __all__ = [
     "is_composite",
     "node_of",
     "is_fake",
+    "PLAIN_APPLY",
     "is_plain_apply",
     "is_shape_error",
     "is_unknown",
@@ -191,6 +195,8 @@ __all__ = [
     "quiet_shapes",
     "raw_call",
     "saved_by",
+    "graph_error",
+    "out_shapes",
     "real_errors",
     "rng_restored",
     "rng_state",

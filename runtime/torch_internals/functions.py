@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-_PLAIN = torch.autograd.Function.__dict__["apply"]
+PLAIN_APPLY = torch.autograd.Function.__dict__["apply"]
 
 
 def plain_apply(cls: type) -> Any:
     """``cls.apply`` as torch defines it, whatever ``torch.autograd.Function`` says now."""
-    return _PLAIN.__get__(None, cls)
+    return PLAIN_APPLY.__get__(None, cls)
 
 
 def is_plain_apply(method: Any) -> bool:

@@ -17,7 +17,14 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
     """The result of an operator that has a rule here, None if torch's rule holds."""
     if func.namespace == "aten" and func._schema.name == "aten::arange" and "out" not in kwargs:
         return _arange(fake_mode, shape_env, args, kwargs)
+    if func is torch.ops.aten.dropout.default and len(args) == 3 and _keeps(*args[1:]):
+        return args[0]
     return None
+
+
+def _keeps(p: Any, train: Any) -> bool:
+    """Whether ``dropout`` gives back the tensor that it is given; torch's own rule makes a copy."""
+    return train is False or (type(p) in (int, float) and p == 0)
 
 
 def _arange(fake_mode: FakeTensorMode, shape_env: ShapeEnv, args: Any, kwargs: Any) -> Any:

@@ -97,10 +97,9 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     info = session.info(tensor)
     if info.requires_grad == requires_grad:
         return tensor
-    if not requires_grad:
-        raise session.error("requires_grad_(False) inside a converted function", code="D2S213",
-                            hint="Use .detach().")  # fmt: skip
     fake = session.fake(tensor)
+    if not requires_grad:
+        return _no_start(session, tensor, fake, info)
     if not (fake.is_floating_point() or fake.is_complex()):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if session.inputs.own_variable(tensor) is not None:
@@ -116,6 +115,26 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     return tensor
 
 
+def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
+    """``tensor.requires_grad_(False)``: a leaf that was made inside is none any more."""
+    if info.sometimes or session.inputs.own_variable(tensor) is not None:
+        raise session.error("requires_grad_(False) changes a tensor of the caller, or one that needs a gradient on some "
+                            "paths only", code="D2S213", hint="Use .detach().")
+    written = info.storage.in_graph and info.storage.first is not info.storage.value
+    if written or not is_leaf(session, info, info.storage.first):
+        raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                           "variable in a subgraph that doesn't require differentiation use var_no_grad = "
+                           "var.detach().")
+    old = info.storage
+    (var,) = session.emit("aten.detach.default", [session.read(tensor)], types=[session.type_of(fake)])
+    storage = session.storages.new(var, label=old.label)
+    mark_uncertain(old, storage, "requires_grad_(False) made it one that is not differentiated", session.location())
+    new = TensorInfo(storage, (), False, info.layout_known)
+    new.cached, new.cached_for = var, var
+    session.register(fake, new)
+    return tensor
+
+
 def needed(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.requires_grad``: known, or staged where it depends on the path that was taken."""
     info = session.info(tensor)
@@ -124,10 +143,11 @@ def needed(session: Session, tensor: torch.Tensor) -> Any:
     return session.from_tensor("needed", tensor, kind="bool", family="grad")
 
 
-def is_leaf(session: Session, info: TensorInfo) -> bool:
-    """Whether ``requires_grad_()`` made this tensor, inside the trace, the start of a graph."""
+def is_leaf(session: Session, info: TensorInfo, value: Variable | None = None) -> bool:
+    """Whether ``requires_grad_()`` made this tensor, inside the trace, the start of a graph; ``value``: in the past."""
+    value = value or info.storage.value
     return not info.steps and any(
-        op.name == "grad.leaf" and info.storage.value in op.outputs
+        op.name == "grad.leaf" and value in op.outputs
         for scope in session.scope.chain() for op in scope.block.ops
     )
 

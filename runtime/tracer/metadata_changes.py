@@ -17,7 +17,10 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import Dim, Type, Variable
 from runtime.ops import aten
+from runtime.tracer import shape_rules
+from runtime.tracer.branches import raise_where
 from runtime.tracer.calls import flatten_results, tensors_in
+from runtime.tracer.late import Flags, Needed
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -130,31 +133,83 @@ def require_resizable(session: Session, func: Any, before: list[tuple[Dim, ...]]
 
 def call(session: Session, func: Any, args: Any, kwargs: Any, fake_call: Callable[..., Any]) -> Any:
     """``fake_call(func, args, kwargs)`` of an operator that writes; each ``out=`` has its new shape afterwards."""
-    if not any(argument.is_out for argument in func._schema.arguments):
+    if not _has_out(func):
         return fake_call(func, args, kwargs)
+    fake_args, fake_kwargs = shape_rules.call_fakes(session, args, kwargs)
+    names = [argument.name for argument in func._schema.arguments if argument.is_out]
+    given = aten.arguments(func, fake_args, fake_kwargs)
+    if any(one.layout is not torch.strided for one in tensors_in([given.get(name) for name in names], {})):
+        raise session.error(f"the out= of {func._schema.name.split('::')[1]} is a sparse tensor", code="D2S240",
+                            hint="Assign the result instead.")
+    outs = shape_rules.places(func, fake_args, fake_kwargs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the operator warns of a resize when the Program runs
         result = fake_call(func, args, kwargs)
-        _resize(session, func, args, kwargs, fake_call)
+        changed = shape_rules.places(func, fake_args, fake_kwargs)
+        shape_rules.put_back(session, outs)  # what is written may be read, too
+        made = _without_out(func, args, kwargs, fake_call)
+        if made is not None and len(made) == len(outs):
+            shapes = [tuple(one.shape) for one in made]
+            if shapes == [tuple(shape) for _, (shape, *_) in changed] == [tuple(shape) for _, (shape, *_) in outs]:
+                return result
+        if shape_rules.resized(session, func, fake_args, fake_kwargs, outs):
+            return result
+        shape_rules.put_back(session, changed)
+        if made is not None and len(made) == len(outs):
+            with torch_internals.in_fake_mode(session.fake_mode):
+                for (out, _), one in zip(outs, made):
+                    if session.dims(out) != session.dims(one):
+                        out.resize_(one.shape)
     return result
 
 
-def _resize(session: Session, func: Any, args: Any, kwargs: Any, fake_call: Callable[..., Any]) -> None:
-    """Give each ``out=`` the shape that the operator without ``out=`` gives: not every rule for shapes does that."""
+def _has_out(func: Any) -> bool:
+    return any(argument.is_out for argument in func._schema.arguments)
+
+
+def _without_out(func: Any, args: Any, kwargs: Any, fake_call: Callable[..., Any]) -> list[torch.Tensor] | None:
+    """What the operator without ``out=`` gives: not every rule for shapes resizes what it writes to."""
     functional = aten.without_out(func)
     if functional is None:
-        return
+        return None
     names = [argument.name for argument in func._schema.arguments if argument.is_out]
-    given = aten.arguments(func, args, kwargs)
-    outs = [session.fake(one) for one in tensors_in([given.get(name) for name in names], {})]
     made = fake_call(functional, args, {name: value for name, value in kwargs.items() if name not in names})
-    tensors = [one for one in flatten_results(made) if isinstance(one, torch.Tensor)]
-    if len(tensors) != len(outs):
-        return
-    for out, one in zip(outs, tensors):
-        if session.dims(out) != session.dims(one):
-            with torch_internals.in_fake_mode(session.fake_mode):
-                out.resize_(one.shape)
+    return [one for one in flatten_results(made) if isinstance(one, torch.Tensor)]
+
+
+def out_of_graph(session: Session, func: Any, args: Any, kwargs: Any, infos: dict[int, TensorInfo]) -> bool:
+    """Whether autograd records no call of an operator with ``out=`` that a tensor which requires grad is given to.
+
+    Such a call raises; where the tensor needs a gradient on some paths, on those. ``infos`` are those of the call's
+    tensors, by identity.
+
+    Raises:
+        RuntimeError: As eager words it.
+    """
+    if session.replaying is not None or not torch.is_grad_enabled():
+        return False
+    if not _has_out(func):
+        return False
+    needing = [tensor for tensor in tensors_in(args, kwargs) if infos[id(tensor)].requires_grad]
+    always = [tensor for tensor in needing if not infos[id(tensor)].sometimes]
+    found = False
+    for group in [always] if always else [[tensor] for tensor in needing]:
+        needs = {id(session.fake(tensor)): _is_leaf(session, tensor) for tensor in group}
+        said = torch_internals.graph_error(func, *shape_rules.call_fakes(session, args, kwargs), needs)
+        if said is not None:
+            flags: Flags = () if always else (Needed(infos[id(group[0])].storage.value),)
+            raise_where(session, flags, RuntimeError(said))
+            found = True
+    return found
+
+
+def _is_leaf(session: Session, tensor: torch.Tensor) -> bool:
+    own = session.inputs.own_variable(tensor)
+    real = session.inputs.real(own) if own is not None else None
+    if own is None or real is None:
+        return isinstance(tensor, torch.nn.Parameter)
+    session.inputs.leaves[own] = real.is_leaf
+    return real.is_leaf
 
 
 def base_types(session: Session, before: Sequence[Variable], tensors: Sequence[tuple[Any, TensorInfo]]) -> list[Type]:
@@ -168,5 +223,5 @@ def _spell(shape: tuple[Dim, ...]) -> str:
 
 
 __all__ = [
-    "base_types", "call", "functional_view", "require_changeable", "require_no_view", "require_resizable", "shapes",
+    "base_types", "call", "functional_view", "out_of_graph", "require_changeable", "require_no_view", "require_resizable", "shapes",
 ]  # fmt: skip

@@ -191,7 +191,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         info = session.info(tensor)
         fake = torch_internals.alias_of(session.fake_mode, session.fake(tensor))
-        return session.register(fake, replace(info))
+        return session.register(fake, replace(info, itself=None))
 
     def detach_in_place(self, tensor: torch.Tensor) -> None:
         """``detach_``: the tensor's value stays, its history ends."""
@@ -252,6 +252,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             made = TensorInfo(info.storage, compose(info.steps, (stale_views.alone(step, flat),)), needs, layout_known)
             made.sometimes = needs and sometimes
             made.bare = info.bare if itself else leaf_writes.bare(info, step, needs)
+            if itself and layout_known and session.replaying is None:
+                made.itself = session.itself(tensor)
             made.fixed = info.fixed if itself else stale_views.of(session, info, step, needs)
             if not needs and _keeps_history(func) and _can_carry(out):  # under no_grad a view is what its base is
                 made.requires_grad, made.sometimes = info.requires_grad, info.sometimes
@@ -312,7 +314,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         if torch.Tag.inplace_view in func.tags:
             return self._record_metadata_change(func, name, args, kwargs)
         infos = {id(tensor): session.info(tensor) for tensor in tensors_in(args, kwargs)}
-        seen = torch.is_grad_enabled() and not torch_internals.writes_unseen(func)
+        apart = metadata_changes.out_of_graph(session, func, args, kwargs, infos)
+        seen = torch.is_grad_enabled() and not apart and not torch_internals.writes_unseen(func)
         stale_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values())
         bases: list[Storage] = []
         noticed = [infos[id(tensor)].storage for tensor in written if not infos[id(tensor)].unnoticed]
@@ -343,7 +346,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         for tensor in written:
             session.looks.note_memory(infos[id(tensor)], session.fake(tensor))
         location = session.location()
-        modes = self._modes(func)
+        modes = ("off", self._modes(func)[1]) if apart else self._modes(func)
         flat = flatten_results(result)
         types: list[Type] = [
             session.type_of(out) if isinstance(out, torch.Tensor) else _plain_type(out) for out in flat
@@ -392,7 +395,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             storage.written[var] = Write(old, storage in noticed)
             storage.unnoticed |= storage not in noticed
         aliases.propagate(session, bases)
-        requires_grad = self._requires_grad(func, list(infos.values()))
+        requires_grad = not apart and self._requires_grad(func, list(infos.values()))
         layout_known = all(info.layout_known for info in infos.values())
         for out, var in zip(extra, results[len(bases) :]):
             session.fresh(out, var, requires_grad=requires_grad and out.is_floating_point(), layout_known=layout_known)

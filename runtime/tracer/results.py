@@ -26,6 +26,7 @@ from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.storage_table import TensorInfo, ViewStep
+from runtime.tracer.watcher import History
 
 
 @dataclass
@@ -80,6 +81,8 @@ class Outputs:
             return Record("choice", "", tuple(fields))
         if value is MISSING:
             return Record("missing", "", ())
+        if isinstance(value, History):
+            value.refuse("the node")
         grown = structure.growing(value)
         if grown is not None:
             return self._growing(grown)

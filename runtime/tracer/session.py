@@ -395,6 +395,13 @@ class Session:
         """Whether the tensor stands for a value of this trace."""
         return tensor in self._infos
 
+    def itself(self, value: Any) -> Any:
+        """The value; for a tensor that an operator gave back as it was given, the tensor given."""
+        if not isinstance(value, torch.Tensor) or not self.knows(value):
+            return value
+        found = self.info(value).itself
+        return value if found is None else found
+
     def register(self, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
         """Let ``fake`` stand for a value."""
         self._infos[fake] = info

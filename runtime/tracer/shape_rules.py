@@ -12,7 +12,9 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.ops import aten
 from runtime.tracer import faults, unknown_sizes
+from runtime.tracer.calls import tensors_in
 from runtime.tracer.session import Session
 
 Casting = tuple[tuple[str, bool, str], ...]
@@ -25,6 +27,11 @@ def fakes(session: Session, value: Any) -> Any:
     return type(value)(fakes(session, item) for item in value) if type(value) in (list, tuple) else value
 
 
+def call_fakes(session: Session, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call with fake tensors in place of all tensors."""
+    return [fakes(session, arg) for arg in args], {key: fakes(session, value) for key, value in kwargs.items()}
+
+
 def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
     """The results of ``func(*args, **kwargs)`` as fake tensors; ``casting``: the autocast state inside the operator.
 
@@ -32,8 +39,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         TraceError: There is no shape rule (D2S232), or it cannot tell (D2S235), or it is wrong (D2S290).
         Exception: What the operator raises on real tensors.
     """
-    fake_args = [fakes(session, arg) for arg in args]
-    fake_kwargs = {key: fakes(session, value) for key, value in kwargs.items()}
+    fake_args, fake_kwargs = call_fakes(session, args, kwargs)
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         return own
@@ -50,6 +56,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
         if found is not None:
             return found
+    outs = places(func, fake_args, fake_kwargs)
     try:
         return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
     except torch_internals.UnsupportedOperatorException as error:
@@ -57,7 +64,11 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     except Exception as error:
         if isinstance(error, RuntimeError) and "no fake impl" in str(error):  # NotImplementedError is one
             raise _no_shape_rule(session, func) from error
+        put_back(session, outs)  # a rule that raises may have resized them
         if not torch_internals.is_shape_error(error):
+            if outs and resized(session, func, fake_args, fake_kwargs, outs):
+                count = len(func._schema.returns)
+                return None if count == 0 else outs[0][0] if count == 1 else tuple(out for out, _ in outs)
             without = _without_empty(func, fake_args)
             if without is not None:
                 return apply(session, func, [without, *fake_args[1:]], fake_kwargs, casting)
@@ -72,6 +83,39 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
                 code="D2S235",
             ) from error
         return result
+
+
+Places = list[tuple[torch.Tensor, tuple[Any, ...]]]
+
+
+def places(func: Any, args: Any, kwargs: dict[str, Any]) -> Places:
+    """The fake tensors that a call writes as ``out=``, each with its shape, strides and offset."""
+    names = [argument.name for argument in func._schema.arguments if argument.is_out]
+    if not names:
+        return []
+    given = aten.arguments(func, args, kwargs)
+    return [(one, (one.shape, one.stride(), one.storage_offset()))
+            for one in tensors_in([given.get(name) for name in names], {})]
+
+
+def put_back(session: Session, outs: Places) -> None:
+    """Give fake tensors the shapes, strides and offsets that they had."""
+    with torch_internals.in_fake_mode(session.fake_mode):
+        for out, place in outs:
+            if (out.shape, out.stride(), out.storage_offset()) != place:
+                out.as_strided_(*place)
+
+
+def resized(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], outs: Places) -> bool:
+    """Give the fake ``out=`` tensors of a call the shapes that the operator gives real ones, if it can be tried."""
+    shapes = torch_internals.out_shapes(func, args, kwargs)
+    if shapes is None or len(shapes) != len(outs):
+        return False
+    with torch_internals.in_fake_mode(session.fake_mode):
+        for (out, _), shape in zip(outs, shapes):
+            if tuple(out.shape) != shape:
+                out.resize_(shape)
+    return True
 
 
 def _name(func: Any) -> str:
@@ -120,4 +164,4 @@ def _judged(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any]
     return error
 
 
-__all__ = ["apply", "fakes"]
+__all__ = ["apply", "call_fakes", "fakes", "places", "put_back", "resized"]

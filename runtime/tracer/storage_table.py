@@ -145,6 +145,8 @@ class TensorInfo:
     bare: Flags | None = None
     """For a view that was made where its memory had no history: the case in which that is so. Until it is read PyTorch
     takes it for a leaf."""
+    itself: torch.Tensor | None = None
+    """The tensor that eager has in this one's place: an operator gave back what it was given (``x.float()``)."""
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""

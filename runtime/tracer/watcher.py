@@ -6,7 +6,7 @@ become one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -52,8 +52,22 @@ class History:
         self._session = session
 
     def __getattr__(self, name: str) -> Any:
+        self.refuse(f"'.{name}'")
+
+    def __str__(self) -> str:
+        self.refuse("the text")
+
+    def __repr__(self) -> str:
+        self.refuse("the text")
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise the located error for what was asked.
+
+        Raises:
+            TraceError: D2S213.
+        """
         raise self._session.error(
-            f"'.{name}' of a grad_fn: the nodes of the graph do not exist while the function is being converted",
+            f"{what} of a grad_fn: the nodes of the graph do not exist while the function is being converted",
             code="D2S213", hint="Ask for requires_grad, or do it outside the converted function.")
 
 

@@ -101,8 +101,72 @@ def copied_result(x: Any) -> Any:
     return copy.deepcopy(x * 2)
 
 
+def deep_copy_of_a_module(x: Any) -> Any:
+    return copy.deepcopy(LINEAR)(x)
+
+
+def deep_copies_in_a_loop(x: Any) -> Any:
+    n = 0
+    while n < x.sum():
+        x = copy.deepcopy([LINEAR, LINEAR])[0](x)
+        n = n + 100
+    return x
+
+
+def frozen_copy(x: Any) -> Any:
+    return copy.deepcopy(LINEAR).requires_grad_(False)(x)
+
+
+def frozen_module(x: Any) -> Any:
+    return torch.nn.Linear(3, 3).requires_grad_(False)(x)
+
+
+def leaf_made_inside(x: Any) -> Any:
+    y = x.detach() * 2
+    y.requires_grad_()
+    z = y * 3
+    y.requires_grad_(False)
+    return y * 2, z
+
+
+def frozen_result(x: Any) -> Any:
+    return (x * 2).requires_grad_(False)
+
+
+def written_as_text(x: Any) -> Any:
+    return x.__str__(), x.__repr__(), x.__hash__() == hash(x)
+
+
+def functions_of_classes(x: Any) -> Any:
+    function, module = torch.autograd.Function, torch.nn.Module
+    names = function.apply.__name__, module.__dict__["__call__"].__name__, vars(module)["__call__"].__name__
+    return names, function.__dict__["apply"].__func__.__name__
+
+
+def asked_for_attributes(x: Any) -> Any:
+    y = x * 2
+    if x.sum() > 6:
+        y.test = 1  # type: ignore[attr-defined]
+    return [getattr(one, "test", "none") for one in (y, x)]
+
+
 @pytest.mark.parametrize("function", [
-    its_class, new_of_a_size, hung_on_local, hung_in_branch, hung_on_one_path, hung_in_loop, missing, with_keyword,
+    deep_copy_of_a_module, deep_copies_in_a_loop, frozen_copy, frozen_module, leaf_made_inside, frozen_result,
+    written_as_text, functions_of_classes, asked_for_attributes,
+])  # fmt: skip
+def test_as_eager_with_gradients_too(function: Any) -> None:
+    check(function, (X,), (X * 2,), (X.clone().requires_grad_(),), paths=("program",))
+
+
+def shallow_copy(x: Any) -> Any:
+    y = x * 2
+    z = copy.copy(y)
+    z.add_(1)
+    return y, z, copy.copy(x)
+
+
+@pytest.mark.parametrize("function", [
+    shallow_copy, its_class, new_of_a_size, hung_on_local, hung_in_branch, hung_on_one_path, hung_in_loop, missing, with_keyword,
     too_few, call_of_module, linear_made_inside, norm_made_on_a_path, copied, copied_result,
 ])  # fmt: skip
 def test_as_eager(function: Any) -> None:
@@ -138,13 +202,26 @@ def its_dict(x: Any) -> Any:
     return x.__dict__
 
 
-def deep_copy_of_a_module(x: Any) -> Any:
-    return copy.deepcopy(LINEAR)(x)
+def its_space(x: Any) -> Any:
+    return vars(x * 2)
+
+
+def copy_with_a_history(x: Any) -> Any:
+    return copy.copy(x * LINEAR.weight[0])
+
+
+def returned_node(x: Any) -> Any:
+    return [(x * LINEAR.weight[0]).grad_fn, x]
+
+
+def node_as_text(x: Any) -> Any:
+    return str((x * LINEAR.weight[0]).grad_fn)
 
 
 @pytest.mark.parametrize("function, code", [
     (hung_on_argument, "D2S245"), (hung_on_parameter, "D2S245"), (hung_on_result, "D2S245"), (carried, "D2S245"),
-    (its_dict, "D2S213"), (deep_copy_of_a_module, "D2S246"),
+    (its_dict, "D2S213"), (its_space, "D2S213"), (copy_with_a_history, "D2S246"), (returned_node, "D2S213"),
+    (node_as_text, "D2S213"),
 ])  # fmt: skip
 def test_refused(function: Any, code: str) -> None:
     with pytest.raises(dy2static.Dy2StaticError) as caught:

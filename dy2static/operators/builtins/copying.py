@@ -8,6 +8,7 @@ from typing import Any
 from dy2static.operators import tensor_copies
 from dy2static.operators.provenance import memo, note_attribute_read
 from dy2static.operators.staging import Choice, Session, Staged, distribute
+from runtime import torch_internals
 from runtime.tracer import objects
 
 
@@ -17,6 +18,8 @@ def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return distribute(session, value, lambda option: _copy(session, (option,), {}))
     if isinstance(value, Staged):
         return value
+    if torch_internals.is_fake(value):
+        return tensor_copies.shallow(session, value)
     made = copy.copy(value)
     _note(session, value, made)
     return made

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import tensor_attributes, traced_attribute
+from dy2static.operators import modules, tensor_attributes, traced_attribute
 from dy2static.operators.provenance import note_space
 from dy2static.operators.sequences import (
     StagedEnumerate,
@@ -29,8 +29,10 @@ from dy2static.operators.staging import (
     held_choice,
     spread,
 )
+from runtime import torch_internals
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.scalars import refuse
+from runtime.tracer.watcher import History
 
 _TYPES: dict[type, type] = {
     StagedRange: range, StagedEnumerate: enumerate, StagedZip: zip, StagedMap: map, StagedReversed: reversed,
@@ -44,6 +46,8 @@ def eager_type(value: Any) -> type:
         return value.python_type
     if isinstance(value, torch.Tensor):
         return tensor_attributes.eager_class(value)
+    if isinstance(value, History):
+        value.refuse("the class")
     return _TYPES.get(type(value), type(value))
 
 
@@ -136,7 +140,9 @@ def _namespace(function: Any) -> Any:
             if isinstance(obj, Choice):
                 return distribute(session, obj, lambda option: apply(session, (option,), kwargs))
             traced_attribute.require_settled(session, obj)
-        result = function(*args, **kwargs)
+            if torch_internals.is_fake(obj):
+                return tensor_attributes.read(session, obj, "__dict__" if function is vars else "__dir__")
+        result = modules.space_as_in_eager(args[0], function(*args, **kwargs)) if args else function(*args, **kwargs)
         if function is vars:
             note_space(session, args[0], result)
         return result
@@ -163,6 +169,7 @@ def _identity(function: Any, how: str) -> Any:
             from dy2static.operators import traced_compare
 
             traced_compare.require_identity(session, args[0])
+            return function(session.itself(args[0]), *args[1:], **kwargs)
         return function(*args, **kwargs)
 
     return apply
