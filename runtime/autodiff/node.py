@@ -74,14 +74,10 @@ def choose_autograd(name: Any) -> str:
 
 
 class Runner:
-    """Runs one Program, with gradients. ``eager``: always under torch's autograd, operator by operator.
-
-    ``lowered``: the gradients that the Program asks for are written out in it.
-    """
+    """Runs one Program, with gradients. ``eager``: always under torch's autograd, operator by operator."""
 
     def __init__(
-        self, program: Program, compile: Compile, skip: Sequence[int] = (), *, eager: bool = False,
-        lowered: bool = False,
+        self, program: Program, compile: Compile, skip: Sequence[int] = (), *, eager: bool = False
     ) -> None:
         self.eager = eager
         self.program = program
@@ -89,8 +85,6 @@ class Runner:
         self.skip = tuple(skip)
         self._plain: Executable | None = None
         self._asks_gradients = bool(targets(program))
-        self._has_starts = not lowered and _has_starts(program)
-        """Results that depend on a leaf made inside require grad, whatever the arguments do: torch's autograd knows."""
         self._halves: dict[Any, Halves | None] = {}
         self._sized: set[Any] = set()
         """Kinds of arguments whose derivatives are made for each size by itself."""
@@ -169,7 +163,7 @@ class Runner:
         return (key, tuple(argument.shape for argument in arguments)) if key in self._sized else key
 
     def _derive(self, arguments: Sequence[Any], casting: Casting) -> Halves | None:
-        if self._has_starts or not _plain_tensors(arguments):
+        if not _plain_tensors(arguments):
             return None
         try:
             with torch_internals.undisturbed():
@@ -202,14 +196,7 @@ class Runner:
                 program = lower_gradients(self.program, arguments)
         except _NO_PROGRAM:
             return None
-        return Runner(program, self.compile, self.skip, lowered=True)
-
-
-def _has_starts(program: Program) -> bool:
-    """Whether something is computed from a leaf that was made inside."""
-    starts = {output for op in program.block.walk() if op.name == "grad.leaf" for output in op.outputs}
-    return bool(starts) and any(
-        one in starts for op in program.block.walk() if op.name != "aten.detach.default" for one in op.inputs)
+        return Runner(program, self.compile, self.skip)
 
 
 def _key(arguments: Sequence[Any]) -> Any:
