@@ -51,7 +51,7 @@ def real_errors(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[
 
 
 def out_shapes(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tuple[int, ...]] | None:
-    """The shapes that a call gives its ``out=`` tensors, tried on real tensors; None if it raises, or cannot be tried."""
+    """The shapes that a call gives its ``out=`` tensors, tried on real ones; None if it raises, or cannot be tried."""
     if not _can_be_tried(func, args, kwargs) or is_unknown((*args, *kwargs.values())):
         return None
     names = [argument.name for argument in func._schema.arguments if argument.is_out]

@@ -118,8 +118,8 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
 def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
     """``tensor.requires_grad_(False)``: a leaf that was made inside is none any more."""
     if info.sometimes or session.inputs.own_variable(tensor) is not None:
-        raise session.error("requires_grad_(False) changes a tensor of the caller, or one that needs a gradient on some "
-                            "paths only", code="D2S213", hint="Use .detach().")
+        raise session.error("requires_grad_(False) changes a tensor of the caller, or one that needs a gradient on "
+                            "some paths only", code="D2S213", hint="Use .detach().")
     written = info.storage.in_graph and info.storage.first is not info.storage.value
     if written or not is_leaf(session, info, info.storage.first):
         raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed "

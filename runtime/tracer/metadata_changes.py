@@ -223,5 +223,6 @@ def _spell(shape: tuple[Dim, ...]) -> str:
 
 
 __all__ = [
-    "base_types", "call", "functional_view", "out_of_graph", "require_changeable", "require_no_view", "require_resizable", "shapes",
+    "base_types", "call", "functional_view", "out_of_graph", "require_changeable", "require_no_view",
+    "require_resizable", "shapes",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""``out=`` of every operator that PyTorch has samples of: right, empty, of another shape or dtype; given or made inside."""
+"""``out=`` of every operator that PyTorch has samples of: right, empty, other shapes and dtypes; given or made inside."""
 
 from __future__ import annotations
 
@@ -234,9 +234,9 @@ def test_what_a_shape_rule_did_before_it_raised_is_undone() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_sparse_out_is_refused() -> None:
-    sparse = torch.eye(3).to_sparse_csr()
+    one, other = torch.eye(3).to_sparse_csr(), torch.eye(3).to_sparse_csr()
     with pytest.raises(dy2static.Dy2StaticError, match="D2S240"):
-        dy2static.to_static(lambda x, m: torch.sparse.sampled_addmm(sparse, x, x, out=m))(X.expand(3, 3), sparse.clone())
+        dy2static.to_static(lambda x, m: torch.sparse.sampled_addmm(one, x, x, out=m))(X.expand(3, 3), other)
 
 
 GLOBAL = torch.zeros(0)

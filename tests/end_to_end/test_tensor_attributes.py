@@ -166,8 +166,8 @@ def shallow_copy(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [
-    shallow_copy, its_class, new_of_a_size, hung_on_local, hung_in_branch, hung_on_one_path, hung_in_loop, missing, with_keyword,
-    too_few, call_of_module, linear_made_inside, norm_made_on_a_path, copied, copied_result,
+    shallow_copy, its_class, new_of_a_size, hung_on_local, hung_in_branch, hung_on_one_path, hung_in_loop, missing,
+    with_keyword, too_few, call_of_module, linear_made_inside, norm_made_on_a_path, copied, copied_result,
 ])  # fmt: skip
 def test_as_eager(function: Any) -> None:
     check(function, (X,), (X * 2,), paths=("program",))
