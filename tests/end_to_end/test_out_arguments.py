@@ -1,4 +1,4 @@
-"""``out=`` of every operator that PyTorch has samples of: right, empty, other shapes and dtypes; given or made inside."""
+"""``out=`` of every operator that PyTorch has samples of: right, empty, other shapes or dtypes; given or local."""
 
 from __future__ import annotations
 
