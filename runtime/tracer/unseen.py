@@ -133,9 +133,12 @@ def _roots(session: Session) -> Iterator[Any]:
 
 
 def _is_ours(value: Any) -> bool:
-    """Whether this is a function or object of the tracer's own, which the user's frames hold while it runs them."""
-    module = value.__module__ if isinstance(value, types.FunctionType) else type(value).__module__
-    return str(module).partition(".")[0] in _OURS[:2]
+    """Whether this is a function or object of the tracer's own, which the user's frames hold while it runs them.
+
+    So are torch's operators: they keep their overloads once they were asked for.
+    """
+    module = str(value.__module__ if isinstance(value, types.FunctionType) else type(value).__module__)
+    return module.partition(".")[0] in _OURS[:2] or module == "torch._ops"
 
 
 def _items(value: Any) -> Any:

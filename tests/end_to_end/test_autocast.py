@@ -19,6 +19,7 @@ from runtime.ops import aten
 from tests.end_to_end.operator_calls import call_of, composites
 from tests.end_to_end.oracle import check, check_module, same
 
+pytestmark = pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
 PACKED = {f"aten.{kind}.data" for kind in ("gru", "lstm", "rnn_tanh", "rnn_relu")}
 """The shapes of their results depend on data: refused, with autocast and without."""
 
@@ -80,8 +81,9 @@ def test_every_composite_operator_around() -> None:
             wrong.append((name, str(error)))
     print(f"{len(list(composites()))} composite operators, {len(calls())} called, {len(refused)} refused: {refused}")
     assert not wrong
-    assert len(calls()) > 320
-    assert {name for name, _ in refused} <= {*PACKED, "aten.combinations.default"}
+    assert len(calls()) >= 319
+    in_place = {"aten.swapdims_.default", "aten.swapaxes_.default"}  # of the caller's tensors
+    assert {name for name, _ in refused} <= {*PACKED, "aten.combinations.default", *in_place}
 
 
 def test_what_autocast_changes() -> None:
@@ -112,7 +114,7 @@ def gradients(function: Callable[..., Any], args: list[Any]) -> Any:
 @pytest.mark.parametrize("inside", [False, True], ids=["around", "inside"])
 def test_operators_that_autocast_changes(dtype: torch.dtype, inside: bool) -> None:
     """Without gradients, and with them on both roads; backward is called without autocast, and under it."""
-    wrong, count = [], 0
+    wrong, count, unsupported = [], 0, []
     for name, args in casting().items():
         if name in PACKED or name == "aten.linalg_pinv.rcond_tensor":  # its second tensor may need no gradient
             continue
@@ -131,6 +133,11 @@ def test_operators_that_autocast_changes(dtype: torch.dtype, inside: bool) -> No
         try:
             with surroundings:
                 eager = tensors(function(*copy.deepcopy(args)))
+        except RuntimeError:  # not every processor has a kernel for float16
+            unsupported.append(name)
+            continue
+        try:
+            with surroundings:
                 same(tensors(static(*copy.deepcopy(args))), eager)
             said = [one.type.dtype for one in static.program.block.yields[: len(eager)]]
             assert said == [one.dtype for one in eager], f"the Program says {said}"
@@ -142,8 +149,9 @@ def test_operators_that_autocast_changes(dtype: torch.dtype, inside: bool) -> No
             count += 1
         except Exception as error:
             wrong.append((name, str(error)))
-    print(f"{count} operators")
+    print(f"{count} operators; eager has no kernel for {unsupported}")
     assert not wrong
+    assert set(unsupported) <= ({"aten.lstm.input"} if dtype is torch.float16 else set())
     assert count > 25
 
 

@@ -469,6 +469,7 @@ def test_later_code_knows_the_object(function):
     check(function, *CALLS)
 
 
+@pytest.mark.filterwarnings("default:a_global.. has been traced:dy2static.RetraceWarning")
 def test_a_global_holds_it():
     STORE.clear()
     check(a_global, *CALLS)
@@ -487,6 +488,7 @@ class Keeps(torch.nn.Module):
         return x if self.last is None else self.last.value * 2
 
 
+@pytest.mark.filterwarnings("default:forward.. has been traced:dy2static.RetraceWarning")
 def test_a_module_keeps_it():
     check(Keeps(), *CALLS)
 
