@@ -7,6 +7,8 @@ import pytest
 from tests.fuzz.containers import Containers
 from tests.fuzz.generator import Generator
 from tests.fuzz.memory import Memory
+from tests.fuzz.modes.run import MODES
+from tests.fuzz.modes.run import run_one as run_mode
 from tests.fuzz.oracle import judge
 from tests.fuzz.run import FAILURES, report, run_one
 from tests.fuzz.writer import NESTED, SIMPLE
@@ -51,4 +53,11 @@ def test_containers_of_several_names(kind, seed):
 @pytest.mark.parametrize("seed", range(30))
 def test_memory_of_several_names_and_histories(seed):
     outcome = judge(Memory(seed).source(), seed)
+    assert outcome.kind not in FAILURES, outcome.detail
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", range(4))
+def test_programs_about_one_thing(mode, seed):
+    _, outcome = run_mode(mode, seed)
     assert outcome.kind not in FAILURES, outcome.detail
