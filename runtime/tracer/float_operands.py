@@ -19,7 +19,8 @@ _STEP = 2.0**-40
 
 
 def stand_in(session: Session, number: Staged, like: float) -> float:
-    """A number near ``like`` that stands for a staged one."""
+    """A number near ``like``, which is not 0, that stands for a staged one."""
+    assert like, "a number near 0 would be 0, which code uses"
     value = like * (1 + _STEP * (len(session.float_operands) + 1))
     session.float_operands[value] = number
     return value

@@ -81,7 +81,7 @@ def test_every_composite_operator_around() -> None:
             wrong.append((name, str(error)))
     print(f"{len(list(composites()))} composite operators, {len(calls())} called, {len(refused)} refused: {refused}")
     assert not wrong
-    assert len(calls()) >= 319
+    assert len(calls()) > 320
     in_place = {"aten.swapdims_.default", "aten.swapaxes_.default"}  # of the caller's tensors
     assert {name for name, _ in refused} <= {*PACKED, "aten.combinations.default", *in_place}
 
