@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
+from runtime.autodiff.activity import any_of, join_activity
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import Forward, NotDifferentiable, any_of, join_activity, modes, types_of
+from runtime.autodiff.forward import Forward, NotDifferentiable, modes, types_of
 from runtime.autodiff.tape import Activity, ArrayEntry, Grads, ListGrad, Tape
 from runtime.ir import UNDEF, ArrayType, Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.operator import leaves

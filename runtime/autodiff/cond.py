@@ -13,9 +13,10 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.autodiff.activity import any_of
 from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import Forward, any_of, types_of
+from runtime.autodiff.forward import Forward, types_of
 from runtime.autodiff.residuals import inner_variables, rebuild, substitute
 from runtime.autodiff.tape import Activity, BranchEntry, Grad, Grads, ListGrad, Tape
 from runtime.autodiff.versions import Inside

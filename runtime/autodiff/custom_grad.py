@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from runtime.autodiff.activity import can_carry, join_activity
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import Forward, NotDifferentiable, can_carry, join_activity
+from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.segment import unless_none
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
 from runtime.ir import UNDEF, Operator, TensorType, Type, Variable

@@ -13,9 +13,9 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff import replay
+from runtime.autodiff.activity import any_of
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.dead import does_more, remove_dead
-from runtime.autodiff.forward import any_of
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, passed_through
 from runtime.autodiff.tape import Grads, Tape

@@ -14,6 +14,8 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff import wholes
+from runtime.autodiff.activity import can_carry, join_activity
+from runtime.autodiff.kept import Keeping
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
 from runtime.autodiff.versions import Versions
@@ -242,7 +244,7 @@ class Forward:
             raise NotDifferentiable(op.name)
         for var, value in zip(op.outputs, flat):
             self._live[var] = value
-        self._note_saved(op.inputs, flat)
+        self._note_saved(op, op.inputs, flat)
         self.note_activity(op)
 
     def call(self, overload: Any, op: Operator) -> Any:
@@ -268,12 +270,25 @@ class Forward:
             raise NotDifferentiable(op.name)
         return result
 
-    def _note_saved(self, inputs: Iterable[Variable], results: Sequence[Any]) -> None:
+    def _note_saved(self, op: Operator, inputs: Iterable[Variable], results: Sequence[Any]) -> None:
         assert self._segment is not None
-        for value in [*map(self.plain, inputs), *results]:
+        operands = {var: self.plain(var) for var in inputs}
+        for value in [*operands.values(), *results]:
             if isinstance(value, torch.Tensor):
                 self.versions.memory(value)
-        self.versions.note(self._segment, results)
+        self.versions.note(self._segment, results, Keeping(self, op, operands, results))
+
+    def trial(self, op: Operator, operands: dict[Variable, Any]) -> list[Any]:
+        """What an Operator of a segment gives for other stand-ins; nothing of it is kept."""
+        before, self._live = self._live, dict(operands)
+        try:
+            with self.session.open("trial"), modes(op):
+                if op.name == "update":
+                    self._run_update(op)
+                    return [self._live[out] for out in op.outputs]
+                return flatten_results(self.call(aten.resolve(op.name), op))
+        finally:
+            self._live = before
 
     def _require_formula(self, op: Operator, overload: Any) -> None:
         """Errors raised: NotDifferentiable if autograd has to look inside an operator's kernel."""
@@ -333,6 +348,22 @@ class Forward:
 
     def _update(self, op: Operator) -> None:
         """In-place Operators run on clones of the bases; a base that is not needed again is moved instead."""
+        self._run_update(op)
+        (block,) = op.blocks
+        self._note_write(op, block)
+        if op.grad_mode == "off":
+            for base, out in zip(op.args, op.outputs):
+                self.activity[out] = self.activity_of(base)
+        else:
+            self.note_activity(op)
+        for inner in block.ops:
+            for var in inner.outputs:
+                self._live.pop(var, None)
+        for arg in block.args:
+            self._live.pop(arg, None)
+
+    def _run_update(self, op: Operator) -> None:
+        """Leaves what the bases are afterwards, and all on the way there, among the segment's values."""
         (block,) = op.blocks
         saved = {}
         for arg, base in zip(block.args, op.args):
@@ -352,17 +383,6 @@ class Forward:
             self._live[var] = (
                 self._live[operand] if isinstance(operand, Variable) and operand in self._live else self.value(operand)
             )
-        self._note_write(op, block)
-        if op.grad_mode == "off":
-            for base, out in zip(op.args, op.outputs):
-                self.activity[out] = self.activity_of(base)
-        else:
-            self.note_activity(op)
-        for inner in block.ops:
-            for var in inner.outputs:
-                self._live.pop(var, None)
-        for arg in block.args:
-            self._live.pop(arg, None)
 
     def _note_write(self, op: Operator, block: Block) -> None:
         """The bases are the same memory with another content: eager's backward asks whether that was counted."""
@@ -374,7 +394,7 @@ class Forward:
             elif counted:
                 self.versions.wrote(before, op)
             self.versions.continues(self._live[out], before)
-        self._note_saved(block.captures(), [self._live[out] for out in op.outputs])
+        self._note_saved(op, [*block.captures(), *op.inputs], [self._live[out] for out in op.outputs])
 
     # -- values that enter and leave structural Operators ----------------------------------------------------------
 
@@ -448,33 +468,6 @@ def types_of(variables: Any) -> list[Type]:
     return [var.type for var in variables]
 
 
-def join_activity(parts: Iterator[Activity] | Any) -> Activity:
-    """True if any part is; else all their flags together."""
-    flags: frozenset[Variable] = frozenset()
-    for part in parts:
-        if part is True or isinstance(part, Variable):  # an item of a list, whichever
-            return True
-        if part:
-            flags |= part
-    return flags or False
-
-
-def any_of(session: Session, flags: Activity) -> Operand:
-    """A boolean, or its Variable, that is true if one of the flags is; a list's flags as they are."""
-    if isinstance(flags, (bool, Variable)):
-        return flags
-    ordered = sorted(flags, key=lambda var: var.name)
-    result: Operand = ordered[0]
-    for flag in ordered[1:]:
-        (result,) = session.emit("scalar.or_", [result, flag], types=[ScalarType("bool")])
-    return result
-
-
-def can_carry(value: Any) -> bool:
-    """Whether a value can have a gradient at all."""
-    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
-
-
 @contextlib.contextmanager
 def modes(op: Operator) -> Iterator[None]:
     """The grad mode and autocast state an Operator runs in."""
@@ -504,4 +497,4 @@ def _has_list(op: Operator) -> bool:
     return any(isinstance(var.type, ArrayType) for var in [*leaves(op.args), *op.outputs])
 
 
-__all__ = ["Forward", "NotDifferentiable", "any_of", "can_carry", "join_activity", "modes", "types_of"]
+__all__ = ["Forward", "NotDifferentiable", "modes", "types_of"]

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff.forward import Forward, NotDifferentiable, any_of
+from runtime.autodiff.activity import any_of
+from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.tape import ArrayEntry, Entry, Grad, Grads, ListGrad, Segment, Tape
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.walk import map_operand

@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
-from runtime import torch_internals
+from runtime.autodiff.activity import any_of
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import NotDifferentiable, any_of
-from runtime.autodiff.tape import Grad, Grads, Segment
+from runtime.autodiff.forward import NotDifferentiable
+from runtime.autodiff.kept import nodes_of
+from runtime.autodiff.tape import Activity, Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue
-from runtime.ir import UNDEF, Block, TensorType, Type, Variable
+from runtime.ir import UNDEF, Block, ScalarType, TensorType, Type, Variable
 
 Found = list[torch.Tensor | None]
 Group = list[tuple[torch.Tensor, Grad]]
@@ -44,17 +45,28 @@ def _require_unwritten(backward: Backward, entry: Segment, roots: list[torch.Ten
     if not stale:
         return
     session = backward.session
-    asked = _nodes([torch_internals.node_of(fake) for fake in roots])
-    for saved, when in stale:
+    asked = nodes_of(roots)
+    for saved, written in stale:
         if saved.node not in asked:
             continue
-        if when is True:
+        kept = saved.keeping.of(saved.memory)
+        conditions = [any_of(session, _as_known(backward, when)) for when in (written, kept) if when is not True]
+        if not all(conditions):  # no operand for which it is kept needs a gradient
+            continue
+        if not conditions:
             _raise(backward, saved)
-        else:
-            flags = frozenset(backward.known.get(flag, flag) for flag in when)  # type: ignore[union-attr]
-            with session.open("cond") as overwritten:
-                _raise(backward, saved)
-            session.emit("cond", [any_of(session, flags)], None, [], blocks=[overwritten.block, Block()])
+            continue
+        both, *others = conditions
+        for other in others:
+            (both,) = session.emit("scalar.and_", [both, other], types=[ScalarType("bool")])
+        with session.open("cond") as overwritten:
+            _raise(backward, saved)
+        session.emit("cond", [both], None, [], blocks=[overwritten.block, Block()])
+
+
+def _as_known(backward: Backward, when: Activity) -> Activity:
+    """The same condition in Variables that backward has."""
+    return frozenset(backward.known.get(flag, flag) for flag in when) if isinstance(when, frozenset) else when
 
 
 def _raise(backward: Backward, saved: SavedValue) -> None:
@@ -67,16 +79,6 @@ def _raise(backward: Backward, saved: SavedValue) -> None:
     if where is not None:
         text += f", was written at {where.file}:{where.line}: {where.text.strip()}"
     backward.session.emit("raise", [text], attrs={"exception": "RuntimeError"})
-
-
-def _nodes(roots: list[Any]) -> set[Any]:
-    seen: set[Any] = set()
-    while roots:
-        node = roots.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            roots.extend(following for following, _ in node.next_functions)
-    return seen
 
 
 def _ask(backward: Backward, group: Group, leaves: list[torch.Tensor]) -> Found:

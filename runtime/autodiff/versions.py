@@ -5,7 +5,8 @@
 A *memory* is what eager would see as one piece: a value, its views, and what ``update`` makes of it. It counts the
 writes that autograd counts, each with the flags under which it happened. What PyTorch's nodes saved while a segment
 was replayed is known from the nodes themselves; a value that was saved is stale where its memory was written since.
-What was written through ``.data`` is not counted: backward reads the new content.
+What was written through ``.data`` is not counted: backward reads the new content. Where it depends on the path which
+operands need a gradient, ``kept.py`` says whether eager saved the value at all.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -22,6 +23,9 @@ from runtime.autodiff.tape import Activity, Segment
 from runtime.ir import Operator, Variable
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import storage_key
+
+if TYPE_CHECKING:
+    from runtime.autodiff.kept import Keeping
 
 
 @dataclass(eq=False)
@@ -45,6 +49,8 @@ class SavedValue:
     since: int
     """How many writes its memory had seen."""
     value: torch.Tensor
+    keeping: Keeping
+    """Says when eager keeps it."""
     cases: list[Activity] = field(default_factory=list)
     """When it was overwritten in Blocks that are closed by now."""
 
@@ -127,7 +133,11 @@ class Versions:
 
     # -- what nodes keep ------------------------------------------------------------------------------------------
 
-    def note(self, segment: Segment, results: Sequence[Any]) -> None:
+    def found(self, fake: torch.Tensor) -> Memory | None:
+        """The memory that a stand-in shows, if it is known."""
+        return self._memories.get(storage_key(fake))
+
+    def note(self, segment: Segment, results: Sequence[Any], keeping: Keeping) -> None:
         """Remember what the nodes of an Operator that was just replayed keep."""
         todo = [torch_internals.node_of(value) for value in results if isinstance(value, torch.Tensor)]
         while todo:
@@ -136,9 +146,9 @@ class Versions:
                 continue
             segment.nodes.add(node)
             for value in torch_internals.saved_by(node):
-                if storage_key(value) in self._memories:
-                    memory = self._memories[storage_key(value)]
-                    saved = SavedValue(node, memory, len(memory.writes), value)
+                memory = self.found(value)
+                if memory is not None:
+                    saved = SavedValue(node, memory, len(memory.writes), value, keeping)
                     segment.saved.append(saved)
                     self._saved.append(saved)
             todo.extend(following for following, _ in node.next_functions)

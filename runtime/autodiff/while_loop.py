@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
+from runtime.autodiff.activity import any_of, join_activity
 from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import Forward, NotDifferentiable, any_of, join_activity, types_of
+from runtime.autodiff.forward import Forward, NotDifferentiable, types_of
 from runtime.autodiff.residuals import inner_variables, reads, rebuild, substitute
 from runtime.autodiff.tape import Activity, Grad, Grads, ListGrad, LoopEntry, Tape
 from runtime.autodiff.versions import Inside, Memory

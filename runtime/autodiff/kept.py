@@ -1,0 +1,79 @@
+"""Whether eager's nodes keep a value for backward, where only some paths or iterations need a gradient.
+
+    z = a * c; a.add_(1)     the node keeps ``a`` only if ``c`` needs a gradient: without one, eager's backward is fine
+
+A replay gives every operand that may need a gradient one, and so its nodes keep all they ever keep. An operand's share
+is found by trial: the Operator runs once more, with a gradient needed by that operand alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.autodiff.activity import join_activity
+from runtime.autodiff.tape import Activity
+from runtime.autodiff.versions import Memory
+from runtime.ir import Operator, Variable
+from runtime.tracer.storage_table import storage_key
+
+if TYPE_CHECKING:
+    from runtime.autodiff.forward import Forward
+
+
+class Keeping:
+    """What the nodes of one replayed Operator keep, by the operands that need a gradient for it."""
+
+    def __init__(self, forward: Forward, op: Operator, operands: dict[Variable, Any], results: Sequence[Any]) -> None:
+        self._forward = forward
+        self._op = op
+        self._operands = operands
+        self._results = results
+        self._activities = {var: forward.activity_of(var) for var in operands if forward.is_active(var)}
+        self._kept: dict[Variable, set[Memory]] = {}
+
+    def of(self, memory: Memory) -> Activity:
+        """When one of the operands needs a gradient for which eager keeps what the memory shows."""
+        if not any(isinstance(activity, frozenset) for activity in self._activities.values()):
+            return True
+        if len(set(self._activities.values())) == 1:
+            return join_activity(self._activities.values())
+        return join_activity(when for var, when in self._activities.items() if memory in self._kept_for(var))
+
+    def _kept_for(self, needing: Variable) -> set[Memory]:
+        """The memories whose content is kept if that operand alone needs a gradient."""
+        if needing not in self._kept:
+            forward, versions = self._forward, self._forward.versions
+            operands = {
+                var: forward.detached(value).requires_grad_(var is needing)
+                for var, value in self._operands.items()
+                if isinstance(value, torch.Tensor)
+            }
+            found = forward.trial(self._op, operands)
+            mine = {
+                storage_key(result): versions.memory(replayed)
+                for result, replayed in zip(found, self._results)
+                if isinstance(result, torch.Tensor)
+            }
+            values = [value for node in nodes_of(found) for value in torch_internals.saved_by(node)]
+            memories = [mine.get(storage_key(value)) or versions.found(value) for value in values]
+            self._kept[needing] = {memory for memory in memories if memory is not None}
+        return self._kept[needing]
+
+
+def nodes_of(results: Sequence[Any]) -> set[Any]:
+    """The nodes of autograd's graph that results were computed by."""
+    seen: set[Any] = set()
+    todo = [torch_internals.node_of(value) for value in results if isinstance(value, torch.Tensor)]
+    while todo:
+        node = todo.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            todo.extend(following for following, _ in node.next_functions)
+    return seen
+
+
+__all__ = ["Keeping", "nodes_of"]
