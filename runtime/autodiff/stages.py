@@ -71,7 +71,7 @@ def computed_from(program: Program, skip: Collection[int]) -> frozenset[Variable
             if _may_carry(out):
                 sources[out] = frozenset(reached)
                 if out in results:
-                    found |= reached - through.get(out, frozenset())
+                    found |= reached
     return frozenset(found)
 
 

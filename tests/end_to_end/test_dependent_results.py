@@ -79,6 +79,20 @@ def sometimes(x: torch.Tensor, n: torch.Tensor) -> Any:
     return h, y + x, y
 
 
+def given_on_one_path(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    y = h if n > 1 else h.exp()
+    return h, y
+
+
+def given_or_computed_in_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    y = h
+    for _ in range(n.item()):
+        y = torch.cos(y)
+    return h, y
+
+
 def with_a_mask(x: torch.Tensor, n: torch.Tensor) -> Any:
     h = torch.nn.functional.dropout(torch.sin(x), 0.5)
     y = torch.nn.functional.dropout(h * h, 0.5)
@@ -123,6 +137,7 @@ def grad_inside(x: torch.Tensor, n: torch.Tensor) -> Any:
 FAMILY = [
     used_twice, hidden_between, before_a_branch, after_a_loop, before_a_loop, list_and_its_sum, one_of_two, sometimes,
     with_a_mask, recomputed, detached_too, written_after, three_in_a_row, grad_inside,
+    given_on_one_path, given_or_computed_in_a_loop,
 ]  # fmt: skip
 
 
