@@ -65,6 +65,11 @@ def require_changeable(session: Session, name: str, tensor: torch.Tensor, info: 
         raise session.error(
             f"{called} changes a tensor's shape in place inside a branch or loop",
             hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
+    dependents = [alias for ref in info.storage.dependents if (alias := ref()) is not None]
+    if any(alias.flags for alias in (*info.storage.aliases, *dependents)):
+        raise session.error(
+            f"{called} changes the shape of what is another tensor on some path in place",
+            hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
 
 
 def _made_here(session: Session, info: TensorInfo) -> bool:

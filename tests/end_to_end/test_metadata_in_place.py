@@ -262,3 +262,49 @@ def test_detach_of_a_view_of_the_callers() -> None:
     with pytest.raises(dy2static.Dy2StaticError) as caught:
         dy2static.to_static(f)(torch.ones(3)[:2])
     assert caught.value.code == "D2S221"
+
+
+def the_callers_on_a_path(x):
+    r = x if x.sum() > 0 else torch.ones(3)
+    r.unsqueeze_(0)
+    return r * 1, tuple(x.shape)
+
+
+def one_of_two(x):
+    p, r = torch.ones(3), x * 2
+    q = p if x.sum() > 0 else r
+    q.unsqueeze_(0)
+    return q * 1, tuple(p.shape), tuple(r.shape)
+
+
+def what_another_is_on_a_path(x):
+    p = torch.ones(3)
+    q = p if x.sum() > 0 else x * 2
+    p.unsqueeze_(0)
+    return p * 1, q * 1
+
+
+def in_an_iteration(x):
+    p, q = torch.ones(3), x * 2
+    for _ in range(int(x.sum())):
+        q = p
+    q.unsqueeze_(0)
+    return q * 1, tuple(p.shape)
+
+
+@pytest.mark.parametrize(
+    "function", [the_callers_on_a_path, one_of_two, what_another_is_on_a_path, in_an_iteration]
+)
+def test_of_a_tensor_that_is_another_one_on_a_path(function):
+    with pytest.raises(dy2static.Dy2StaticError) as caught:
+        dy2static.to_static(function)(torch.ones(3))
+    assert caught.value.code == "D2S223"
+
+
+def test_of_a_tensor_that_a_branch_made():
+    def f(x):
+        q = x + 1 if x.sum() > 0 else x * 2
+        q.unsqueeze_(0)
+        return q
+
+    check(f, (torch.ones(3),), (-torch.ones(3),))
