@@ -18,7 +18,8 @@ class Raising(Mode):
     head = _HEAD
     tail = "    return p, q, n, m\n"
     names = ("p", "q")
-    refusals = frozenset({"D2S212", "D2S235", "D2S238", "D2S267"})  # how many results, or a number torch fixes
+    # How many results split and chunk give (D2S212, D2S235, D2S238), steps of linspace, size of unfold (D2S238).
+    refusals = frozenset({"D2S212", "D2S235", "D2S238", "D2S267"})
 
     def simple(self) -> str:
         """What may raise, or what changes the numbers that decide it."""
