@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -124,23 +124,28 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         owner.__dict__[name] = value
 
 
+def _kind(owner: Any) -> Any:
+    """The class of Python's that keeps an object's content: methods of a user's class may do other things."""
+    return next(cls for cls in type(owner).__mro__ if cls in (OrderedDict, dict, set, deque, list))
+
+
 def _content(owner: Any) -> Any:
-    if isinstance(owner, dict):
-        return dict(owner)
-    if isinstance(owner, set):
-        return frozenset(owner)
-    return list(owner)
+    kind = _kind(owner)
+    if issubclass(kind, dict):
+        return {key: kind.__getitem__(owner, key) for key in kind.__iter__(owner)}
+    return frozenset(set.__iter__(owner)) if kind is set else list(kind.__iter__(owner))
 
 
 def _set_content(owner: Any, value: Any) -> None:
-    if isinstance(owner, (dict, set)):
-        owner.clear()
-        owner.update(value)
-    elif isinstance(owner, deque):
-        owner.clear()
-        owner.extend(value)
+    kind = _kind(owner)
+    kind.clear(owner)
+    if issubclass(kind, dict):
+        for key, item in value.items():
+            kind.__setitem__(owner, key, item)
+    elif kind is set:
+        set.update(owner, value)
     else:
-        owner[:] = value
+        kind.extend(owner, value)
 
 
 class Journal:
