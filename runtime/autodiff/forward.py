@@ -43,7 +43,11 @@ _ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
 """Kernels that keep what their backward needs only while gradients are recorded; the forward half runs without."""
 
 _UNKNOWN_SHAPE = "D2S235"
-_OUT_WITH_HISTORY = "functions with out=... arguments don't support automatic differentiation"
+_RAISED_BY_AUTOGRAD = (
+    "functions with out=... arguments don't support automatic differentiation",
+    "does not support automatic differentiation for outputs with complex dtype",
+)
+"""What operators raise under autograd only, when they are called: at run time, it says so at the user's line."""
 
 
 class Forward:
@@ -154,7 +158,12 @@ class Forward:
         self._live = {}
 
     def detached(self, fake: torch.Tensor) -> torch.Tensor:
-        """The same value as a tensor without history."""
+        """The same value as a tensor without history.
+
+        Errors raised: NotDifferentiable for a sparse tensor, of which there is no second one with the same memory.
+        """
+        if fake.layout is not torch.strided:
+            raise NotDifferentiable("a sparse tensor that needs a gradient")
         with torch.no_grad():
             return self.recorder.alias(fake)
 
@@ -217,7 +226,7 @@ class Forward:
                 raise NotDifferentiable(op.name) from error
             raise
         except RuntimeError as error:
-            if _OUT_WITH_HISTORY in str(error):
+            if any(words in str(error) for words in _RAISED_BY_AUTOGRAD):
                 raise NotDifferentiable(op.name) from error
             raise
 

@@ -27,17 +27,28 @@ class ReplayRecorder(Recorder):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._shared: weakref.WeakKeyDictionary[Storage, Variable] = weakref.WeakKeyDictionary()
+        self._copies: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()
+        """The last copy that was made of a storage: for which Block and value, and the Variable that holds it."""
 
     def settle(self, fake: Any) -> Any:
-        """The value for use as a result: the copy is made if it was not."""
+        """The value for use as a result: the copy is made if it was not, one for all results that share its memory."""
         if not isinstance(fake, torch.Tensor):
             return fake
         session = self.session
-        storage = session.info(fake).storage
-        if self._shared.get(storage) is not storage.value:
+        info = session.info(fake)
+        if self._shared.get(info.storage) is not info.storage.value:
             return fake
-        (var,) = session.emit("aten.clone.default", [session.read(fake)], types=[session.type_of(fake)])
-        return session.fresh(session.clone_meta(fake), var)
+        copy = self._copy_of(info.storage)
+        return session.fresh(session.clone_meta(fake), session.replay(copy, info.steps, session.type_of(fake)))
+
+    def _copy_of(self, storage: Storage) -> Variable:
+        """The copy of a storage that the results of the current Block share."""
+        session = self.session
+        key = session.scope.block, storage.value
+        if self._copies.get(storage, (None, None))[0] != key:
+            (var,) = session.emit("aten.clone.default", [storage.value], types=[storage.value.type])
+            self._copies[storage] = key, var
+        return self._copies[storage][1]
 
     def _record(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         if name == "aten.clone.default" and self._is_whole(args[0]) and _keeps_layout(kwargs.get("memory_format")):

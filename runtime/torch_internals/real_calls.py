@@ -28,7 +28,7 @@ class _NotTried(Exception):
 def real_errors(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Exception | None]:
     """What an ATen operator raises on real tensors that look like fake ones, for each of some values of what is not
     known (None: nothing); empty if it cannot be tried."""
-    if not _can_be_tried(func, args, kwargs) or any(tag.name == "nondeterministic_seeded" for tag in func.tags):
+    if not _can_be_tried(func, args, kwargs):
         return []
     unknown = is_unknown((*args, *kwargs.values()))
     found: list[Exception | None] = []

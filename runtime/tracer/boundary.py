@@ -158,13 +158,15 @@ def live_tensor(live: LiveParameter) -> torch.Tensor:
 def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
     """Put a new value into the caller's tensor, as the function's in-place operation would have.
 
-    A value without history comes from a write outside the graph: the caller's tensor keeps the history it has.
+    A value without history comes from a write outside the graph: the caller's tensor keeps the history it has. So does
+    a leaf: what autograd lets an operator write to one, it knows nothing of.
     """
     if value is target:
         return
     if value.shape != target.shape:  # an ``out=`` that was resized
         target.resize_(value.shape)
-    with contextlib.nullcontext() if value.requires_grad else torch.no_grad():
+    seen = value.requires_grad and not (target.is_leaf and target.requires_grad)
+    with contextlib.nullcontext() if seen else torch.no_grad():
         target.copy_(value)
 
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from runtime.tracer.storage_table import TensorInfo, ViewStep
 
 
+_WRITE_LEAVES = frozenset(f"aten::logical_{name}_" for name in ("and", "not", "or", "xor"))
+"""In-place operators that autograd lets write leaves: it knows nothing of them."""
+
+
 def bare(source: TensorInfo, step: ViewStep, needs: bool) -> Flags | None:
     """When a new view has no history; ``needs``: whether it gets one where ``source`` has it."""
     if not torch.is_grad_enabled() or step.detaches:  # may not be written (``stale_views``), or is no view to autograd
@@ -31,7 +35,7 @@ def require_no_leaf(session: Session, info: TensorInfo, func: Any) -> None:
     Raises:
         RuntimeError: The tensor is a leaf that requires grad, or a view of one, or PyTorch takes it for one.
     """
-    if not torch.is_grad_enabled() or session.replaying is not None:
+    if not torch.is_grad_enabled() or session.replaying is not None or func._schema.name in _WRITE_LEAVES:
         return
     for root in few_roots(info, ())[0]:
         origin = root.storage.origin

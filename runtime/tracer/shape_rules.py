@@ -72,6 +72,8 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             without = _without_empty(func, fake_args)
             if without is not None:
                 return apply(session, func, [without, *fake_args[1:]], fake_kwargs, casting)
+            if _writes_only(func) and set(torch_internals.real_errors(func, fake_args, fake_kwargs)) == {None}:
+                return fake_args[0]
             raise _judged(session, func, fake_args, fake_kwargs, error) from None
         result = torch_internals.unknown_sizes(
             session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
@@ -142,6 +144,17 @@ def _without_empty(func: Any, args: list[Any]) -> list[torch.Tensor] | None:
         return None
     kept = [one for one in args[0] if one.dim() != 1 or not torch_internals.is_unknown([one])]
     return kept if len(kept) < len(args[0]) else None
+
+
+def _writes_only(func: Any) -> bool:
+    """Whether an operator gives back its first tensor, which it writes and whose shape it leaves as it is."""
+    schema = func._schema
+    written = [argument.name for argument in schema.arguments if argument.is_write]
+    names = [argument.name for argument in schema.arguments]
+    return (
+        written == names[:1] and len(schema.returns) == 1 and schema.returns[0].alias_info is not None
+        and torch.Tag.inplace_view not in func.tags and not _name(func).startswith(("resize", "set_"))
+    )  # fmt: skip
 
 
 def _judged(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], error: Exception) -> Exception:
