@@ -7,31 +7,31 @@ a located error, as a run of the Program makes other tensor objects than the tra
 
 from __future__ import annotations
 
-import functools
+import operator
 from typing import Any
 
 import torch
 
 from dy2static.operators.staging import MISSING, Session
 from runtime import torch_internals
-from runtime.tracer import hung
+from runtime.tracer import hung, structure
 from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import Place
 
+eager_class = torch_internals.eager_class
 _OF_THE_OBJECT = frozenset({
     "__dict__", "__weakref__", "_cdata", "const_data_ptr", "_version", "_python_dispatch", "__getstate__", "__dir__",
     "__reduce__", "_backward_hooks", "_base",
+    "_is_view",
 })  # fmt: skip
 """What is about this very object, its memory or its history."""
-_BUILTINS: dict[str, Any] = {"__str__": str, "__repr__": repr, "__hash__": hash}
-"""Methods whose answer the builtin function gives."""
-
-
-def eager_class(tensor: torch.Tensor) -> type:
-    """The class that eager's tensor has."""
-    if not torch_internals.is_fake(tensor):
-        return type(tensor)
-    return torch.nn.Parameter if isinstance(tensor, torch.nn.Parameter) else torch.Tensor
+_BUILTINS: dict[tuple[str, int], Any] = {
+    ("__str__", 0): str, ("__repr__", 0): repr, ("__hash__", 0): hash, ("__format__", 1): format,
+    ("__bool__", 0): bool, ("__nonzero__", 0): bool, ("__int__", 0): int, ("__long__", 0): int,
+    ("__float__", 0): float, ("__complex__", 0): complex, ("__index__", 0): operator.index,
+    ("__setattr__", 2): setattr, ("__delattr__", 1): delattr, ("__getattribute__", 1): getattr,
+}  # fmt: skip
+"""Methods, with so many arguments, that do what a function of Python's does."""
 
 
 def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
@@ -48,45 +48,28 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
     if name in _OF_THE_OBJECT:
         raise session.error(f"'.{name}' of a tensor is about an object that is another one in each run", code="D2S213",
                             hint="Ask outside the converted function.")
-    if name in _BUILTINS:
-        return functools.partial(_BUILTINS[name], tensor)
     if not hasattr(torch.Tensor, name):
         tensor = session.itself(tensor)
         if not torch_internals.is_fake(tensor):
             return _of_real(session, tensor, name)
     if hung.has(session, tensor, name):
         return tensor.__dict__[name]
-    if name == "is_inference":
-        answer = hung.ask(session, tensor, "is_inference()", _is_inference)
-        if answer is not MISSING:
-            return lambda: answer
     if hasattr(torch.Tensor, name):
         return _of_class(tensor, name)
     return _of_argument(session, tensor, name)
 
 
-def _is_inference(tensor: torch.Tensor) -> bool:
-    return tensor.is_inference()
+def builtin_of(function: Any, args: tuple[Any, ...]) -> Any:
+    """The function of Python's that does what this method of a tensor does with ``args``, None for anything else."""
+    if isinstance(function, structure.BOUND) and isinstance(function.__self__, torch.Tensor):
+        return _BUILTINS.get((function.__name__, len(args)))
+    return None
 
 
 def _of_class(tensor: torch.Tensor, name: str) -> Any:
-    for cls in type(tensor).__mro__:
-        if cls is torch.Tensor:
-            break
-        own = cls.__dict__.get(name)
-        if own is not None and (name.startswith("__") or isinstance(own, (staticmethod, classmethod))):
-            found = getattr(eager_class(tensor), name)
-            return found.__get__(tensor) if _binds(eager_class(tensor), name) else found
+    if name.startswith("__") or callable(getattr(torch.Tensor, name)):
+        return torch_internals.method_of(tensor, name)
     return getattr(tensor, name)
-
-
-def _binds(cls: type, name: str) -> bool:
-    """Whether a name of a class is a method of its instances."""
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            found = base.__dict__[name]
-            return callable(found) and not isinstance(found, (staticmethod, classmethod, type))
-    return False
 
 
 def _of_argument(session: Session, tensor: torch.Tensor, name: str) -> Any:
@@ -167,4 +150,4 @@ def _require_own(session: Session, tensor: torch.Tensor, name: str) -> None:
                             hint="Call it something else.")
 
 
-__all__ = ["delete", "eager_class", "has", "read", "write"]
+__all__ = ["builtin_of", "delete", "eager_class", "has", "read", "write"]

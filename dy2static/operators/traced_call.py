@@ -32,6 +32,7 @@ from dy2static.operators import (
     policy,
     staged_arguments,
     str_format,
+    tensor_attributes,
 )
 from dy2static.operators.caches import CACHED, ask, call_cached
 from dy2static.operators.policy import home_of, reason_not_converted
@@ -88,6 +89,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if handler is not None:
         arity.require_fitting(f, args, kwargs)
         return handler(session, args, kwargs)
+    builtin = tensor_attributes.builtin_of(f, args)
+    if builtin is not None and not kwargs:
+        return traced_call(session, builtin, (f.__self__, *args), kwargs)
     impure.check(session, f)
     if compiled.is_compiled(f):
         return compiled.call_compiled(session, f, f, args, kwargs)

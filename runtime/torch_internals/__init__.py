@@ -61,6 +61,11 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
 )
+from runtime.torch_internals.methods import (
+    eager_class,
+    method_of,
+    name_of_method,
+)
 from runtime.torch_internals.modes import (
     ambient_modes,
     as_if_not_traced,
@@ -160,6 +165,7 @@ __all__ = [
     "casts_inside",
     "contiguity",
     "default_device",
+    "eager_class",
     "empty_fake",
     "expect",
     "fake_call",
@@ -183,6 +189,8 @@ __all__ = [
     "layout_of",
     "make_fake_mode",
     "may_overlap",
+    "method_of",
+    "name_of_method",
     "names_at",
     "new_symbol",
     "no_modes",

@@ -13,6 +13,7 @@ from runtime.tracer import hung, scalars
 from runtime.tracer.joining import fits
 from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import (
+    BOUND,
     DYNAMIC,
     Array,
     Choice,
@@ -156,7 +157,7 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
         return s.kind(lift(session, item, variables) for item in s.items)
     if isinstance(s, Fields):
         made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables) for item in s.items))
-        if not isinstance(made, (dict, tuple)):
+        if not isinstance(made, (dict, tuple, *BOUND)):
             session.created[id(made)] = made
             session.journal.note_made(made)
         return made

@@ -12,6 +12,7 @@ from runtime import torch_internals
 from runtime.tracer import scalars, state
 from runtime.tracer.pools import Pool
 from runtime.tracer.structure import (
+    BOUND,
     DYNAMIC,
     Array,
     Choice,
@@ -87,7 +88,9 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
     if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
         return Sequence(a.kind, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
     if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and a.keys == b.keys:
-        return Fields(a.cls, a.keys, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
+        items = tuple(unify(session, x, y) for x, y in zip(a.items, b.items))
+        if a.cls not in BOUND or isinstance(items[0], Tensor):  # of tensors that differ there are two methods
+            return Fields(a.cls, a.keys, items)
     return _unify_arrays(session, a, b) or Options((_carried(session, kept[0]), _carried(session, kept[1])))
 
 

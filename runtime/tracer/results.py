@@ -112,6 +112,7 @@ class Outputs:
 
     def _tensor(self, value: torch.Tensor) -> Leaf:
         session = self.session
+        value = session.itself(value)
         if id(value) in self._tensors:
             return self._tensors[id(value)][1]
         hung.require_none(session, value, "leaves the converted function")
@@ -171,8 +172,10 @@ class Outputs:
             return self._record("defaultdict", name, tuple(value), tuple(value.values()))
         fields = structure.field_items(value)
         if fields is not None and (isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
-            kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
             keys, items = fields
+            kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
+            if isinstance(value, structure.BOUND):
+                return self._record("method", self._name(type(value), _name_of(type(value))), keys, items)
             if kind == "dataclass":
                 extra = [(key, item) for key, item in objects.attributes(value).items() if key not in keys]
                 keys, items = (*keys, *(key for key, _ in extra)), (*items, *(item for _, item in extra))
@@ -368,7 +371,7 @@ def _inside(value: Any) -> list[Any]:
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
         return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    if isinstance(value, types.MethodType):
+    if isinstance(value, structure.BOUND):
         return [value.__self__]
     if isinstance(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import types
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -27,6 +28,8 @@ from runtime.tracer.staged_size import StagedSize
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
+BOUND = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
+"""The types of what ``x.abs`` gives."""
 DYNAMIC = "dynamic"
 """A size that differs between paths or iterations."""
 
@@ -181,7 +184,10 @@ def _is_return_type(cls: type) -> bool:
 
 
 def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
-    """Keys and items of a dict, namedtuple or dataclass instance; None for anything else."""
+    """Keys and items of a dict, namedtuple or dataclass instance; None for anything else.
+
+    A method that is bound to a tensor of the trace holds the tensor; its only key is its name.
+    """
     if isinstance(value, dict):
         if not all(is_plain(key) for key in value):
             return None
@@ -192,6 +198,9 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(field.name for field in dataclasses.fields(value) if hasattr(value, field.name))
         return names, tuple(getattr(value, name) for name in names)
+    if type(value) in BOUND:
+        name = torch_internals.name_of_method(value)
+        return None if name is None else ((name,), (value.__self__,))
     return None
 
 
@@ -208,6 +217,8 @@ def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> 
         for key, item in zip(keys, items):  # update() of a Counter would count
             mapping[key] = item
         return mapping
+    if cls in BOUND:
+        return torch_internals.method_of(items[0], keys[0])
     result: Any = object.__new__(cls)
     for key, item in zip(keys, items):
         if item is not MISSING:

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 import torch
 
 from runtime import torch_internals
-from runtime.tracer import gradients, number_arguments
+from runtime.tracer import gradients, hung, number_arguments
+from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.theirs import theirs
@@ -20,6 +21,7 @@ _REFUSED = {
     "numpy": "reads a tensor's data as a NumPy array",
     "__array__": "reads a tensor's data as a NumPy array",
     "data_ptr": "reads a tensor's memory address",
+    "storage_type": "reads a tensor's raw memory",
     "storage": "reads a tensor's raw memory",
     "untyped_storage": "reads a tensor's raw memory",
     "_typed_storage": "reads a tensor's raw memory",
@@ -30,6 +32,7 @@ _REFUSED = {
     "retain_grad": "keeps a gradient",
     "share_memory_": "moves a tensor to shared memory",
     "pin_memory": "pins memory",
+    "to_mkldnn": "gives a layout that only oneDNN knows",
     "__deepcopy__": "deep-copies a tensor",
     "save": "writes a file",
     "load": "reads a file",
@@ -39,6 +42,10 @@ _HINTS = {
     "register_hook": "Register the hook outside, or on a module.",
     "__deepcopy__": "Use .clone() instead.",
 }
+
+
+def _is_inference(tensor: torch.Tensor) -> bool:
+    return tensor.is_inference()
 
 
 def _has_staged(values: Any) -> bool:
@@ -93,6 +100,10 @@ class Watcher(torch_internals.TorchFunctionMode):
             return theirs(gradients.grad, *args, **kwargs)
         if name == "requires_grad_":
             return theirs(gradients.requires_grad_, session, *args, **kwargs)
+        if name == "is_inference" and session.knows(args[0]):
+            answer = hung.ask(session, args[0], "is_inference()", _is_inference)
+            if answer is not MISSING:
+                return answer
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
             raise session.error(
                 f".{name}() {_REFUSED[name]} while the function is being converted",

@@ -1,0 +1,224 @@
+"""Every name of ``torch.Tensor``, read and called without arguments, of tensors of all kinds at all places.
+
+A *kind* is what the tensor is (a matrix, an empty one, a complex one, one that needs a gradient), a *place* is where
+the converted function has it from (an argument, a parameter, a result, a view, an ``if``). A *use* is what the function
+does with the name. ``outcome`` runs one of each converted and not, and says whether the two agree in everything that
+can be seen of what comes back, of the argument, and of the tensors outside.
+"""
+
+from __future__ import annotations
+
+import linecache
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import torch
+
+import dy2static
+
+NAMES = tuple(dir(torch.Tensor))
+
+
+class Holder:
+    """The tensors outside, made anew for each run."""
+
+    weight: Any = None
+    tensor: Any = None
+
+
+def argument(x: Any) -> Any:
+    return x
+
+
+def result(x: Any) -> Any:
+    return x.clone()
+
+
+def view(x: Any) -> Any:
+    return x[...]
+
+
+def view_of_result(x: Any) -> Any:
+    return x.clone()[...]
+
+
+def parameter(x: Any) -> Any:
+    return Holder.weight
+
+
+def outside(x: Any) -> Any:
+    return Holder.tensor
+
+
+def joined(x: Any) -> Any:
+    if (x == x).any():
+        t = x.clone()
+    else:
+        t = x.mul(1)
+    return t
+
+
+PLACES = (argument, result, view, view_of_result, parameter, outside, joined)
+
+_MATRIX = torch.tensor([[0.5, -1.0, 2.0], [3.0, 0.25, -0.75]])
+_SQUARE = torch.tensor([[4.0, 1.0], [1.0, 3.0]])
+KINDS: dict[str, Callable[[], torch.Tensor]] = {
+    "matrix": lambda: _MATRIX.clone(),
+    "matrix_with_gradient": lambda: _MATRIX.clone().requires_grad_(),
+    "square": lambda: _SQUARE.clone(),
+    "square_with_gradient": lambda: _SQUARE.clone().requires_grad_(),
+    "vector": lambda: _MATRIX[1].clone(),
+    "integers": lambda: torch.tensor([3, 0, 2]),
+    "integer_matrix": lambda: torch.tensor([[1, 2, 3], [4, 5, 0]]),
+    "complex": lambda: torch.complex(_SQUARE, _SQUARE.flip(0)),
+    "complex_with_gradient": lambda: torch.complex(_SQUARE, _SQUARE.flip(0)).requires_grad_(),
+    "booleans": lambda: torch.tensor([[True, False], [True, True]]),
+    "number": lambda: torch.tensor(1.5),
+    "number_with_gradient": lambda: torch.tensor(1.5, requires_grad=True),
+    "integer": lambda: torch.tensor(3),
+    "boolean": lambda: torch.tensor(True),
+    "half": lambda: _MATRIX.to(torch.float16),
+    "empty": lambda: torch.empty(0, 3),
+    "strided": lambda: _MATRIX.clone().t(),
+}
+
+_SOURCES = {
+    "read": "t.{name}\n    return t, v",
+    "ask": "t.{name}\n    same = isinstance(v, torch.Tensor) and v is t.{name}\n"
+           "    return v is t, v is x, v is None, type(v), same, hasattr(t, '{name}'), callable(v)",
+    "call": "t.{name}()\n    return t, v",
+    "ask_call": "t.{name}()\n    return v is t, v is x, v is None, type(v)",
+}
+USES = tuple(_SOURCES)
+
+
+def use_of(use: str, name: str) -> Any:
+    """The function that does one thing with one name."""
+    source = f"def {use}_{name}(x, place):\n    t = place(x)\n    v = {_SOURCES[use].format(name=name)}\n"
+    path = f"<{use} {name}>"
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    names: dict[str, Any] = {"torch": torch}
+    exec(compile(source, path, "exec"), names)
+    return names[f"{use}_{name}"]
+
+
+def _pairs() -> list[tuple[Any, str]]:
+    """Every kind at the first two places, some kinds at the others."""
+    found = [(place, kind) for place in PLACES[:2] for kind in KINDS]
+    found += [(place, kind) for place in PLACES[2:] for kind in ("matrix", "square_with_gradient", "complex", "empty")]
+    return [*found, *((place, "integer_matrix") for place in PLACES[2:] if place is not parameter)]
+
+
+def cases() -> Iterator[tuple[str, str, Any, str]]:
+    """Use, name, place and kind: every call, and of what is not called an eighth of the places and kinds each."""
+    pairs = _pairs()
+    for number, name in enumerate(NAMES):
+        method = callable(getattr(torch.Tensor, name, None))
+        for use in USES if method else USES[:2]:
+            for place, kind in pairs if use == "call" else pairs[number % 8 :: 8]:
+                if (use, name) not in _KNOWN:
+                    yield use, name, place, kind
+
+
+_KNOWN = {
+    ("call", "__hash__"): "is the id of an object, another one in each run",
+    ("call", "to_sparse_csr"): "its error for another rank speaks of sizes that depend on the values",
+    ("call", "_to_sparse_csr"): "as to_sparse_csr",
+}
+"""What eager does not say twice itself, or says of values, and why."""
+
+
+def outcome(function: Any, place: Any, kind: str) -> str:
+    """``equal``, ``raises`` where both raise the same, the code of a refusal, or what is different."""
+    try:
+        expected = _run(function, place, kind)
+        got = _run(dy2static.to_static(function), place, kind)
+        if isinstance(got, dy2static.Dy2StaticError):
+            if not got.code or got.code == "D2S290" or got.location is None:
+                return f"different: {got.code} at {got.location}: {got}"
+            return str(got.code)
+        if isinstance(expected, Exception) or isinstance(got, Exception):
+            assert _said(expected) == _said(got), f"eager {_said(expected)}, converted {_said(got)}"
+            return "raises"
+        _Comparison().compare(expected, got, "result")
+    except AssertionError as error:
+        return "different: " + " ".join(str(error).split())
+    return "equal"
+
+
+def _said(value: Any) -> str:
+    """Type and first line of an exception; ``TensorBase.apply_``, or bound ``Tensor.apply_``, is Python's choice."""
+    if not isinstance(value, Exception):
+        return "a result"
+    return f"{type(value).__name__}: {str(value).partition(chr(10))[0]}".replace("TensorBase.", "Tensor.")
+
+
+def _run(function: Any, place: Any, kind: str) -> Any:
+    """What comes back, or is raised, and the tensors that it may have changed."""
+    torch.manual_seed(0)
+    x = KINDS[kind]()
+    Holder.tensor = KINDS[kind]()
+    Holder.weight = None
+    if place is parameter:
+        Holder.weight = torch.nn.Parameter(KINDS[kind]().detach(), requires_grad=x.requires_grad)
+    try:
+        value = function(x, place)
+    except Exception as error:  # whatever eager raises is what is compared
+        return error
+    return value, x, Holder.weight, Holder.tensor, torch.rand(())
+
+
+class _Comparison:
+    """Two results and everything they lead to; which objects and which memory are the same ones in both."""
+
+    def __init__(self) -> None:
+        self.objects: dict[int, int] = {}
+        self.memory: dict[int, int] = {}
+
+    def compare(self, a: Any, b: Any, path: str) -> None:
+        assert type(a) is type(b), f"{path}: eager {type(a)}, converted {type(b)}"
+        if isinstance(a, torch.Tensor):
+            self._tensors(a, b, path)
+        elif isinstance(a, (list, tuple)):
+            assert len(a) == len(b), f"{path}: {len(a)} and {len(b)} items"
+            for index, (x, y) in enumerate(zip(a, b)):
+                self.compare(x, y, f"{path}[{index}]")
+        elif isinstance(a, dict):
+            assert list(a) == list(b), f"{path}: {list(a)} and {list(b)}"
+            for key in a:
+                self.compare(a[key], b[key], f"{path}[{key!r}]")
+        elif isinstance(a, types.MethodType):
+            assert a.__func__ is b.__func__, f"{path}: eager {a.__func__}, converted {b.__func__}"
+            self.compare(a.__self__, b.__self__, f"{path}.__self__")
+        elif isinstance(a, (types.BuiltinFunctionType, types.MethodWrapperType)):
+            assert a.__qualname__ == b.__qualname__, f"{path}: {a.__qualname__} and {b.__qualname__}"
+            self.compare(a.__self__, b.__self__, f"{path}.__self__")
+        elif isinstance(a, float):
+            assert a == b or (a != a and b != b), f"{path}: eager {a}, converted {b}"
+        elif isinstance(a, numpy.ndarray):
+            assert numpy.array_equal(a, b), f"{path}: eager {a}, converted {b}"
+        elif isinstance(a, Iterator):
+            self.compare(list(a), list(b), path)
+        else:
+            assert a is b or a == b, f"{path}: eager {a!r}, converted {b!r}"
+
+    def _tensors(self, a: torch.Tensor, b: torch.Tensor, path: str) -> None:
+        for fact in ("dtype", "shape", "layout", "device", "requires_grad", "is_leaf"):
+            seen = getattr(a, fact), getattr(b, fact)
+            assert seen[0] == seen[1], f"{path}.{fact}: eager {seen[0]}, converted {seen[1]}"
+        for question in ("is_conj", "is_neg", "is_inference"):
+            seen = getattr(a, question)(), getattr(b, question)()
+            assert seen[0] == seen[1], f"{path}.{question}(): eager {seen[0]}, converted {seen[1]}"
+        assert self.objects.setdefault(id(a), id(b)) == id(b), f"{path}: another object, in eager one that was seen"
+        assert list(self.objects.values()).count(id(b)) == 1, f"{path}: an object that was seen, in eager another"
+        if a.layout is torch.strided:
+            assert a.stride() == b.stride(), f"{path}.stride(): eager {a.stride()}, converted {b.stride()}"
+            assert a.storage_offset() == b.storage_offset(), f"{path}.storage_offset()"
+            mine, theirs = a.untyped_storage()._cdata, b.untyped_storage()._cdata
+            assert self.memory.setdefault(mine, theirs) == theirs, f"{path}: memory of its own, in eager it is shared"
+            assert list(self.memory.values()).count(theirs) == 1, f"{path}: shared memory, in eager it is its own"
+        if not (a.is_neg() and a.dtype is torch.bool):  # nobody can read that
+            torch.testing.assert_close(a, b, rtol=0, atol=0, equal_nan=True,
+                                       msg=lambda text: f"{path}: {text}")
