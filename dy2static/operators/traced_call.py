@@ -24,6 +24,7 @@ from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.exclusions import exclusion_of
 from dy2static.operators import (
     arity,
+    display,
     generator_uses,
     growing,
     impure,
@@ -72,6 +73,10 @@ _MUTATORS = frozenset({
     "popleft", "rotate", "move_to_end", "subtract", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__",
     "__init__",
 })
+
+_OF_ITEMS = frozenset({"update", "union", "intersection", "difference", "symmetric_difference", "issubset",
+                       "issuperset", "isdisjoint"})
+"""Methods of sets that take anything with items."""
 
 
 def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -396,10 +401,14 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             raise session.error(
                 f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
                 hint="Loop over the items and compare.", code="D2S263")
-    if isinstance(owner, (dict, set)) and args and isinstance(args[0], torch.Tensor):
+    if isinstance(owner, (dict, set)) and args and display.holds_tensors(args[:2]):
         from dy2static.operators import traced_compare
 
-        traced_compare.require_own_keys(session, owner, args[0])
+        first = 1 if isinstance(f, types.MethodDescriptorType) else 0  # set.add(items, x)
+        args = (*args[:first], *(traced_compare.own_key(session, owner, one) for one in args[first : first + 1]),
+                *args[first + 1 :])
+    if (owner is dict and name == "fromkeys") or (isinstance(owner, (set, frozenset)) and name in _OF_ITEMS):
+        args = tuple(map(display.keys, args))
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
         raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
                             hint="Index a list with a single int, or use a tensor and index that.")

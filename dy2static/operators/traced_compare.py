@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import equality, growing
+from dy2static.operators import display, equality, growing
 from dy2static.operators.sequences import StagedRange
 from dy2static.operators.staging import (
     Choice,
@@ -33,7 +33,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: contains(session, container, option))
     unseen.require_own(session, container)
-    require_own_keys(session, container, value)
+    value = own_key(session, container, value)
     if isinstance(container, StagedRange):
         return _in_range(session, container, value)
     if isinstance(container, torch.Tensor):
@@ -123,11 +123,12 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return identical(session, b, a)
     if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
         return a is b
-    a, b = session.itself(a), session.itself(b)
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        a, b = session.one(a), session.one(b)
+        if a is not b and not (_is_the_callers(session, a) and _is_the_callers(session, b)):
+            require_distinct(session, a, b)
     if a is b:
         return True
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        require_distinct(session, a, b)
     if type(a) is type(b):
         for one in (a, b):
             require_own(session, one, "compared by identity")
@@ -146,6 +147,11 @@ def identical(session: Session, a: Any, b: Any) -> Any:
     return a is b
 
 
+def _is_the_callers(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether this is a tensor that is older than the trace: which of them are one is known."""
+    return session.inputs.own_variable(tensor) is not None or not torch_internals.is_fake(tensor)
+
+
 def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
     """Refuse to compare two tensors by identity that are one on some paths only.
 
@@ -161,6 +167,19 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
         raise session.error(
             "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
             code="D2S264", hint="Set a flag on each path and test that.")
+
+
+def own_key(session: Session, container: Any, key: Any) -> Any:
+    """The object that stands for a key of a dict or set.
+
+    Raises:
+        TraceError: D2S264, D2S265.
+    """
+    if not isinstance(container, (dict, set, frozenset)):
+        return key
+    key = display.own(session, key)
+    require_own_keys(session, container, key)
+    return key
 
 
 def require_own_keys(session: Session, container: Any, key: Any) -> None:

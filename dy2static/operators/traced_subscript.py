@@ -71,7 +71,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         from dy2static.operators.call import call
 
         return call(method, obj, key)
-    traced_compare.require_own_keys(session, obj, key)
+    key = traced_compare.own_key(session, obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
         note_content_write(session, obj)
         value = obj[key]
@@ -235,7 +235,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
 
         call(method, obj, key, value)
         return
-    traced_compare.require_own_keys(session, obj, key)
+    key = traced_compare.own_key(session, obj, key)
     if obj is sys.modules:
         done(session, "sys.modules is changed")
     if not isinstance(obj, (*CONTAINERS, OrderedDict)) or namespace_owner(session, obj) is not None:
@@ -289,7 +289,7 @@ def delete(session: Session, obj: Any, key: Any) -> None:
 
         call(method, obj, key)
         return
-    traced_compare.require_own_keys(session, obj, key)
+    key = traced_compare.own_key(session, obj, key)
     if not isinstance(obj, CONTAINERS) or namespace_owner(session, obj) is not None:
         with observed(session, obj):
             del obj[key]

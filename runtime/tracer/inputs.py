@@ -10,7 +10,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
-from runtime.tracer.hung import Question
+from runtime.tracer.hung import Question, ask
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
 
 if TYPE_CHECKING:
@@ -194,6 +194,13 @@ class Inputs:
                 return var
         live = self._lifted.get(id(tensor))
         return live.parameter.var if live is not None else None
+
+    def one(self, real: torch.Tensor) -> torch.Tensor:
+        """The stand-in of the argument that a tensor from outside is, or the tensor; which becomes a condition."""
+        for fake in self._input_fakes.values():
+            if ask(self.session, fake, f"is the tensor {id(real)}", lambda given: given is real) is True:
+                return fake
+        return real
 
     def is_input(self, storage: Storage) -> bool:
         """Whether a storage is the memory of an argument."""

@@ -402,6 +402,12 @@ class Session:
         found = self.info(value).itself
         return value if found is None else found
 
+    def one(self, value: Any) -> Any:
+        """The value; of a tensor that the trace knows as several objects, always the same one."""
+        if isinstance(value, torch.Tensor) and not torch_internals.is_fake(value):
+            return self.inputs.one(value)
+        return self.itself(value)
+
     def register(self, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
         """Let ``fake`` stand for a value."""
         self._infos[fake] = info

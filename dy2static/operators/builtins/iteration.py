@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import generator_uses, growing
+from dy2static.operators import display, generator_uses, growing
 from dy2static.operators.provenance import memo
 from dy2static.operators.sequences import (
     Listed,
@@ -193,7 +193,8 @@ def _container(kind: type) -> Any:
             return as_list(session, sequence)
         if args and growing.is_growing(args[0]):
             raise growing.refusal(session, f"{kind.__name__}()")
-        return kind(*_iterables(session, args), **kwargs)
+        iterables = _iterables(session, args)
+        return kind(*(map(display.keys, iterables) if kind in (set, frozenset) else iterables), **kwargs)
 
     return make
 

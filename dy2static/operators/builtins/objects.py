@@ -169,7 +169,7 @@ def _identity(function: Any, how: str) -> Any:
             from dy2static.operators import traced_compare
 
             traced_compare.require_identity(session, args[0])
-            return function(session.itself(args[0]), *args[1:], **kwargs)
+            return function(session.one(args[0]), *args[1:], **kwargs)
         return function(*args, **kwargs)
 
     return apply
