@@ -16,7 +16,7 @@ from dy2static.operators.call import call
 from dy2static.operators.catching import catching, passed
 from dy2static.operators.compare import compare
 from dy2static.operators.context import context
-from dy2static.operators.display import key, keys
+from dy2static.operators.display import dict_of, set_of
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.for_stmt import for_stmt
 from dy2static.operators.generator import Held, decided, generator, take
@@ -38,8 +38,8 @@ install()
 
 __all__ = [
     "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "call", "catching",
-    "compare", "context", "decided", "del_attr", "del_item", "for_stmt", "format_value", "fstring", "generator",
-    "handler", "handling", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "key", "keys",
+    "compare", "context", "decided", "del_attr", "del_item", "dict_of", "for_stmt", "format_value", "fstring",
+    "generator", "handler", "handling", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item",
     "load", "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "positional", "raise_stmt", "set_attr",
-    "set_global", "set_item", "slice", "starred", "take", "while_stmt", "without_keys",
+    "set_global", "set_item", "set_of", "slice", "starred", "take", "while_stmt", "without_keys",
 ]  # fmt: skip

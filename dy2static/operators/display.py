@@ -1,55 +1,67 @@
-"""Keys of dicts and items of sets: of one tensor that a trace knows as several objects, always the same object.
+"""Displays of dicts and sets: built for each value that a key or member may be.
 
-    {x, x.float()}   ->   {key(x), key(x.float())}        one item where x is float already
+    {name: x, **more}   ->   dict_of((name, x), (more,))
+    {name, "a"}         ->   set_of((name, "a"))
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-import torch
+from dy2static.operators import tensor_keys
+from dy2static.operators.chosen import hashed
+from dy2static.operators.staging import Choice, Session, active, held_choice
 
-from dy2static.operators.staging import Session, active
 
+def dict_of(*parts: tuple[Any, ...]) -> Any:
+    """A dict of pairs of a key and a value, and of mappings that stand alone.
 
-def key(value: Any) -> Any:
-    """The object that stands for ``value`` as a key.
-
-    >>> key((1, "a"))
-    (1, 'a')
+    >>> dict_of(("a", 1), ({"b": 2},))
+    {'a': 1, 'b': 2}
     """
     session = active()
-    return value if session is None else own(session, value)
+    if session is None:
+        return _built(parts)
+    return _of_parts(session, [(tensor_keys.own(session, part[0]), *part[1:]) for part in parts])
 
 
-def keys(values: Any) -> Any:
-    """The same for each item of ``*values``."""
-    session = active()
-    if session is None or type(values) not in (list, tuple):
-        return values
-    return [own(session, value) for value in values]
+def _of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
+    """The dict; values, and mappings that are known, stay the objects they are."""
+    places = [index for index, part in enumerate(parts) if _is_chosen(part)]
+    if not places:
+        return _built(parts)
+
+    def build(given: list[Any]) -> dict[Any, Any]:
+        settled = list(parts)
+        for index, value in zip(places, given):
+            settled[index] = (value, *parts[index][1:])
+        return _built(settled)
+
+    return hashed(session, [parts[index][0] for index in places], build)
 
 
-def own(session: Session, value: Any) -> Any:
-    """The object that stands for ``value`` as a key in this trace; the items of a tuple too.
+def _is_chosen(part: tuple[Any, ...]) -> bool:
+    return isinstance(part[0], Choice) or (len(part) == 2 and held_choice(part[0]) is not None)
 
-    Raises:
-        TraceError: A tensor is one of several, depending on the path (D2S264).
+
+def _built(parts: Any) -> dict[Any, Any]:
+    made: dict[Any, Any] = {}
+    for part in parts:
+        if len(part) == 2:
+            made[part[0]] = part[1]
+        else:
+            made = {**made, **part[0]}
+    return made
+
+
+def set_of(items: tuple[Any, ...]) -> Any:
+    """A set of items.
+
+    >>> sorted(set_of((2, 1, 2)))
+    [1, 2]
     """
-    if isinstance(value, torch.Tensor):
-        from dy2static.operators import traced_compare
-
-        traced_compare.require_identity(session, value)
-        return session.one(value)
-    if type(value) is tuple and holds_tensors(value):
-        return tuple(own(session, item) for item in value)
-    return value
+    session = active()
+    return set(items) if session is None else hashed(session, list(items), set)
 
 
-def holds_tensors(values: Iterable[Any]) -> bool:
-    """Whether there is a tensor among the items, or in tuples among them."""
-    return any(isinstance(one, torch.Tensor) or (type(one) is tuple and holds_tensors(one)) for one in values)
-
-
-__all__ = ["holds_tensors", "key", "keys", "own"]
+__all__ = ["dict_of", "set_of"]

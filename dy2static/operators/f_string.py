@@ -48,6 +48,8 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
 def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: format_value(option, letter, spec))
+    if isinstance(spec, Choice):
+        return distribute(session, spec, lambda option: format_value(value, letter, option))
     if isinstance(value, torch.Tensor):
         if not letter and session.fake(value).dim() == 0 and not isinstance(value, torch.nn.Parameter):
             value = value.item()
@@ -75,6 +77,8 @@ def is_staged_container(value: Any) -> bool:
 
 
 def _staged_container(session: Session, value: Any, letter: str, spec: Any) -> Any:
+    if letter in ("r", "s") and spec:
+        return format_value(text_of(session, value), "", spec)
     if letter == "a" or spec:
         if type(value) in (list, tuple, dict, StagedSize) and spec:
             format(type(value)(), spec)  # raises what eager raises

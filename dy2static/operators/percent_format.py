@@ -52,6 +52,8 @@ def _field(found: re.Match[str], value: Any) -> Any:
         return format_value(value, kind, side + width + tail)
     if isinstance(value, torch.Tensor):
         value = call(value.item)
+    if isinstance(value, Staged) and value.kind == "str":
+        return found[0] % ""  # raises what eager raises
     if kind in "diu":
         kind, value = "d", call(int, value) if isinstance(value, Staged) else int(found[0] % value)
     elif not isinstance(value, Staged):

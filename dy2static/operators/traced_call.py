@@ -24,7 +24,7 @@ from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.exclusions import exclusion_of
 from dy2static.operators import (
     arity,
-    display,
+    chosen,
     generator_uses,
     growing,
     impure,
@@ -33,7 +33,9 @@ from dy2static.operators import (
     policy,
     staged_arguments,
     str_format,
+    str_join,
     tensor_attributes,
+    tensor_keys,
 )
 from dy2static.operators.caches import CACHED, ask, call_cached
 from dy2static.operators.policy import home_of, reason_not_converted
@@ -82,7 +84,7 @@ _OF_ITEMS = frozenset({"update", "union", "intersection", "difference", "symmetr
 def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)``."""
     from dy2static.operators import autograd_function, modules
-    from dy2static.operators.builtins import compiled, handler_of
+    from dy2static.operators.builtins import compiled, handler_of, operator_functions
 
     if isinstance(f, Choice):
         return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
@@ -136,11 +138,18 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         _require_living(session, f)
     if isinstance(f, CACHED):
         return call_cached(session, f, args, kwargs)
+    if isinstance(f, operator_functions.GETTERS):
+        return operator_functions.call_getter(session, f, *args, **kwargs)
     method = _call_method(f)
     if method is not None:
         return call_function(session, method, (f, *args), kwargs)
+    return chosen.per_option(session, f, args, kwargs, functools.partial(_call_object, session, f))
+
+
+def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an object that is no Python function and has none for its calls."""
     with observed.observed(session, *args, *kwargs.values()):
-        result = f(*args, **kwargs)
+        result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     return result
 
@@ -214,6 +223,12 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             reason = why_left_alone(f)
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
+    return chosen.per_option(session, f, args, kwargs, functools.partial(_call_unconverted, session, f, reason, home))
+
+
+def _call_unconverted(
+    session: Session, f: types.FunctionType, reason: str, home: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     held = contents.cells_of(f)
     if not home:
         note_reads(session, f, (*args, *kwargs.values()))
@@ -228,9 +243,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         except (TypeError, ValueError, AttributeError) as error:
             if home != "the standard library" or not any_staged([args, kwargs]):
                 raise
-            raise session.error(
-                f"{f.__name__}() cannot take a value that is only known while the Program runs",
-                hint="Keep this value a tensor, or call the function outside.", code="D2S210") from error
+            raise chosen.refusal(session, f) from error
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     return result
 
@@ -366,6 +379,13 @@ _MODES: tuple[Any, ...] = (torch.set_grad_enabled, torch.inference_mode, torch.a
 
 def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     owner: Any = getattr(f, "__self__", None)
+    if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
+        return str_join.str_join(session, owner, args[0])
+    return chosen.per_option(session, f, args, kwargs, functools.partial(_call_builtin, session, f))
+
+
+def _call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    owner: Any = getattr(f, "__self__", None)
     name = f.__name__
     if name == "_make_subclass" and args:
         _require_plain(session, args[0])
@@ -386,8 +406,6 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
         iterators.require_known(session, owner)
         unseen.note_advanced(session, owner)
-    if isinstance(owner, str) and name == "join" and len(args) == 1:
-        return _join(session, owner, args[0])
     noted = isinstance(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
     if isinstance(owner, (list, dict, set, deque)):
         if noted:
@@ -401,14 +419,14 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             raise session.error(
                 f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
                 hint="Loop over the items and compare.", code="D2S263")
-    if isinstance(owner, (dict, set)) and args and display.holds_tensors(args[:2]):
+    if isinstance(owner, (dict, set)) and args and tensor_keys.holds_tensors(args[:2]):
         from dy2static.operators import traced_compare
 
         first = 1 if isinstance(f, types.MethodDescriptorType) else 0  # set.add(items, x)
         args = (*args[:first], *(traced_compare.own_key(session, owner, one) for one in args[first : first + 1]),
                 *args[first + 1 :])
     if (owner is dict and name == "fromkeys") or (isinstance(owner, (set, frozenset)) and name in _OF_ITEMS):
-        args = tuple(map(display.keys, args))
+        args = tuple(tensor_keys.own_items(session, arg) for arg in args)
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
         raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
                             hint="Index a list with a single int, or use a tensor and index that.")
@@ -425,31 +443,15 @@ def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if observed.needs_observing(f):
         roots = () if noted or isinstance(owner, types.ModuleType) else (owner,)
         with observed.observed(session, *roots, *args, *kwargs.values()):
-            result = f(*args, **kwargs)
+            result = chosen.foreign(session, f, args, kwargs)
     else:
-        result = f(*args, **kwargs)
+        result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     if name in _MUTATORS and isinstance(owner, (list, dict)):
         session.journal.changed(owner)
     if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
         adopt(session, result)
     return result
-
-
-def _join(session: Session, between: str, pieces: Any) -> Any:
-    """``between.join(pieces)``, where a piece may be text that is only known while the Program runs."""
-    if isinstance(pieces, Choice):
-        return distribute(session, pieces, lambda option: _join(session, between, option))
-    pieces = generator_uses.listed(session, pieces)
-    if growing.is_growing(pieces):
-        raise growing.refusal(session, "str.join()")
-    items = list(pieces)
-    if not any(isinstance(item, (Staged, Choice)) for item in items):
-        return between.join(items)
-    text: Any = items[0]
-    for item in items[1:]:
-        text = text + between + item if between else text + item
-    return text if len(items) > 1 else text + ""
 
 
 # -- classes
@@ -462,7 +464,7 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, _CONVERTED_CLASSES)):
         made = call_torch(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
-        made = cls(*args, **kwargs)
+        made = chosen.per_option(session, cls, args, kwargs, functools.partial(chosen.foreign, session, cls))
     else:
         made = _construct(session, cls, args, kwargs)
     if not isinstance(made, (torch.Tensor, Staged, Choice)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import display, equality, growing
+from dy2static.operators import equality, growing, tensor_keys
 from dy2static.operators.sequences import StagedRange
 from dy2static.operators.staging import (
     Choice,
@@ -16,13 +16,16 @@ from dy2static.operators.staging import (
     Undefined,
     any_staged,
     distribute,
+    held_choice,
     python_method,
+    spread,
     truth_of,
 )
 from runtime import torch_internals
 from runtime.tracer import aliases, twins, unseen
 from runtime.tracer.copies import require_own
 
+_HASHING = (dict, set, frozenset)
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
 
 
@@ -32,6 +35,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         return distribute(session, container, lambda option: contains(session, option, value))
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: contains(session, container, option))
+    if isinstance(container, _HASHING) and held_choice(value) is not None:
+        return spread(session, value, lambda given: contains(session, container, given))
     unseen.require_own(session, container)
     value = own_key(session, container, value)
     if isinstance(container, StagedRange):
@@ -177,7 +182,7 @@ def own_key(session: Session, container: Any, key: Any) -> Any:
     """
     if not isinstance(container, (dict, set, frozenset)):
         return key
-    key = display.own(session, key)
+    key = tensor_keys.own(session, key)
     require_own_keys(session, container, key)
     return key
 

@@ -29,7 +29,9 @@ from dy2static.operators.staging import (
     Staged,
     any_staged,
     distribute,
+    held_choice,
     python_method,
+    spread,
 )
 from dy2static.operators.torch_values import to_torch
 from runtime.tracer import array, reads
@@ -45,6 +47,8 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return distribute(session, obj, lambda option: read(session, option, key))
     if isinstance(key, Choice):
         return _by_choice(session, obj, key)
+    if held_choice(key) is not None:
+        return spread(session, key, lambda given: read(session, obj, given))
     key = _bounds(session, key)
     if isinstance(obj, torch.Tensor):
         if tensor_index.is_staged(session, obj, key):
@@ -208,6 +212,9 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, Choice):
         distribute(session, obj, lambda option: write(session, option, key, value))
         return
+    if held_choice(key) is not None:
+        spread(session, key, lambda given: write(session, obj, given, value))
+        return
     if obj is os.environ:
         obj = WatchedEnvironment(session)
     key = _bounds(session, key)
@@ -278,6 +285,12 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
 
 def delete(session: Session, obj: Any, key: Any) -> None:
     """``del obj[key]``."""
+    if isinstance(obj, Choice):
+        distribute(session, obj, lambda option: delete(session, option, key))
+        return
+    if held_choice(key) is not None:
+        spread(session, key, lambda given: delete(session, obj, given))
+        return
     if any_staged([key]):
         raise _refuse_key(session, obj, "an item deleted from")
     if growing.is_growing(obj):

@@ -1,12 +1,12 @@
-"""Keys of dict displays and items of set displays go through `key`: eager may have one tensor where a trace has two.
+"""Displays of dicts and sets go through operators: which key it is may only be known while the Program runs.
 
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''
-... def f(a, b, c):
-...     return {a, 1, *b}, {a: b, 'x': c, **c}
+... def f(x, name, more):
+...     return {name: x, "a": 1, **more}, {name, *more}, {"a": x}
 ... ''', transform))
-def f(a, b, c):
-    return {_d2s.key(a), 1, *_d2s.keys(b)}, {_d2s.key(a): b, 'x': c, **c}
+def f(x, name, more):
+    return (_d2s.dict_of((name, x), ('a', 1), (more,)), _d2s.set_of((name, *more)), {'a': x})
 """
 
 from __future__ import annotations
@@ -19,24 +19,31 @@ from dy2static.transforms.base import Context, Transformer, operator
 
 
 def transform(tree: Any, context: Context) -> Any:
-    """Wrap keys and items that are not constants."""
+    """Replace the displays with a key, or member, that is no constant."""
     return _Display(context).visit(tree)
 
 
 class _Display(Transformer):
-    def visit_Set(self, node: gast.AST) -> Any:
-        self.generic_visit(node)
-        node.elts = [self._key(one) for one in node.elts]
-        return node
-
     def visit_Dict(self, node: gast.AST) -> Any:
         self.generic_visit(node)
-        node.keys = [one if one is None else self._key(one) for one in node.keys]
-        return node
-
-    def _key(self, node: Any) -> Any:
-        if isinstance(node, gast.Starred):
-            if not isinstance(node.value, gast.Tuple) or node.value.elts:
-                node.value = operator("keys", node.value, origin=node.value)
+        if all(isinstance(key, gast.Constant) for key in node.keys):
             return node
-        return node if isinstance(node, gast.Constant) else operator("key", node, origin=node)
+        pairs = ([value] if key is None else [key, value] for key, value in zip(node.keys, node.values))
+        return operator("dict_of", *map(_tuple, pairs), origin=node)
+
+    def visit_Set(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        if all(isinstance(item, gast.Constant) for item in node.elts) or _is_empty(node.elts):
+            return node
+        return operator("set_of", _tuple(node.elts), origin=node)
+
+
+def _tuple(items: list[Any]) -> Any:
+    return gast.Tuple(elts=items, ctx=gast.Load())
+
+
+def _is_empty(items: list[Any]) -> bool:
+    """Whether this is ``{*()}``, the set without members."""
+    first, *others = items
+    alone = not others and isinstance(first, gast.Starred)
+    return alone and isinstance(first.value, gast.Tuple) and not first.value.elts

@@ -173,6 +173,8 @@ def result_kind(name: str, kinds: Sequence[str], values: Sequence[Any] = ()) -> 
         result = FUNCTIONS[name](*samples)
     except (ValueError, ArithmeticError):  # the types are right, the sample's value is not: acos(1.5), int("1", 1)
         return _BY_NAME.get(short, "float")
+    except TypeError as error:  # the user's: Python says the same of such values
+        raise TypeError(*error.args) from None
     return _kind_named(type(result).__name__)
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
-    if isinstance(value, Choice) and session.copying and not isinstance(s, (Known, Options)):
+    if isinstance(value, Choice) and (isinstance(s, Number) or session.copying and not isinstance(s, (Known, Options))):
         return _lower_options(session, value, Options((s,)))[1:]
     if isinstance(s, (Known, Made)):
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,10 @@ from runtime.tracer.theirs import theirs
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
+
+
+_PATHS = 32
+"""How many paths one operation may have that is done for each of several values, at each of several places."""
 
 
 def unbound_message(name: str, free: bool = False) -> str:
@@ -43,7 +48,23 @@ def distribute(session: Session, choice: Any, function: Callable[[Any], Any]) ->
 
         return run
 
-    return switch(session, choice.selector, [path(option) for option in choice.options], NoNames(), choice)
+    before = session.paths
+    if before > 1 and before * len(choice.options) > _PATHS:
+        raise too_many(session, before * len(choice.options))
+    session.paths = before * len(choice.options)
+    try:
+        return switch(session, choice.selector, [path(option) for option in choice.options], NoNames(), choice)
+    finally:
+        session.paths = before
+
+
+def too_many(session: Session, count: int) -> Exception:
+    """The located error for a value that may be one of too many."""
+    return session.error(
+        f"a value may be one of {count} by now, as each of several paths or iterations has made another of it",
+        hint="Keep it a number, a piece of text or a tensor, or append to a list.",
+        code="D2S255",
+    )
 
 
 def held_choice(value: Any, depth: int = 0) -> Any:
@@ -57,6 +78,15 @@ def held_choice(value: Any, depth: int = 0) -> Any:
         if found is not None:
             return found
     return None
+
+
+def _choices(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Every value of several that ``held_choice`` would find."""
+    if isinstance(value, ChoiceOperators):
+        yield value
+    elif depth <= 4 and isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _choices(item, depth + 1)
 
 
 def with_option(value: Any, choice: Any, option: Any) -> Any:
@@ -78,12 +108,17 @@ def spread(session: Session, values: Any, function: Callable[[Any], Any]) -> Any
     choice = held_choice(values)
     if choice is None:
         return function(values)
+    sizes = {id(one): len(one.options) for one in _choices(values)}
+    if len(sizes) > 1 and session.paths * math.prod(sizes.values()) > _PATHS:
+        raise too_many(session, session.paths * math.prod(sizes.values()))
     return distribute(session, choice, lambda option: spread(session, with_option(values, choice, option), function))
 
 
 def _left(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         session = state.current()
+        if isinstance(other, ChoiceOperators) and other is not self:
+            return distribute(session, other, lambda option: theirs(function, self, option))
         return distribute(session, self, lambda option: theirs(function, option, option if other is self else other))
 
     return method
@@ -163,7 +198,7 @@ class ChoiceOperators:
     __neg__, __pos__, __abs__, __invert__ = (
         _alone(operator.neg), _alone(operator.pos), _alone(abs), _alone(operator.invert),
     )  # fmt: skip
-    __hash__ = object.__hash__
+    __hash__ = _refused("hashed (used as a dict key or set member)")  # type: ignore[assignment]
     __bool__ = _refused("used as a condition")
 
     def __iter__(self) -> Iterator[Any]:
@@ -179,8 +214,16 @@ class ChoiceOperators:
         items = [distribute(state.current(), self, operator.itemgetter(index)) for index in range(count)]
         return iter(items)
 
+    __getitem__ = __setitem__ = __delitem__ = _refused("indexed")
+    __contains__ = _refused("searched")
     __len__ = _refused("asked for its length")
     keys = _refused("unpacked")
     __index__ = _refused("used as an index")
     __int__, __float__ = _refused("converted to an int"), _refused("converted to a float")
     __str__ = __format__ = _refused("turned into text")
+    __reduce__ = _refused("pickled or copied")
+
+    def __repr__(self) -> str:
+        if state.active() is not None:
+            _refused("turned into text")(self)
+        return "<one of several values, known while the Program runs>"

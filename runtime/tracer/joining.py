@@ -10,6 +10,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer import scalars, state
+from runtime.tracer.choices import too_many
 from runtime.tracer.pools import Pool
 from runtime.tracer.structure import (
     BOUND,
@@ -35,6 +36,13 @@ from runtime.tracer.structure import (
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
+
+
+_TEXTS = 16
+"""How many known strings a variable may be; of more, the string itself is carried."""
+
+_OPTIONS = 256
+"""How many different things a variable may be."""
 
 
 def _same_size(a: Any, b: Any) -> bool:
@@ -79,6 +87,8 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
     kinds = [_number_kind(s) for s in (a, b)]
     if kinds[0] is not None and kinds[0] == kinds[1]:
         return Number(kinds[0])
+    if _is_text(a) and _is_text(b) and (isinstance(a, Number) or isinstance(b, Number)):
+        return Number("str")
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return _unify_tensors(a, b)
     if isinstance(a, Made) and isinstance(b, Made) and a.cell == b.cell:
@@ -173,6 +183,37 @@ def _number_kind(s: Structure) -> str | None:
     return kind if kind in ("int", "float", "bool") else None
 
 
+def _is_text(s: Structure) -> bool:
+    """Whether a structure carries a string, a known one or one that is computed while the Program runs."""
+    return isinstance(s, Number) and s.kind == "str" or isinstance(s, Known) and type(s.value) is str
+
+
+def _few(session: Session, options: list[Structure]) -> list[Structure]:
+    """The options with one string in place of many: each part put to a string on a path doubles their number.
+
+    Raises:
+        TraceError: D2S255: there are too many of other kinds.
+    """
+    texts = [option for option in options if _is_text(option)]
+    if len(texts) > _TEXTS or (len(texts) > 1 and any(isinstance(option, Number) for option in texts)):
+        place = options.index(texts[0])
+        options = [option for option in options if not _is_text(option)]
+        options.insert(place, Number("str"))
+    count = sum(map(_ways, options))
+    if count > _OPTIONS:
+        raise too_many(session, count)
+    return options
+
+
+def _ways(s: Structure) -> int:
+    """How many different things a value of structure ``s`` may be, and what it holds."""
+    if isinstance(s, Options):
+        return sum(map(_ways, s.options))
+    if isinstance(s, (Sequence, Fields)):
+        return 1 + sum(_ways(item) - 1 for item in s.items)
+    return _ways(s.picture) if isinstance(s, Known) and s.picture is not None else 1
+
+
 def _pictured(session: Session, s: Structure) -> Structure:
     if not isinstance(s, Known):
         return s
@@ -206,6 +247,7 @@ def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
                 break
         else:
             options.append(other)
+    options = _few(session, options)
     return options[0] if len(options) == 1 else Options(tuple(options))
 
 
@@ -220,6 +262,8 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     if isinstance(outer, Made):
         options = inner.options if isinstance(inner, Options) else (inner,)
         return all(isinstance(option, Made) and option.cell == outer.cell for option in options)
+    if isinstance(outer, Number) and outer.kind == "str":
+        return all(map(_is_text, inner.options if isinstance(inner, Options) else (inner,)))
     if isinstance(inner, Options):
         return False
     if isinstance(outer, Number):

@@ -31,6 +31,8 @@ class Staged:
         """The symbolic size (SymInt) that stands for the value where sizes are needed, once there is one."""
 
     def __repr__(self) -> str:
+        if state.active() is not None:
+            refuse(self, "turned into text")
         return f"<{self.kind} computed while the Program runs>"
 
     def __bool__(self) -> bool:
@@ -249,6 +251,8 @@ class StagedStr(Staged):
     __hash__ = Staged.__hash__
 
     __add__, __radd__ = _op("add"), _rop("add")
+    __mul__, __rmul__ = _op("mul"), _rop("mul")
+    __lt__, __le__, __gt__, __ge__ = _op("lt"), _op("le"), _op("gt"), _op("ge")
 
 
 _CLASSES: dict[str, type[Staged]] = {"int": StagedInt, "bool": StagedBool, "float": StagedFloat, "str": StagedStr}

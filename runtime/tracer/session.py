@@ -26,7 +26,7 @@ from runtime.ir import (
 )
 from runtime.ir.operator import GradMode
 from runtime.ops import scalar as scalar_ops
-from runtime.tracer import catching, powers, scalars
+from runtime.tracer import catching, choices, powers, scalars
 from runtime.tracer.calls import Known, Restart
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
@@ -151,6 +151,7 @@ class Session:
         self.raising: BaseException | None = None
         """The exception that is being recorded as one of the Program's."""
         self.copying = False
+        self.paths = 1  # of the operations on values that are one of several, in each other
         """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts that may be the same as others, where it is not known when."""
@@ -340,6 +341,8 @@ class Session:
 
     def scalar(self, name: str, *args: Any) -> Any:
         """Apply a scalar operator to staged and plain Python values; the staged result."""
+        if choices.held_choice(args) is not None:
+            return choices.spread(self, list(args), lambda given: self.scalar(name, *given))
         kinds = []
         operands = []
         for arg in args:

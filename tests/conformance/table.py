@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.conformance.suite import families
+from tests.conformance.uses.record import section
 
 _PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 
@@ -34,6 +35,7 @@ def page() -> str:
             result = f"refused with {code}" if code else "works"
             lines.append(f"| {construct.replace('|', chr(92) + '|')} | {count} | {result} |")
         lines.append("")
+    lines += section()
     return "\n".join(lines).rstrip() + "\n"
 
 

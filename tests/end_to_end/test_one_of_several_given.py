@@ -124,9 +124,15 @@ def name_of(x):
 
 
 @pytest.mark.parametrize("function", [
-    lambda x: json.dumps(name_of(x)), lambda x: json.dumps({"k": name_of(x)}), lambda x: json.dumps([x.sum().item()]),
-    lambda x: json.JSONEncoder().encode({"k": int(x[0])}), lambda x: json.loads("1" if x.sum() > 0 else "2"),
-    lambda x: textwrap.shorten(name_of(x), 5), lambda x: shlex.quote(name_of(x)),
+    lambda x: json.dumps(name_of(x)), lambda x: json.dumps({"k": name_of(x)}), lambda x: shlex.quote(name_of(x)),
+    lambda x: json.loads("1" if x.sum() > 0 else "2"), lambda x: textwrap.shorten(name_of(x), 5),
+])  # fmt: skip
+def test_libraries_that_compute(function):
+    check(function, *CALLS)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: json.dumps([x.sum().item()]), lambda x: json.JSONEncoder().encode({"k": int(x[0])}),
     lambda x: statistics.mean([x.sum().item(), 2.0]),
 ])  # fmt: skip
 def test_libraries_that_cannot_take_them(function):

@@ -17,6 +17,7 @@ from dy2static.operators.builtins import (
     module_methods,
     objects,
     one_hot,
+    operator_functions,
     print_,
     records,
     reporting,
@@ -32,7 +33,7 @@ _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
         casts, checks, compiled, conversions, copying, environment, iteration, mathematics, module_methods, objects,
-        one_hot, print_, records, reporting, sizes, suppress, torch_functions,
+        one_hot, operator_functions, print_, records, reporting, sizes, suppress, torch_functions,
     )
     for function, handler in module.HANDLERS
 }

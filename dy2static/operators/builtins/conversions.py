@@ -61,6 +61,8 @@ def _common_dtype(session: Session, data: Any) -> torch.dtype:
     if growing.is_growing(data):
         return grown_tensor.common_dtype(session, data)
     if isinstance(data, (list, tuple)):
+        if any(isinstance(item, str) for item in data):
+            raise ValueError("too many dimensions 'str'")
         found = [_common_dtype(session, item) for item in data]
         if not found:
             return torch.get_default_dtype()

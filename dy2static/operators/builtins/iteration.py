@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import display, generator_uses, growing
+from dy2static.operators import chosen, generator_uses, growing
 from dy2static.operators.provenance import memo
 from dy2static.operators.sequences import (
     Listed,
@@ -99,7 +99,8 @@ def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         inner = StagedZip([_as_sequence(session, one, found) for one, found in zip(iterables, staged)], False)
         return StagedMap(_callback(function), inner)
     del iterables, staged
-    if not callable(function) or any(generator_uses.is_shared(session, args, index) for index in range(1, len(args))):
+    shared = any(generator_uses.is_shared(session, args, index) for index in range(1, len(args)))
+    if shared or not (callable(function) or isinstance(function, Choice)):
         return map(_callback(function), *_iterables(session, args[1:]))
     if len(args) == 2:
         return generator_uses.mapped(session, _callback(function), args[1])
@@ -110,7 +111,7 @@ def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _callback(function: Any) -> Any:
     from dy2static.operators.call import call
 
-    return functools.partial(call, function) if callable(function) else function
+    return functools.partial(call, function) if callable(function) or isinstance(function, Choice) else function
 
 
 def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -193,8 +194,10 @@ def _container(kind: type) -> Any:
             return as_list(session, sequence)
         if args and growing.is_growing(args[0]):
             raise growing.refusal(session, f"{kind.__name__}()")
-        iterables = _iterables(session, args)
-        return kind(*(map(display.keys, iterables) if kind in (set, frozenset) else iterables), **kwargs)
+        given = _iterables(session, args)
+        if kind in (set, frozenset) and len(given) == 1 and not isinstance(given[0], str):
+            return chosen.hashed(session, list(given[0]), kind)
+        return kind(*given, **kwargs)
 
     return make
 

@@ -106,6 +106,8 @@ def _itself(value: Any) -> Any:
 
 def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     obj, name = args
+    if isinstance(name, Choice):
+        return distribute(session, name, lambda option: _hasattr(session, (obj, option), {}))
     if isinstance(obj, Choice):
         return distribute(session, obj, lambda option: _hasattr(session, (option, name), {}))
     if isinstance(obj, Staged):
@@ -126,11 +128,15 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _setattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     obj, name, value = args
+    if isinstance(name, Choice):
+        return distribute(session, name, lambda option: _setattr(session, (obj, option, value), {}))
     traced_attribute.write(session, obj, _name(name), value)
 
 
 def _delattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     obj, name = args
+    if isinstance(name, Choice):
+        return distribute(session, name, lambda option: _delattr(session, (obj, option), {}))
     traced_attribute.delete(session, obj, _name(name))
 
 

@@ -31,6 +31,11 @@ def _print(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     attrs: dict[str, Any] = {}
     for name in ("sep", "end"):
         value = options[name]
+        if isinstance(value, Choice):
+            return distribute(session, value, lambda option, name=name: _print(  # type: ignore[misc]
+                session, args, {**kwargs, name: option}))
+        if not isinstance(value, (str, Staged)) and value is not None:
+            raise TypeError(f"{name} must be None or a string, not {type(value).__name__}")
         if isinstance(value, Staged):
             raise session.error(f"the '{name}' of print is only known while the Program runs", code="D2S268",
                                 hint="Print it as a value instead.")

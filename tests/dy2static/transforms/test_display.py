@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from dy2static.conversion import convert
+from dy2static.transforms import display
+from dy2static.transforms.base import rewritten
 
 
 def names(a: Any, b: Any) -> Any:
@@ -37,3 +39,13 @@ def test_as_the_original(function: Any) -> None:
             except TypeError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
+
+
+def test_displays_of_constants_stay() -> None:
+    text = rewritten("def f(a):\n    return {'a': a, 1: a}, {}, {1, 'b'}, {*()}", display.transform)
+    assert "_d2s" not in text
+
+
+def test_values_are_evaluated_after_their_keys() -> None:
+    text = rewritten("def f(k, v, m):\n    return {k(): v(), **m(), 'a': {k}}", display.transform)
+    assert "_d2s.dict_of((k(), v()), (m(),), ('a', _d2s.set_of((k,))))" in text

@@ -1,0 +1,73 @@
+"""The functions of ``operator`` that do what a piece of syntax does: the same in a trace.
+
+    operator.setitem(d, name, x)       d[name] = x
+    operator.itemgetter("a")(d)        d["a"]
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators import traced_attribute, traced_compare, traced_subscript
+from dy2static.operators.aug_assign import aug
+from dy2static.operators.bool_ops import not_
+from dy2static.operators.compare import compare
+from dy2static.operators.staging import Session, truth_of
+
+
+def _apply(function: Callable[..., Any]) -> Any:
+    def handler(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return function(session, *args, **kwargs)
+
+    return handler
+
+
+def _compared(op: str) -> Any:
+    return _apply(lambda session, a, b, /: compare(a, op, b))
+
+
+def _augmented(op: str) -> Any:
+    return _apply(lambda session, a, b, /: aug(op, a, b))
+
+
+GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+
+
+def call_getter(session: Session, getter: Any, obj: Any) -> Any:
+    """``itemgetter(*keys)(obj)`` and its like."""
+    from dy2static.operators.call import call
+
+    made, keys = getter.__reduce__()
+    if made is operator.itemgetter:
+        found = tuple(traced_subscript.read(session, obj, key) for key in keys)
+    elif made is operator.attrgetter:
+        found = tuple(_attribute(session, obj, key) for key in keys)
+    else:  # a partial of methodcaller where it has keywords
+        named = {} if made is operator.methodcaller else made.keywords
+        name, *args = keys if made is operator.methodcaller else (*made.args, *keys)
+        return call(traced_attribute.read(session, obj, name), *args, **named)
+    return found if len(keys) > 1 else found[0]
+
+
+def _attribute(session: Session, obj: Any, path: str) -> Any:
+    for name in path.split("."):
+        obj = traced_attribute.read(session, obj, name)
+    return obj
+
+
+_AUGMENTED = {
+    operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", operator.imatmul: "@=", operator.itruediv: "/=",
+    operator.ifloordiv: "//=", operator.imod: "%=", operator.ipow: "**=", operator.ilshift: "<<=",
+    operator.irshift: ">>=", operator.iand: "&=", operator.ixor: "^=", operator.ior: "|=",
+}  # fmt: skip
+
+HANDLERS: list[tuple[Any, Any]] = [
+    (operator.getitem, _apply(traced_subscript.read)), (operator.setitem, _apply(traced_subscript.write)),
+    (operator.delitem, _apply(traced_subscript.delete)), (operator.contains, _apply(traced_compare.contains)),
+    (operator.is_, _compared("is")), (operator.is_not, _compared("is not")), (operator.eq, _compared("==")),
+    (operator.ne, _compared("!=")), (operator.truth, _apply(truth_of)),
+    (operator.not_, _apply(lambda session, value, /: not_(value))),
+    *((function, _augmented(op)) for function, op in _AUGMENTED.items()),
+]  # fmt: skip

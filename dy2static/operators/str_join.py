@@ -1,0 +1,44 @@
+"""``str.join``, where a piece may be text that is only known while the Program runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2static.operators import generator_uses, growing
+from dy2static.operators.staging import Choice, Session, Staged, distribute, spread
+from runtime.tracer.scalars import python_type
+
+
+def str_join(session: Session, between: str, pieces: Any) -> Any:
+    """``between.join(pieces)``."""
+    if isinstance(pieces, Choice):
+        return distribute(session, pieces, lambda option: str_join(session, between, option))
+    pieces = generator_uses.listed(session, pieces)
+    if growing.is_growing(pieces):
+        raise growing.refusal(session, "str.join()")
+    items = list(pieces)
+    if all(_is_text(item) for item in items):
+        return _joined(between, items)  # piece by piece: all at once would be as many paths as there are combinations
+    return spread(session, items, lambda given: _joined(between, given))
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is text, whichever it is."""
+    options = value.options if isinstance(value, Choice) else (value,)
+    return all(issubclass(python_type(option), str) for option in options)
+
+
+def _joined(between: str, items: list[Any]) -> Any:
+    for index, item in enumerate(items):
+        if not _is_text(item):
+            found = python_type(item).__name__
+            raise TypeError(f"sequence item {index}: expected str instance, {found} found")
+    if not any(isinstance(item, (Staged, Choice)) for item in items):
+        return between.join(items)
+    text: Any = items[0]
+    for item in items[1:]:
+        text = text + between + item if between else text + item
+    return text if len(items) > 1 else text + ""
+
+
+__all__ = ["str_join"]

@@ -1,0 +1,42 @@
+"""Keys of dicts and items of sets: of one tensor that a trace knows as several objects, always the same object.
+
+    {x, x.float()}        one item where x is float already
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from dy2static.operators.staging import Session
+
+
+def own_items(session: Session, values: Any) -> Any:
+    """Each item of a list or tuple, as `own` gives it."""
+    return [own(session, value) for value in values] if type(values) in (list, tuple) else values
+
+
+def own(session: Session, value: Any) -> Any:
+    """The object that stands for ``value`` as a key in this trace; the items of a tuple too.
+
+    Raises:
+        TraceError: A tensor is one of several, depending on the path (D2S264).
+    """
+    if isinstance(value, torch.Tensor):
+        from dy2static.operators import traced_compare
+
+        traced_compare.require_identity(session, value)
+        return session.one(value)
+    if type(value) is tuple and holds_tensors(value):
+        return tuple(own(session, item) for item in value)
+    return value
+
+
+def holds_tensors(values: Iterable[Any]) -> bool:
+    """Whether there is a tensor among the items, or in tuples among them."""
+    return any(isinstance(one, torch.Tensor) or (type(one) is tuple and holds_tensors(one)) for one in values)
+
+
+__all__ = ["holds_tensors", "own", "own_items"]
