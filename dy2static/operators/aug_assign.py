@@ -46,8 +46,8 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         return distribute(session, target, lambda option: _traced(session, op, option, value))
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _traced(session, op, target, option))
-    if growing.is_growing(target) and op == "+=":
-        growing.method(session, target, "extend", (value,), {})
+    if growing.is_growing(target):
+        growing.add_in_place(session, target, op, value)
         return target
     if isinstance(target, torch.nn.Module):
         from dy2static.operators.builtins import module_methods

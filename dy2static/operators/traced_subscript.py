@@ -278,10 +278,11 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
 
 def delete(session: Session, obj: Any, key: Any) -> None:
     """``del obj[key]``."""
+    if growing.is_growing(obj):
+        growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
+        return
     if any_staged([key]):
         raise _refuse_key(session, obj, "an item deleted from")
-    if growing.is_growing(obj):
-        raise growing.refusal(session, "del")
     _require_module(session, obj)
     method = python_method(obj, "__delitem__")
     if method is not None:

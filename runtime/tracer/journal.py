@@ -140,7 +140,7 @@ def _set_content(owner: Any, value: Any) -> None:
         owner.clear()
         owner.extend(value)
     else:
-        owner[:] = value
+        list.__setitem__(owner, slice(None), value)  # whatever a subclass does
 
 
 class Journal:

@@ -152,6 +152,8 @@ class Session:
         """The exception that is being recorded as one of the Program's."""
         self.copying = False
         """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
+        self.has_growing = False
+        """Whether a list has come to have a length that is only known at run time."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts that may be the same as others, where it is not known when."""
         self.twins: dict[int, list[Twin]] = {}
