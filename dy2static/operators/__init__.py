@@ -30,6 +30,7 @@ from dy2static.operators.patches import install
 from dy2static.operators.percent_format import percent
 from dy2static.operators.raise_stmt import raise_stmt
 from dy2static.operators.subscript import del_item, item, set_item
+from dy2static.operators.unpack import each, star, unpack
 from dy2static.operators.while_stmt import while_stmt
 from runtime.tracer.structure import Undefined
 
@@ -37,8 +38,8 @@ install()
 
 __all__ = [
     "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "call", "catching",
-    "compare", "context", "decided", "del_attr", "del_item", "for_stmt", "format_value", "fstring", "generator",
+    "compare", "context", "decided", "del_attr", "del_item", "each", "for_stmt", "format_value", "fstring", "generator",
     "handler", "handling", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item", "load", "not_",
     "note_nonlocal", "or_", "outside", "passed", "percent", "positional", "raise_stmt", "set_attr", "set_global",
-    "set_item", "slice", "starred", "take", "while_stmt", "without_keys",
+    "set_item", "slice", "star", "starred", "take", "unpack", "while_stmt", "without_keys",
 ]  # fmt: skip

@@ -51,6 +51,13 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
     return function(session, target, *args)
 
 
+def shortened(session: Session, made: deque[Any]) -> deque[Any]:
+    """A deque of all items of such a list, with no more of them than it takes."""
+    if made and made.maxlen is not None:
+        array_methods.drop(session, made, first=True)
+    return made
+
+
 def read(session: Session, target: Any, key: Any) -> Any:
     """``target[key]``."""
     if isinstance(target, deque):
@@ -111,17 +118,14 @@ def holds(values: Any) -> bool:
     return any(is_growing(value) or isinstance(value, Growing) for value in values)
 
 
-def require_none(session: Session, f: Any, values: Any) -> None:
-    """Refuse to give such a list, or numbers of the Program, to a function of NumPy's that would take it for data.
+def require_no_data(session: Session, f: Any, values: Any) -> None:
+    """Refuse to give numbers of the Program to a function of NumPy's that would take them for data.
 
     Raises:
-        TraceError: D2S253, D2S213.
+        TraceError: D2S213.
     """
     if not str(getattr(f, "__module__", None) or "").startswith("numpy") or isinstance(f, numpy.ufunc):
         return
-    for value in values:
-        if isinstance(value, (list, tuple)) and (is_growing(value) or any(map(is_growing, value))):
-            raise refusal(session, getattr(f, "__name__", str(f)))
     if any_staged(values):
         raise session.error(
             f"numpy.{getattr(f, '__name__', f)}() gets a value that is only known while the Program runs",

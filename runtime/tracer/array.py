@@ -7,7 +7,6 @@ are arrays, one for each Variable of an item. Every function expects one for whi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -251,7 +250,9 @@ def splice(session: Session, target: list[Any], where: slice, values: list[Any])
     if where.step not in (None, 1):
         raise session.error(
             "a slice with a step, of a list whose length is only known while the Program runs, is assigned or deleted",
-            hint="Make a new list of the items that stay.", code="D2S253")  # fmt: skip
+            hint="Make a new list of the items that stay.",
+            code="D2S253",
+        )
     before = slice_(session, target, slice(None, 0 if where.start is None else where.start))
     after = slice_(session, target, slice(where.start, None))
     taken = slice_(session, target, slice(where.start, where.stop))

@@ -19,33 +19,29 @@ def copy(target: Any) -> Any:
     return deque(items, target.maxlen) if isinstance(target, deque) else items
 
 
-def _list_insert(session: Session, target: Any, index: Any, value: Any) -> None:
-    array.insert(session, target, index, value)
-
-
 def _append(session: Session, target: Any, value: Any) -> None:
     array.append(session, target, value)
-    _drop(session, target, first=True)
+    drop(session, target, first=True)
 
 
 def _appendleft(session: Session, target: Any, value: Any) -> None:
     array.store(session, target, array.concat(session, [value], target))
-    _drop(session, target, first=False)
+    drop(session, target, first=False)
 
 
 def _extend(session: Session, target: Any, values: Any) -> None:
     array.extend(session, target, values)
-    _drop(session, target, first=True)
+    drop(session, target, first=True)
 
 
 def _extendleft(session: Session, target: Any, values: Any) -> None:
     grown = structure.growing(values) is not None
     turned = array.slice_(session, values, slice(None, None, -1)) if grown else list(values)[::-1]
     array.store(session, target, array.concat(session, turned, target))
-    _drop(session, target, first=False)
+    drop(session, target, first=False)
 
 
-def _drop(session: Session, target: Any, first: bool) -> None:
+def drop(session: Session, target: Any, first: bool) -> None:
     """Keep as many items as the deque takes; ``first``: those at its start go."""
     if target.maxlen is not None:
         kept = slice(-target.maxlen, None) if first else slice(None, target.maxlen)
@@ -79,7 +75,7 @@ def require_index(session: Session, target: Any, index: Any, message: str = "deq
 
 
 LIST: dict[str, Method] = {
-    "append": array.append, "extend": array.extend, "insert": _list_insert, "pop": array.pop, "reverse": array.reverse,
+    "append": array.append, "extend": array.extend, "insert": array.insert, "pop": array.pop, "reverse": array.reverse,
     "clear": array.clear,
 }  # fmt: skip
 """Methods that work on a list that has grown; ``copy`` and ``__len__`` are functions."""

@@ -92,11 +92,14 @@ def _read_as_item(*args: Any) -> NoReturn:
     raise state.current().error(
         "a list whose length is only known while the Program runs is compared by order, or read by code that is not "
         "converted",
-        hint="Compare lengths; read its items by index or in a for loop of the converted function.", code="D2S253")  # fmt: skip
+        hint="Compare lengths; read its items by index or in a for loop of the converted function.",
+        code="D2S253",
+    )
 
 
 _OPERATORS = (
-    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor",
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or",
+    "xor",
 )  # fmt: skip
 for _name in (
     *_OPERATORS, *(f"r{_name}" for _name in _OPERATORS), *(f"i{_name}" for _name in _OPERATORS if _name != "divmod"),

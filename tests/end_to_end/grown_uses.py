@@ -7,7 +7,6 @@ object) times uses (methods, builtins, functions of the standard library, syntax
 from __future__ import annotations
 
 import collections
-import functools
 import importlib.util
 import itertools
 from collections.abc import Iterator
