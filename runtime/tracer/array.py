@@ -65,7 +65,7 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
         TraceError: D2S251, where an array would have to be taken apart.
     """
     if not isinstance(item, structure.Options):
-        if structure.width(item) != structure.width(grown.item):
+        if carrying.types(session, item) != carrying.types(session, grown.item):
             raise _differ(session)
         return Growing(grown.variables, item, grown.pool)
     if isinstance(grown.item, structure.Options):
@@ -79,11 +79,12 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
         (selector,) = session.emit("array.fill", [grown.variables[0], targets[0]], types=[ArrayType(ScalarType("int"))])
     if len(set(targets)) < len(targets):
         raise _differ(session)
+    sources = grown.item.options if isinstance(grown.item, structure.Options) else (grown.item,)
     variables = [selector]
     for index, option in enumerate(item.options):
         if index in targets:
             mine = columns[targets.index(index)]
-            if len(mine) != structure.width(option):
+            if carrying.types(session, sources[targets.index(index)]) != carrying.types(session, option):
                 raise _differ(session)
             variables += mine
         else:

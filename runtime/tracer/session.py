@@ -156,6 +156,10 @@ class Session:
         """Whether a list has come to have a length that is only known at run time."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts that may be the same as others, where it is not known when."""
+        self.held_in_lists: dict[int, Location | None] = {}
+        """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
+        self.held_owners: dict[int, Any] = {}
+        """All that ever were, so that no other object has their identity."""
         self.twins: dict[int, list[Twin]] = {}
         """Lists and dicts, by identity, that are one object where flags hold."""
         self.loop_options: list[Any] = []
