@@ -61,10 +61,14 @@ def shortened(session: Session, made: deque[Any]) -> deque[Any]:
 def read(session: Session, target: Any, key: Any) -> Any:
     """``target[key]``."""
     if isinstance(target, deque):
-        if isinstance(key, slice):
-            raise TypeError("sequence index must be integer, not 'slice'")
+        _require_no_slice(key)
         array_methods.require_index(session, target, key)
     return array.slice_(session, target, key) if isinstance(key, slice) else array.get(session, target, key)
+
+
+def _require_no_slice(key: Any) -> None:
+    if isinstance(key, slice):
+        raise TypeError("sequence index must be integer, not 'slice'")
 
 
 def write(session: Session, target: Any, key: Any, value: Any) -> None:
@@ -79,12 +83,15 @@ def write(session: Session, target: Any, key: Any, value: Any) -> None:
             array.splice(session, target, key, list(values))
         return
     if isinstance(target, deque):
+        _require_no_slice(key)
         array_methods.require_index(session, target, key)
     array.set_(session, target, key, value)
 
 
 def delete(session: Session, target: Any, key: Any) -> None:
     """``del target[key]``."""
+    if isinstance(target, deque):
+        _require_no_slice(key)
     if isinstance(key, slice):
         array.splice(session, target, key, [])
         return

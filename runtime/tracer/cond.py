@@ -91,7 +91,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     Nothing here holds the originals afterwards. ``by_path`` is given what lists that grow hold at the end of each path,
     and after the join.
     """
-    held = dict(session.held_in_lists)
+    held_before = dict(session.held_in_lists)
     names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
@@ -100,7 +100,7 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     paths: list[Path] = []
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
         for run in runs:
-            session.held_in_lists = dict(held)
+            session.held_in_lists = dict(held_before)
             paths.append(trace_path(session, name, names, run))
             by_path.append(session.held_in_lists)
     session.held_in_lists = {}  # what the join itself stores changes nothing for them

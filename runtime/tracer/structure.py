@@ -75,6 +75,8 @@ class Growing:
             session.has_growing = True
 
     def __repr__(self) -> str:
+        if state.active() is not None:  # the text of what holds it
+            _read_as_item(self)
         return "<items known while the Program runs>"
 
     def __getattr__(self, name: str) -> NoReturn:
