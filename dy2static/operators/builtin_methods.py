@@ -47,7 +47,6 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return growing.method(session, owner, name, args[1:] if unbound else args, kwargs)
     if isinstance(owner, str) and name == "join" and len(args) == 1:
         return _join(session, owner, args[0])
-    boundary.require(session, f, args, kwargs)
     if isinstance(owner, deque) and owner.maxlen is not None and any(map(growing.is_growing, args)):
         raise growing.refusal(session, f"deque.{name} with maxlen")
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
@@ -66,6 +65,7 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
             raise session.error(
                 f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
                 hint="Loop over the items and compare.", code="D2S263")
+    boundary.require(session, f, args, kwargs)
     if isinstance(owner, (dict, set)) and args and isinstance(args[0], torch.Tensor):
         from dy2static.operators import traced_compare
 
