@@ -32,7 +32,9 @@ def _stage(session: Session, flag: Staged, message: Callable[[], Any] | None) ->
     evaluate = message
 
     def fail() -> None:
-        raise AssertionError(evaluate())
+        from dy2static.operators.call import call
+
+        raise call(AssertionError, evaluate())
 
     tracer_cond.cond(session, flag, lambda: None, fail, NO_NAMES)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.operators import growing
+from dy2static.operators import boundary, growing
 from dy2static.operators.observed import observed
 from dy2static.operators.staging import Choice, Session, Staged, active, distribute
 
@@ -46,8 +46,8 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         return distribute(session, target, lambda option: _traced(session, op, option, value))
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _traced(session, op, target, option))
-    if growing.is_growing(target) and op == "+=":
-        growing.method(session, target, "extend", (value,), {})
+    if growing.is_growing(target):
+        growing.add_in_place(session, target, op, value)
         return target
     if isinstance(target, torch.nn.Module):
         from dy2static.operators.builtins import module_methods
@@ -55,6 +55,8 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         module_methods.require_made_inside(session, target)
     if isinstance(target, (list, dict, set, deque)):
         session.journal.note_content(target)
+    if not isinstance(target, (list, deque)) or isinstance(target, deque) and target.maxlen is not None:
+        boundary.require_none(session, f"'{op}'", [value, target])
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):
         value = session.sizes.symbolic(value)
     if type(target) not in _WATCHED:

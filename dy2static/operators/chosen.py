@@ -131,7 +131,7 @@ def _of_method(cls: type, name: str, first: int) -> Look:
     return _ALL if _is_pure(cls) else _WHOLE
 
 
-_VIEWS = (type({}.keys()), type({}.items()), type({}.values()))
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.items()), type({}.values()))
 
 
 def _of_class(cls: type) -> Look:

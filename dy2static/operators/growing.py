@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy
@@ -9,7 +10,7 @@ import torch
 
 from dy2static.operators.sequences import StagedSequence
 from dy2static.operators.staging import Session, Staged, any_staged
-from runtime.tracer import array
+from runtime.tracer import array, array_methods
 from runtime.tracer.structure import Growing, growing
 
 
@@ -18,7 +19,7 @@ class GrownItems(StagedSequence):
 
     python_name = "list"
 
-    def __init__(self, target: list[Any]) -> None:
+    def __init__(self, target: Any) -> None:
         self.target = array.copy(target)
 
     def length(self, session: Session) -> Any:
@@ -29,37 +30,83 @@ class GrownItems(StagedSequence):
 
 
 def is_growing(value: object) -> bool:
-    """Whether a value is such a list."""
-    return growing(value) is not None
+    """Whether a value is such a list or deque."""
+    return isinstance(value, (list, deque)) and growing(value) is not None
 
 
-def method(session: Session, target: list[Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``target.name(*args)``."""
-    if name == "copy":
-        return array.copy(target)
+    kind = deque if isinstance(target, deque) else list
+    if name in ("copy", "__copy__") and not args:
+        return array_methods.copy(target)
     if name == "__len__":
         return array.length(session, target)
-    if name == "extend" and not isinstance(args[0], (list, tuple)):
-        args = (list(args[0]),)
-    function = array.METHODS.get(name)
+    if name in ("extend", "extendleft") and len(args) == 1 and not isinstance(args[0], (list, tuple, deque)):
+        from dy2static.operators.call import call
+
+        args = (call(list, args[0]),)
+    function = (array_methods.DEQUE if kind is deque else array_methods.LIST).get(name)
     if function is None or kwargs:
-        raise refusal(session, f"list.{name}")
+        raise refusal(session, f"{kind.__name__}.{name}")
     return function(session, target, *args)
 
 
-def read(session: Session, target: list[Any], key: Any) -> Any:
+def shortened(session: Session, made: deque[Any]) -> deque[Any]:
+    """A deque of all items of such a list, with no more of them than it takes."""
+    if made and made.maxlen is not None:
+        array_methods.drop(session, made, first=True)
+    return made
+
+
+def read(session: Session, target: Any, key: Any) -> Any:
     """``target[key]``."""
+    if isinstance(target, deque):
+        _require_no_slice(key)
+        array_methods.require_index(session, target, key)
     return array.slice_(session, target, key) if isinstance(key, slice) else array.get(session, target, key)
 
 
-def write(session: Session, target: list[Any], key: Any, value: Any) -> None:
-    """``target[key] = value``."""
-    if isinstance(key, slice) and key == slice(None) and isinstance(value, (list, tuple)):
-        array.replace(session, target, list(value))
-        return
+def _require_no_slice(key: Any) -> None:
     if isinstance(key, slice):
-        raise refusal(session, "assignment to a slice")
+        raise TypeError("sequence index must be integer, not 'slice'")
+
+
+def write(session: Session, target: Any, key: Any, value: Any) -> None:
+    """``target[key] = value``."""
+    if isinstance(key, slice) and isinstance(target, list):
+        from dy2static.operators.call import call
+
+        values = value if isinstance(value, (list, tuple)) else call(list, value)
+        if key == slice(None) and values:
+            array.replace(session, target, list(values))
+        else:
+            array.splice(session, target, key, list(values))
+        return
+    if isinstance(target, deque):
+        _require_no_slice(key)
+        array_methods.require_index(session, target, key)
     array.set_(session, target, key, value)
+
+
+def delete(session: Session, target: Any, key: Any) -> None:
+    """``del target[key]``."""
+    if isinstance(target, deque):
+        _require_no_slice(key)
+    if isinstance(key, slice):
+        array.splice(session, target, key, [])
+        return
+    kind = "deque" if isinstance(target, deque) else "list assignment"
+    array_methods.require_index(session, target, key, f"{kind} index out of range")
+    array.pop(session, target, key)
+
+
+def add_in_place(session: Session, target: Any, op: str, value: Any) -> Any:
+    """``target += value`` and ``target *= value``."""
+    if op == "+=":
+        return method(session, target, "extend", (value,), {})
+    if op == "*=" and type(value) is int and not isinstance(target, deque):
+        return array.repeat(session, target, value)
+    raise refusal(session, op)
 
 
 def to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -78,17 +125,14 @@ def holds(values: Any) -> bool:
     return any(is_growing(value) or isinstance(value, Growing) for value in values)
 
 
-def require_none(session: Session, f: Any, values: Any) -> None:
-    """Refuse to give such a list, or numbers of the Program, to a function of NumPy's that would take it for data.
+def require_no_data(session: Session, f: Any, values: Any) -> None:
+    """Refuse to give numbers of the Program to a function of NumPy's that would take them for data.
 
     Raises:
-        TraceError: D2S253, D2S213.
+        TraceError: D2S213.
     """
     if not str(getattr(f, "__module__", None) or "").startswith("numpy") or isinstance(f, numpy.ufunc):
         return
-    for value in values:
-        if isinstance(value, (list, tuple)) and (is_growing(value) or any(map(is_growing, value))):
-            raise refusal(session, getattr(f, "__name__", str(f)))
     if any_staged(values):
         raise session.error(
             f"numpy.{getattr(f, '__name__', f)}() gets a value that is only known while the Program runs",
@@ -99,4 +143,4 @@ def refusal(session: Session, what: str) -> Exception:
     """The located error for what such a list cannot do."""
     return session.error(
         f"{what} of a list whose length is only known while the Program runs", code="D2S253",
-        hint="Use append, extend, pop, reverse, indexing, slices, len, for, torch.stack or torch.cat.")
+        hint="Use append, extend, insert, pop, reverse, indexing, slices, len, for, torch.stack or torch.cat.")

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import boundary
 from dy2static.operators.call import call
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.staging import Staged, active, any_staged
@@ -24,7 +25,10 @@ def percent(text: str, values: Any) -> Any:
     '3% of     a'
     """
     given = values if isinstance(values, tuple) else (values,)
-    if active() is None or not (any_staged(given) or any(isinstance(value, torch.Tensor) for value in given)):
+    session = active()
+    if session is not None:
+        boundary.require_none(session, "'%'", given)
+    if session is None or not (any_staged(given) or any(isinstance(value, torch.Tensor) for value in given)):
         return text % values
     fields = [found for found in _FIELD.finditer(text) if found[4]]
     if "%" in _FIELD.sub("", text) or len(fields) != len(given) or not all(map(_is_spelled, fields)):

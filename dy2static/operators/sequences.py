@@ -20,6 +20,24 @@ class StagedSequence:
     """Something with a staged ``length`` and an item at every index."""
 
     python_name = "sequence"
+    inner_sequences: tuple[StagedSequence, ...] = ()
+    """Those that it takes its items from."""
+    consumed = False
+
+    def consume(self, session: Session) -> None:
+        """Note that something takes the items, as a loop does.
+
+        Raises:
+            TraceError: D2S266, for an iterator whose items were taken before.
+        """
+        for inner in self.inner_sequences:
+            inner.consume(session)
+        if isinstance(self, StagedIterator):
+            if self.consumed:
+                raise session.error(
+                    f"a {self.python_name} whose length is only known while the Program runs is iterated over twice",
+                    hint="Make a list of it (list(...)) and loop over that, or make it anew.", code="D2S266")
+            self.consumed = True
 
     def length(self, session: Session) -> Any:
         """The number of items, a plain or staged int."""
@@ -40,6 +58,10 @@ class StagedSequence:
             f"the length of a {self.python_name} that is only known while the Program runs is used by code that is not "
             "converted", hint="Ask with len() in converted code.", code="D2S261",
         )
+
+
+class StagedIterator(StagedSequence):
+    """A sequence that stands for an iterator: its items can be taken once."""
 
 
 class StagedRange(StagedSequence):
@@ -113,13 +135,14 @@ class Listed(StagedSequence):
         return read(session, self.items, index)
 
 
-class StagedEnumerate(StagedSequence):
+class StagedEnumerate(StagedIterator):
     """``enumerate`` of a staged sequence."""
 
     python_name = "enumerate"
 
     def __init__(self, inner: StagedSequence, start: Any) -> None:
         self.inner, self.start = inner, start
+        self.inner_sequences = (inner,)
 
     def length(self, session: Session) -> Any:
         return self.inner.length(session)
@@ -129,13 +152,14 @@ class StagedEnumerate(StagedSequence):
         return position, self.inner.get(session, index)
 
 
-class StagedZip(StagedSequence):
+class StagedZip(StagedIterator):
     """``zip`` with a staged sequence: as long as the shortest."""
 
     python_name = "zip"
 
     def __init__(self, inners: list[StagedSequence], strict: bool) -> None:
         self.inners, self.strict = inners, strict
+        self.inner_sequences = tuple(inners)
 
     def length(self, session: Session) -> Any:
         lengths = [inner.length(session) for inner in self.inners]
@@ -161,13 +185,14 @@ def _require_equal(session: Session, first: Any, other: Any, number: int) -> Non
             raise ValueError(message)
 
 
-class StagedMap(StagedSequence):
+class StagedMap(StagedIterator):
     """``map`` over staged sequences."""
 
     python_name = "map"
 
     def __init__(self, function: Callable[..., Any], inner: StagedZip) -> None:
         self.function, self.inner = function, inner
+        self.inner_sequences = (inner,)
 
     def length(self, session: Session) -> Any:
         return self.inner.length(session)
@@ -176,13 +201,14 @@ class StagedMap(StagedSequence):
         return self.function(*self.inner.get(session, index))
 
 
-class StagedReversed(StagedSequence):
+class StagedReversed(StagedIterator):
     """``reversed`` of a staged range, or of a list that grew."""
 
     python_name = "reversed"
 
     def __init__(self, inner: StagedSequence) -> None:
         self.inner = inner
+        self.inner_sequences = (inner,)
 
     def length(self, session: Session) -> Any:
         return self.inner.length(session)
@@ -207,6 +233,6 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
 
 
 __all__ = [
-    "Listed", "StagedEnumerate", "StagedMap", "StagedRange", "StagedReversed", "StagedSequence", "StagedSize",
-    "StagedZip", "TensorRows", "staged_sequence",
+    "Listed", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange", "StagedReversed", "StagedSequence",
+    "StagedSize", "StagedZip", "TensorRows", "staged_sequence",
 ]

@@ -79,6 +79,8 @@ def truth_of(session: Session, value: Any) -> Any:
     length = _staged_length(session, value)
     if length is not None:
         return truth_of(session, length)
+    if is_iterator(value):
+        return True
     name = "__bool__" if hasattr(type(value), "__bool__") else "__len__"
     method = python_method(value, name)
     if method is None:
@@ -101,8 +103,15 @@ def _staged_length(session: Session, value: Any) -> Any:
     from runtime.tracer import array
 
     if isinstance(value, StagedSequence):
-        return value.length(session)
+        return None if is_iterator(value) else value.length(session)
     return array.length(session, value) if structure.growing(value) is not None else None
+
+
+def is_iterator(value: object) -> bool:
+    """Whether a value stands for an iterator of Python's (``zip``, ``map``), which is always true."""
+    from dy2static.operators.sequences import StagedIterator
+
+    return isinstance(value, StagedIterator)
 
 
 def python_method(value: object, name: str) -> types.FunctionType | None:

@@ -12,7 +12,6 @@ import inspect
 import logging
 import types
 import weakref
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,20 +23,18 @@ from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.exclusions import exclusion_of
 from dy2static.operators import (
     arity,
+    boundary,
+    builtin_methods,
     chosen,
-    generator_uses,
     growing,
     impure,
     iterators,
     observed,
     policy,
     staged_arguments,
-    str_format,
-    str_join,
     tensor_attributes,
-    tensor_keys,
 )
-from dy2static.operators.caches import CACHED, ask, call_cached
+from dy2static.operators.caches import CACHED, call_cached
 from dy2static.operators.policy import home_of, reason_not_converted
 from dy2static.operators.provenance import (
     CONTAINERS,
@@ -45,10 +42,7 @@ from dy2static.operators.provenance import (
     enter_function,
     global_names,
     memo,
-    namespace_owner,
-    note_content_write,
     note_reads,
-    note_space_read,
 )
 from dy2static.operators.staging import (
     Choice,
@@ -69,16 +63,6 @@ from runtime.tracer.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_MUTATORS = frozenset({
-    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
-    "discard", "difference_update", "intersection_update", "symmetric_difference_update", "appendleft", "extendleft",
-    "popleft", "rotate", "move_to_end", "subtract", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__",
-    "__init__",
-})
-
-_OF_ITEMS = frozenset({"update", "union", "intersection", "difference", "symmetric_difference", "issubset",
-                       "issuperset", "isdisjoint"})
-"""Methods of sets that take anything with items."""
 
 
 def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -95,12 +79,14 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     handler = handler_of(f)
     if handler is not None:
         arity.require_fitting(f, args, kwargs)
+        boundary.require(session, f, args, kwargs)
         return handler(session, args, kwargs)
     builtin = tensor_attributes.builtin_of(f, args)
     if builtin is not None and not kwargs:
         return traced_call(session, builtin, (f.__self__, *args), kwargs)
     impure.check(session, f)
     if compiled.is_compiled(f):
+        boundary.require(session, f, args, kwargs)
         return compiled.call_compiled(session, f, f, args, kwargs)
     if not isinstance(f, types.MethodType):
         observed.check_doing(session, f, args)
@@ -115,6 +101,7 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if isinstance(f, types.MethodType):
         excluded = exclusion_of(f)
         if excluded is not None:
+            boundary.require(session, f, args, kwargs)
             with unconverted(session, f, excluded):
                 return f(*args, **kwargs)
         if modules.is_call(f.__func__):
@@ -127,9 +114,11 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return _make(session, f, args, kwargs)
     if policy.is_torch(f):
         return call_torch(session, f, args, kwargs)
-    growing.require_none(session, f, (*args, *kwargs.values()))
-    if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)):
-        return _builtin(session, f, args, kwargs)
+    growing.require_no_data(session, f, (*args, *kwargs.values()))
+    if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
+            isinstance(f, types.WrapperDescriptorType) and args and growing.is_growing(args[0])):
+        return builtin_methods.call_builtin(session, f, args, kwargs)
+    boundary.require(session, f, args, kwargs)
     if isinstance(f, (staticmethod, classmethod)):
         return traced_call(session, f.__func__, args, kwargs)
     if isinstance(f, CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
@@ -221,6 +210,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
             reason = why_left_alone(f)
+    boundary.require(session, f, args, kwargs)
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_unconverted, session, f, reason, home))
@@ -337,7 +327,7 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         return traced_call(session, original, args, kwargs)
     if getattr(f, "__name__", "") == "as_subclass":
         for arg in args:
-            _require_plain(session, arg)
+            require_plain(session, arg)
     if f is torch.autograd.backward:
         raise session.error("torch.autograd.backward() runs backward inside a converted function", code="D2S213",
                             hint="Call it outside the converted function.")
@@ -353,6 +343,7 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         return traced_call(session, torch.tensor, args, {**like, **{k: v for k, v in kwargs.items() if v is not None}})
     if growing.holds((*args, *kwargs.values())):
         return growing.to_torch(session, f, args, kwargs)
+    boundary.require(session, f, args, kwargs)
     if any_staged([args, kwargs]):
         if any(f is mode for mode in _MODES):
             raise session.error(
@@ -374,96 +365,17 @@ def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
 _MODES: tuple[Any, ...] = (torch.set_grad_enabled, torch.inference_mode, torch.autocast)
 
 
-# -- builtin functions and methods of containers
-
-
-def _builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    owner: Any = getattr(f, "__self__", None)
-    if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
-        return str_join.str_join(session, owner, args[0])
-    return chosen.per_option(session, f, args, kwargs, functools.partial(_call_builtin, session, f))
-
-
-def _call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    owner: Any = getattr(f, "__self__", None)
-    name = f.__name__
-    if name == "_make_subclass" and args:
-        _require_plain(session, args[0])
-    if name == "__getattribute__" and not isinstance(owner, type):  # super().__getattribute__(name) of a user's lookup
-        from dy2static.operators import traced_attribute
-
-        if isinstance(f, types.MethodWrapperType):
-            return traced_attribute.default(session, owner, *args)
-    if isinstance(f, types.MethodDescriptorType) and args:  # list.append(items, x)
-        owner = args[0]
-    if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
-        return ask(session, f, args, kwargs)
-    if isinstance(owner, (*CONTAINERS, str)):
-        args = tuple(generator_uses.listed(session, arg) for arg in args)
-    if growing.is_growing(owner):
-        rest = args[1:] if isinstance(f, types.MethodDescriptorType) else args
-        return growing.method(session, owner, name, rest, kwargs)
-    if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
-        iterators.require_known(session, owner)
-        unseen.note_advanced(session, owner)
-    noted = isinstance(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
-    if isinstance(owner, (list, dict, set, deque)):
-        if noted:
-            note_content_write(session, owner)
-            if name == "sort" and kwargs.get("key") is not None:
-                from dy2static.operators.call import call
-
-                kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
-        elif name in ("index", "count") and (
-                any_staged(args) or any(map(growing.is_growing, (*args, *(owner if isinstance(owner, list) else ()))))):
-            raise session.error(
-                f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
-                hint="Loop over the items and compare.", code="D2S263")
-    if isinstance(owner, (dict, set)) and args and tensor_keys.holds_tensors(args[:2]):
-        from dy2static.operators import traced_compare
-
-        first = 1 if isinstance(f, types.MethodDescriptorType) else 0  # set.add(items, x)
-        args = (*args[:first], *(traced_compare.own_key(session, owner, one) for one in args[first : first + 1]),
-                *args[first + 1 :])
-    if (owner is dict and name == "fromkeys") or (isinstance(owner, (set, frozenset)) and name in _OF_ITEMS):
-        args = tuple(tensor_keys.own_items(session, arg) for arg in args)
-    if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
-        raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
-                            hint="Index a list with a single int, or use a tensor and index that.")
-    if isinstance(owner, str) and name == "format":
-        values = args[1:] if isinstance(f, types.MethodDescriptorType) else args
-        if str_format.is_staged(values, kwargs):
-            return str_format.str_format(owner, values, kwargs)
-    if isinstance(owner, dict) and namespace_owner(session, owner) is not None and args:
-        note_space_read(session, owner, args[0])
-        if isinstance(owner.get(args[0]) if isinstance(args[0], str) else None, Choice):
-            raise session.error(
-                f"'{args[0]}' of a namespace is asked for as an item of a dict, and is only set on some paths",
-                code="D2S277", hint="Read it as an attribute or name, or set it on every path.")
-    if observed.needs_observing(f):
-        roots = () if noted or isinstance(owner, types.ModuleType) else (owner,)
-        with observed.observed(session, *roots, *args, *kwargs.values()):
-            result = chosen.foreign(session, f, args, kwargs)
-    else:
-        result = chosen.foreign(session, f, args, kwargs)
-    observed.note_fresh(session, f, result, (*args, *kwargs.values()))
-    if name in _MUTATORS and isinstance(owner, (list, dict)):
-        session.journal.changed(owner)
-    if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
-        adopt(session, result)
-    return result
-
-
 # -- classes
 
 
 def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An instance: ``__init__`` (and ``__new__``) of users' classes are converted."""
     if issubclass(cls, torch.Tensor):
-        _require_plain(session, cls)
+        require_plain(session, cls)
     if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, _CONVERTED_CLASSES)):
         made = call_torch(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
+        boundary.require(session, cls, args, kwargs)
         made = chosen.per_option(session, cls, args, kwargs, functools.partial(chosen.foreign, session, cls))
     else:
         made = _construct(session, cls, args, kwargs)
@@ -474,7 +386,7 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     return made
 
 
-def _require_plain(session: Session, cls: Any) -> None:
+def require_plain(session: Session, cls: Any) -> None:
     """Refuse to make a tensor of a user's class: a Program's tensors are torch's own.
 
     Raises:
@@ -504,6 +416,7 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
     elif new is object.__new__ and _found(cls, "__init__") is not object.__init__:
         made = new(cls)
     else:
+        boundary.require(session, new, args, kwargs)
         made = new(cls, *args, **kwargs)
     if isinstance(made, cls):
         memo(session).created[id(made)] = made

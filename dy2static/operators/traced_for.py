@@ -87,6 +87,7 @@ def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: C
                  body: Callable[[Any], None], names: Names, options: dict[str, Any] | None) -> None:
     """A staged loop over the positions of a sequence."""
     require_rollable(session, options)
+    sequence.consume(session)
     length = sequence.length(session)
     counted = _WithCounter(names, start)
 

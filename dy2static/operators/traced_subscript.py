@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import torch
 
-from dy2static.operators import growing, tensor_index, traced_compare
+from dy2static.operators import boundary, growing, tensor_index, traced_compare
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.observed import done, observed
 from dy2static.operators.provenance import (
@@ -21,7 +21,7 @@ from dy2static.operators.provenance import (
     note_item_read,
     note_space_read,
 )
-from dy2static.operators.sequences import StagedSequence, StagedSize
+from dy2static.operators.sequences import StagedIterator, StagedSequence, StagedSize
 from dy2static.operators.staging import (
     NO_NAMES,
     Choice,
@@ -51,6 +51,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return spread(session, key, lambda given: read(session, obj, given))
     key = _bounds(session, key)
     if isinstance(obj, torch.Tensor):
+        boundary.require_none(session, "the index of a tensor", [key])
         if tensor_index.is_staged(session, obj, key):
             return tensor_index.read(session, obj, key)
         return obj[tensor_index.plain(session, key)]
@@ -188,6 +189,8 @@ def _refuse_key(session: Session, obj: Any, what: str) -> Exception:
 
 def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
     """An item of ``range(n)``: counted from the end if negative, IndexError if there is none."""
+    if isinstance(obj, StagedIterator):
+        raise TypeError(f"'{obj.python_name}' object is not subscriptable")
     if isinstance(key, slice):
         raise session.error(f"a slice of a {obj.python_name} whose length is only known while the Program runs",
                             hint="Compute its bounds and make a new range.", code="D2S265")
@@ -221,7 +224,9 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if isinstance(obj, torch.Tensor):
         if isinstance(value, Choice):
             distribute(session, value, lambda option: write(session, obj, key, option))
-        elif tensor_index.is_staged(session, obj, key):
+            return
+        boundary.require_none(session, "the index of a tensor", [key])
+        if tensor_index.is_staged(session, obj, key):
             tensor_index.write(session, obj, key, to_torch(session, value))
         else:
             obj[tensor_index.plain(session, key)] = _stored(session, value)
@@ -291,10 +296,11 @@ def delete(session: Session, obj: Any, key: Any) -> None:
     if held_choice(key) is not None:
         spread(session, key, lambda given: delete(session, obj, given))
         return
+    if growing.is_growing(obj):
+        growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
+        return
     if any_staged([key]):
         raise _refuse_key(session, obj, "an item deleted from")
-    if growing.is_growing(obj):
-        raise growing.refusal(session, "del")
     _require_module(session, obj)
     method = python_method(obj, "__delitem__")
     if method is not None:

@@ -61,7 +61,11 @@ class _Comprehension(Transformer):
 
     def _function(self, node: gast.AST, kind: str, store: str, **parts: Any) -> Any:
         if not self.hoisting or has_walrus(node):
-            return self._comprehension(node)
+            self._comprehension(node)
+            for generator in node.generators:
+                if not generator.is_async:
+                    generator.iter = operator("each", generator.iter, origin=generator.iter)
+            return node
         fresh = self.context.namer.fresh
         name, iterable, result = fresh(kind), fresh("iterable"), fresh("result")
         first, node.generators[0].iter = node.generators[0].iter, None

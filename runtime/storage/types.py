@@ -177,6 +177,13 @@ def _check_deque(record: Record) -> str:
     return "" if right else "without a greatest length"
 
 
+def _check_growing_deque(record: Record) -> str:
+    names = [name for name, _ in record.fields]
+    items = record.fields[1][1] if names == ["maxlen", "items"] else None
+    right = isinstance(items, Record) and items.kind == "growing"
+    return _check_deque(record) if right else "without items"
+
+
 def _check_growing(record: Record) -> str:
     if [name for name, _ in record.fields] != ["arrays", "item"]:
         return "without arrays and an item"
@@ -196,6 +203,7 @@ _CHECKS: dict[str, Callable[[Record], str]] = {
     "set": lambda record: "",
     "frozenset": lambda record: "",
     "deque": _check_deque,
+    "growing deque": _check_growing_deque,
     "choice": _check_choice,
     "growing": _check_growing,
 }

@@ -1,18 +1,19 @@
 """Tracing lists that grow: what Python's list operations are once a list's length is only known at run time.
 
-Such a list is still the user's own list object; while tracing it holds one ``structure.Growing``, whose Variables are
-arrays, one for each Variable of an item. Every function expects a list for which ``structure.growing`` is not None.
+Such a list or deque is still the user's own object; while tracing it holds one ``structure.Growing``, whose Variables
+are arrays, one for each Variable of an item. Every function expects one for which ``structure.growing`` is not None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
 from typing import Any
 
 import torch
 
 from runtime.ir import ArrayType, Operand, ScalarType, Variable
 from runtime.tracer import carrying, joining, scalars, state, structure
+from runtime.tracer.journal import Place
 from runtime.tracer.session import Session
 from runtime.tracer.structure import Growing
 
@@ -64,7 +65,7 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
         TraceError: D2S251, where an array would have to be taken apart.
     """
     if not isinstance(item, structure.Options):
-        if structure.width(item) != structure.width(grown.item):
+        if carrying.types(session, item) != carrying.types(session, grown.item):
             raise _differ(session)
         return Growing(grown.variables, item, grown.pool)
     if isinstance(grown.item, structure.Options):
@@ -78,11 +79,12 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
         (selector,) = session.emit("array.fill", [grown.variables[0], targets[0]], types=[ArrayType(ScalarType("int"))])
     if len(set(targets)) < len(targets):
         raise _differ(session)
+    sources = grown.item.options if isinstance(grown.item, structure.Options) else (grown.item,)
     variables = [selector]
     for index, option in enumerate(item.options):
         if index in targets:
             mine = columns[targets.index(index)]
-            if len(mine) != structure.width(option):
+            if carrying.types(session, sources[targets.index(index)]) != carrying.types(session, option):
                 raise _differ(session)
             variables += mine
         else:
@@ -116,8 +118,13 @@ def _each(session: Session, grown: Growing, name: str, *args: list[Operand]) -> 
 
 
 def _store(session: Session, target: list[Any], variables: tuple[Variable, ...], like: Growing) -> None:
+    store(session, target, [Growing(variables, like.item, like.pool)])
+
+
+def store(session: Session, target: list[Any] | deque[Any], items: list[Any]) -> None:
+    """Give a list or deque another content."""
     session.journal.note_content(target)
-    target[:] = [Growing(variables, like.item, like.pool)]
+    Place("content", target).set(items)
     session.journal.changed(target)
 
 
@@ -146,7 +153,8 @@ def extend(session: Session, target: list[Any], values: list[Any]) -> None:
 
 def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     """``a + b``, either of which may have grown."""
-    grown = structure.growing(a) or content(b)
+    own = structure.growing(a)
+    grown = own if own is not None else content(b)
     first = as_growing(session, a, grown)
     second = as_growing(session, b, first)
     first = with_items(session, first, second.item)
@@ -238,6 +246,35 @@ def replace(session: Session, target: list[Any], values: list[Any]) -> None:
     _store(session, target, other.variables, other)
 
 
+def splice(session: Session, target: list[Any], where: slice, values: list[Any]) -> None:
+    """``target[where] = values`` for a slice without a step."""
+    if where.step not in (None, 1):
+        raise session.error(
+            "a slice with a step, of a list whose length is only known while the Program runs, is assigned or deleted",
+            hint="Make a new list of the items that stay.",
+            code="D2S253",
+        )
+    before = slice_(session, target, slice(None, 0 if where.start is None else where.start))
+    after = slice_(session, target, slice(where.start, None))
+    taken = slice_(session, target, slice(where.start, where.stop))
+    rest = slice_(session, after, slice(length(session, taken), None))
+    whole = concat(session, concat(session, before, values), rest)
+    store(session, target, whole)
+
+
+def insert(session: Session, target: list[Any], index: Any, value: Any) -> None:
+    """``target.insert(index, value)``."""
+    splice(session, target, slice(index, index), [value])
+
+
+def repeat(session: Session, target: list[Any], count: int) -> None:
+    """``target *= count``."""
+    whole: list[Any] = []
+    for _ in range(count):
+        whole = concat(session, whole, target) if whole else copy(target)
+    store(session, target, whole)
+
+
 def reverse(session: Session, target: list[Any]) -> None:
     """``target.reverse()``."""
     _store(session, target, content(slice_(session, target, slice(None, None, -1))).variables, content(target))
@@ -245,9 +282,7 @@ def reverse(session: Session, target: list[Any]) -> None:
 
 def clear(session: Session, target: list[Any]) -> None:
     """``target.clear()``."""
-    session.journal.note_content(target)
-    target[:] = []
-    session.journal.changed(target)
+    store(session, target, [])
 
 
 def copy(target: list[Any]) -> list[Any]:
@@ -283,13 +318,3 @@ def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
     joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, needs, False, needs and item.sometimes)
     (var,) = session.emit(name, [array, dim], types=carrying.types(session, joined))
     return carrying.lift(session, joined, iter([var]))
-
-
-METHODS: dict[str, Callable[..., Any]] = {
-    "append": append,
-    "extend": extend,
-    "pop": pop,
-    "reverse": reverse,
-    "clear": clear,
-}
-"""List methods that work on a list that has grown; ``copy`` and ``__len__`` are functions above."""

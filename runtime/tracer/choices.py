@@ -198,7 +198,7 @@ class ChoiceOperators:
     __neg__, __pos__, __abs__, __invert__ = (
         _alone(operator.neg), _alone(operator.pos), _alone(abs), _alone(operator.invert),
     )  # fmt: skip
-    __hash__ = _refused("hashed (used as a dict key or set member)")  # type: ignore[assignment]
+    __hash__ = _refused("hashed (used as a dict key or set member)")
     __bool__ = _refused("used as a condition")
 
     def __iter__(self) -> Iterator[Any]:

@@ -74,18 +74,24 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
            of: structure.Choice | None = None) -> Any:  # fmt: skip
     location = session.location()
-    result, pairs, flags, old = _joined(session, name, pred, runs, names, location, of)
+    by_path: list[dict[int, Any]] = []
+    before = dict(session.held_in_lists)
+    result, pairs, flags, old = _joined(session, name, pred, runs, names, location, of, by_path)
+    session.held_in_lists.update(before)
+    copies.inherit_held(session, pairs, by_path)
     copies.share(session, pairs, location, flags, old)
     return result
 
 
 def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
-            location: Any, of: structure.Choice | None
+            location: Any, of: structure.Choice | None, by_path: list[dict[int, Any]]
             ) -> tuple[Any, list[copies.Pair], JoinFlags, frozenset[int]]:  # fmt: skip
     """The joined result, the containers that were built anew, the flags for them, and which containers are older.
 
-    Nothing here holds the originals afterwards.
+    Nothing here holds the originals afterwards. ``by_path`` is given what lists that grow hold at the end of each path,
+    and after the join.
     """
+    held_before = dict(session.held_in_lists)
     names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
@@ -94,7 +100,10 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     paths: list[Path] = []
     with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
         for run in runs:
+            session.held_in_lists = dict(held_before)
             paths.append(trace_path(session, name, names, run))
+            by_path.append(session.held_in_lists)
+    session.held_in_lists = {}  # what the join itself stores changes nothing for them
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
     session.older = old
@@ -148,6 +157,8 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
     if not alive:
         raise PathEnds()
     values = join.values(outputs)
+    by_path.append(session.held_in_lists)
+    session.held_in_lists = {}
     names.set(tuple(values[: len(entry_names)]))
     for place, value in zip(places, values[len(entry_names) :]):
         session.journal.write(place, value)

@@ -90,6 +90,8 @@ def share(
         copies.setdefault(id(pair.original), set()).add(id(pair.copy))
     links = _Links(session, flags, old)
     known = _known(session, found)
+    if flags is None:
+        inherit_held(session, found, [])
     reached: set[int] = set()
     for pair in found:
         if id(pair.original) in session.twins and (behind := links.behind(pair)):
@@ -193,6 +195,8 @@ def require_own(session: Session, container: Any, what: str = "changed") -> None
     Raises:
         TraceError: A join made it a copy while the original is still known by another name.
     """
+    if id(container) in session.held_in_lists:
+        raise _held(session, container, what)
     found = session.shared_containers.get(id(container))
     if found is None:
         return
@@ -211,6 +215,40 @@ def require_own(session: Session, container: Any, what: str = "changed") -> None
         hint="Make a new one instead (xs = xs + [x]), or copy it first (list(xs), dict(d)) on every path.",
         code="D2S226",
     )
+
+
+def _held(session: Session, container: Any, what: str) -> Exception:
+    """The error for a container or record of which a list that grows holds a copy."""
+    location = session.held_in_lists[id(container)]
+    where = f" (at {location})" if location is not None else ""
+    if objects.is_record(container):
+        return session.error(
+            f"a {type(container).__name__} of which a list that grows holds a copy{where} is changed, or compared with "
+            "'is', and may be one of its items",
+            hint="Give it all it holds before it is appended, and put a new one in its place "
+            "(xs[i] = dataclasses.replace(xs[i], ...)).",
+            code="D2S226",
+        )
+    return session.error(
+        f"a {type(container).__name__} is {what} of which a list whose length is only known while the Program runs "
+        f"holds a copy{where}",
+        hint="Change it before it is put into the list, or put another one in its place (rows[i] = rows[i] + [x]).",
+        code="D2S226",
+    )
+
+
+def inherit_held(session: Session, found: list[Pair], by_path: list[dict[int, Location | None]]) -> None:
+    """What a list that grows holds a copy of on a path, it may hold a copy of after the join; so with what is built.
+
+    ``by_path``: what it held at the end of each.
+    """
+    for held in by_path:
+        session.held_in_lists.update(held)
+    for pair in found:
+        held = by_path[pair.path] if pair.path >= 0 else session.held_in_lists
+        if id(pair.original) in held:
+            session.held_owners[id(pair.copy)] = pair.copy
+            session.held_in_lists[id(pair.copy)] = held[id(pair.original)]
 
 
 def require_unshared(session: Session, changed: set[int], location: Location | None) -> None:

@@ -242,6 +242,7 @@ class Journal:
     def _linked(self) -> Counter[int]:
         held = Counter({key: len(found) for key, found in self._session.twins.items()})
         held.update(self._session.shared_containers.keys())
+        held.update(self._session.held_owners.keys())
         return held
 
     def before(self) -> Iterator[Any]:

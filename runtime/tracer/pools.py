@@ -56,20 +56,22 @@ class Pool:
 
     def put(self, session: Session, value: Any) -> None:
         """A value becomes an item."""
+        from runtime.tracer import structure
+
         for part in _parts(value):
             if isinstance(part, torch.Tensor):
                 self.find()._put.update(_memory(session, part, self))
-            elif objects.is_record(part):
-                _share(session, part)
-            else:
+            elif isinstance(part, structure.Growing):
                 self.merge(part.pool)
+            else:
+                _share(session, part)
 
     def got(self, session: Session, value: Any) -> None:
         """A value is one of the items."""
         for part in _parts(value):
             if isinstance(part, torch.Tensor):
                 self.find()._got.add(_storage(session, part, self))
-            elif objects.is_record(part):
+            elif isinstance(part, (list, dict)) or objects.is_record(part):
                 _share(session, part)
 
     def add(self, storage: Storage, like: Storage) -> bool:
@@ -107,7 +109,7 @@ def inherit(storage: Storage, like: Storage) -> bool:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """The tensors, lists that grow and instances of dataclasses inside a value."""
+    """The tensors, lists that grow, lists, dicts and instances of dataclasses inside a value."""
     from runtime.tracer import structure
 
     if isinstance(value, (torch.Tensor, structure.Growing)):
@@ -116,21 +118,24 @@ def _parts(value: Any) -> Iterator[Any]:
         for option in value.options:
             yield from _parts(option)
     elif isinstance(value, (list, tuple)):
+        if type(value) is list:
+            yield value
         for item in value:
             yield from _parts(item)
     elif (fields := structure.field_items(value)) is not None:
-        if objects.is_record(value):
+        if isinstance(value, dict) or objects.is_record(value):
             yield value
         for item in fields[1]:
             yield from _parts(item)
 
 
-def _share(session: Session, record: Any) -> None:
-    """Items are copies of the record: it must not be stored to."""
+def _share(session: Session, part: Any) -> None:
+    """Items are copies of the list, dict or record: it must not be changed."""
     from runtime.tracer import structure
 
-    if structure.can_be_copied(session, record):
-        session.shared_containers[id(record)] = (record, session.location())
+    if isinstance(part, (list, dict)) or structure.can_be_copied(session, part):
+        session.held_owners[id(part)] = part
+        session.held_in_lists[id(part)] = session.location()
 
 
 def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:

@@ -83,9 +83,6 @@ class Outputs:
             return Record("missing", "", ())
         if isinstance(value, History):
             value.refuse("the node")
-        grown = structure.growing(value)
-        if grown is not None:
-            return self._growing(grown)
         if type(value) is tuple:
             return tuple(self.tree(item) for item in value)
         known = self._containers.get(id(value))
@@ -156,6 +153,11 @@ class Outputs:
 
     def _container(self, value: Any) -> Any:
         """The tree of anything that is no tensor, number or constant."""
+        grown = structure.growing(value) if type(value) in (list, collections.deque) else None
+        if grown is not None:
+            items = self._growing(grown)
+            return items if type(value) is list else Record(
+                "growing deque", "", (("maxlen", value.maxlen), ("items", items)))  # fmt: skip
         if type(value) is list:
             return [self.tree(item) for item in value]
         if type(value) is dict:
@@ -303,6 +305,8 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
         for row in map(list, rows):
             found.append(build_tree(_with_leaves(fields["item"], row, build), row, classes))
         return found
+    if tree.kind == "growing deque":
+        return collections.deque(build(tree.fields[1][1]), tree.fields[0][1])
     if tree.kind == "deque":
         return collections.deque((build(item) for _, item in tree.fields[1:]), tree.fields[0][1])
     collection = _COLLECTIONS.get(tree.kind)
@@ -356,7 +360,8 @@ def _holds_traced(value: Any, depth: int = 0) -> bool:
     """Whether a value of the trace is inside, however it is held."""
     if isinstance(value, torch.Tensor):
         return torch_internals.is_fake(value)
-    if isinstance(value, (Staged, structure.Choice, torch.SymInt, torch.SymFloat, torch.SymBool)):
+    if isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
+                          torch.SymBool)):
         return True
     if depth > 6 or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
         return False

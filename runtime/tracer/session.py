@@ -153,8 +153,14 @@ class Session:
         self.copying = False
         self.paths = 1  # of the operations on values that are one of several, in each other
         """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
+        self.has_growing = False
+        """Whether a list has come to have a length that is only known at run time."""
         self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
         """Lists and dicts that may be the same as others, where it is not known when."""
+        self.held_in_lists: dict[int, Location | None] = {}
+        """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
+        self.held_owners: dict[int, Any] = {}
+        """All that ever were, so that no other object has their identity."""
         self.twins: dict[int, list[Twin]] = {}
         """Lists and dicts, by identity, that are one object where flags hold."""
         self.loop_options: list[Any] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import types
+from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -57,9 +58,10 @@ class Choice(ChoiceOperators):
 
 
 class Growing:
-    """The content of a list whose length is only known at run time; it stands as the list's only item while tracing.
+    """The content of a list or deque whose length is only known at run time; while tracing it is the only item there.
 
-    ``variables`` are arrays, one for each Variable that carries an item of structure ``item``.
+    ``variables`` are arrays, one for each Variable that carries an item of structure ``item``. Python that reads the
+    list without our operators meets this object: all it can do with it is a located error.
     """
 
     __slots__ = ("variables", "item", "pool", "joined", "__weakref__")
@@ -71,29 +73,70 @@ class Growing:
         pool.hold(self)
         self.joined: tuple[list[Any], Growing] | None = None
         """A list that Python's own ``+`` made and that this is the first array of, and what it holds."""
+        session = state.active()
+        if session is not None:
+            session.has_growing = True
 
     def __repr__(self) -> str:
+        if state.active() is not None:  # the text of what holds it
+            _read_as_item(self)
         return "<items known while the Program runs>"
 
-    def __lt__(self, other: object) -> NoReturn:
-        raise state.current().error(
-            "lists are compared by order, and one has a length that is only known while the Program runs",
-            hint="Compare their lengths, or their items in a loop.", code="D2S253")  # fmt: skip
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python and torch ask any object for these
+            raise AttributeError(name)
+        _read_as_item(self)
 
-    __le__ = __gt__ = __ge__ = __lt__
+
+def _read_as_item(*args: Any) -> NoReturn:
+    """What an operation on a ``Growing`` raises.
+
+    Raises:
+        TraceError: D2S253.
+    """
+    raise state.current().error(
+        "a list whose length is only known while the Program runs is compared by order, or read by code that is not "
+        "converted",
+        hint="Compare lengths; read its items by index or in a for loop of the converted function.",
+        code="D2S253",
+    )
+
+
+_OPERATORS = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or",
+    "xor",
+)  # fmt: skip
+for _name in (
+    *_OPERATORS, *(f"r{_name}" for _name in _OPERATORS), *(f"i{_name}" for _name in _OPERATORS if _name != "divmod"),
+    "lt", "le", "gt", "ge", "eq", "ne", "hash", "bool", "len", "iter", "getitem", "contains", "call", "index", "int",
+    "float", "complex", "str", "format", "neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil", "reduce_ex",
+    "copy", "deepcopy", "array", "enter", "next", "fspath", "bytes",
+):  # fmt: skip
+    setattr(Growing, f"__{_name}__", _read_as_item)
+del _name
 
 
 def growing(value: object) -> Growing | None:
-    """What a list holds, if its length is only known at run time."""
-    if type(value) is not list or not any(isinstance(item, Growing) for item in value):
+    """What a list or deque holds, if its length is only known at run time."""
+    if not isinstance(value, (list, deque)):
         return None
-    if len(value) > 1:  # made by Python's own +
+    items = _items(value)
+    if not any(type(item) is Growing for item in items):
+        return None
+    if len(items) > 1:  # made by Python's own +
         from runtime.tracer.array import parts_joined
 
-        return parts_joined(value)
-    found = value[0]
+        return parts_joined(items)
+    found = items[0]
     assert isinstance(found, Growing)
     return found
+
+
+def _items(value: list[Any] | deque[Any]) -> list[Any]:
+    """What is stored in a list or deque, whatever methods its class has."""
+    if type(value) is list:
+        return value
+    return list(list.__iter__(value) if isinstance(value, list) else deque.__iter__(value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +306,7 @@ def structure_of(session: Session, value: Any) -> Structure:
 
             return one_kind(session, options)
         return options
-    grown = growing(value)
+    grown = growing(value) if type(value) is list else None
     if grown is not None:
         return Array(grown.item, grown.pool)
     if type(value) in (list, tuple, StagedSize):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import random
 from collections.abc import Callable, Sequence
@@ -27,7 +28,8 @@ def same(a: Any, b: Any, path: str = "result", tolerance: float = 0.0) -> None:
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, equal_nan=True, msg=lambda m: f"{path}: {m}")
         return
     assert type(a) is type(b), f"{path}: {type(a)} and {type(b)}"
-    if isinstance(a, (list, tuple)):
+    if isinstance(a, (list, tuple, collections.deque)):
+        assert getattr(a, "maxlen", None) == getattr(b, "maxlen", None), f"{path}: maxlen"
         assert len(a) == len(b), f"{path}: {len(a)} and {len(b)} items"
         for index, (x, y) in enumerate(zip(a, b)):
             same(x, y, f"{path}[{index}]", tolerance)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.f_string import format_value, is_staged_container
-from dy2static.operators.sequences import staged_sequence
+from dy2static.operators.sequences import StagedIterator, staged_sequence
 from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method, truth_of
 from runtime.tracer import reads
 
@@ -91,6 +91,8 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         raise session.error("the length of a piece of text that is only known while the Program runs", code="D2S263",
                             hint="Compute the length from numbers.")
     sequence = staged_sequence(session, value)
+    if isinstance(sequence, StagedIterator):
+        raise TypeError(f"object of type '{sequence.python_name}' has no len()")
     if sequence is not None:
         return sequence.length(session)
     method = python_method(value, "__len__")

@@ -13,6 +13,7 @@ from dy2static.operators.provenance import memo
 from dy2static.operators.sequences import (
     Listed,
     StagedEnumerate,
+    StagedIterator,
     StagedMap,
     StagedRange,
     StagedReversed,
@@ -164,6 +165,10 @@ def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if args and not kwargs and generator_uses.is_alone(session, args):
         return generator_uses.first(session, *args)
+    if args and isinstance(args[0], StagedIterator):
+        raise session.error(
+            f"next() of a {args[0].python_name} whose length is only known while the Program runs", code="D2S261",
+            hint="Take the items by index, or in a for loop.")
     made = memo(session).iterators.get(id(args[0])) if args else None
     if len(session.journal.frames) > 1 and (made is None or made[1] is not session.journal.frames[-1]):
         raise session.error("an iterator is advanced on a path that is only taken for some inputs", code="D2S266",
@@ -193,6 +198,9 @@ def _container(kind: type) -> Any:
         if sequence is not None:
             return as_list(session, sequence)
         if args and growing.is_growing(args[0]):
+            if kind is deque:
+                made = deque(growing.method(session, args[0], "copy", (), {}), *args[1:], **kwargs)
+                return growing.shortened(session, made)
             raise growing.refusal(session, f"{kind.__name__}()")
         given = _iterables(session, args)
         if kind in (set, frozenset) and len(given) == 1 and not isinstance(given[0], str):

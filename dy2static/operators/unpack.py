@@ -1,0 +1,89 @@
+"""Unpacking, stars, and iteration by Python itself: what asks a container for a length that must be known.
+
+    a, b = xs             ->   a, b = unpack(xs, 2)
+    a, *b, c = xs         ->   a, b, c = unpack(xs, 1, 1)
+    f(*xs), (*xs,)        ->   call(f, *star(xs)), (*star(xs),)
+    lambda: [v for v in xs]    ->   lambda: [v for v in each(xs)]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators import boundary, growing
+from dy2static.operators.sequences import StagedSequence
+from dy2static.operators.staging import NO_NAMES, Session, active
+from runtime.tracer import array
+from runtime.tracer import cond as tracer_cond
+
+
+def unpack(value: Any, before: int, after: int | None = None) -> Any:
+    """What ``before`` targets, or those before and ``after`` a starred one, are given: as many items as targets.
+
+    >>> unpack([1, 2, 3, 4], 1, 1)
+    (1, [2, 3], 4)
+    """
+    session = active()
+    if session is not None:
+        if isinstance(value, StagedSequence):
+            from dy2static.operators.traced_for import as_list
+
+            value = as_list(session, value)
+        if growing.is_growing(value):
+            return _grown(session, array.copy(value), before, after)
+    if after is None:
+        return value
+    (*items,) = value
+    if len(items) < before + after:
+        raise ValueError(_too_few(before, after, len(items)))
+    end = len(items) - after
+    return (*items[:before], items[before:end], *items[end:])
+
+
+def _grown(session: Session, items: list[Any], before: int, after: int | None) -> tuple[Any, ...]:
+    length = array.length(session, items)
+    for short in range(before + (after or 0)):
+        _raise_where(session, length == short, lambda short=short: _too_few(before, after, short))  # type: ignore[misc]
+    if after is None:
+        _raise_where(session, length > before, lambda: _too_many(session, before, length))
+    first = [array.get(session, items, index) for index in range(before)]
+    if after is None:
+        return tuple(first)
+    rest = array.slice_(session, items, slice(before, length - after))
+    return (*first, rest, *(array.get(session, items, index - after) for index in range(after)))
+
+
+def _raise_where(session: Session, flag: Any, message: Callable[[], Any]) -> None:
+    def fail() -> None:
+        raise ValueError(message())
+
+    tracer_cond.cond(session, flag, fail, lambda: None, NO_NAMES)
+
+
+def _too_few(before: int, after: int | None, found: int) -> str:
+    expected = f"{before}" if after is None else f"at least {before + after}"
+    return f"not enough values to unpack (expected {expected}, got {found})"
+
+
+def _too_many(session: Session, expected: int, found: Any) -> Any:
+    if sys.version_info < (3, 14):
+        return f"too many values to unpack (expected {expected})"
+    return f"too many values to unpack (expected {expected}, got " + session.scalar("str", found) + ")"
+
+
+def star(value: Any) -> Any:
+    """What stands behind a star in a call, or in a display of a tuple or set: its length must be known."""
+    session = active()
+    if session is not None and growing.is_growing(value):
+        raise growing.refusal(session, "a star (*) in a call, tuple or set in front")
+    return value
+
+
+def each(iterable: Any) -> Any:
+    """What Python itself iterates over, in a comprehension that stays one."""
+    session = active()
+    if session is not None:
+        boundary.require_none(session, "a comprehension inside a lambda, or with :=,", [iterable])
+    return iterable

@@ -1,0 +1,49 @@
+"""A star in a call, or in a display of a tuple or set, goes through an operator: it asks for a length.
+
+>>> from dy2static.transforms.base import rewritten
+>>> print(rewritten('''
+... def f(g, xs):
+...     return g(1, *xs), (*xs, 2), {*xs}, [*xs]
+... ''', transform))
+def f(g, xs):
+    return g(1, *_d2s.star(xs)), (*_d2s.star(xs), 2), {*_d2s.star(xs)}, [*xs]
+
+A list of a list that grew is one that grew: a display of a list stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from dy2static.transforms.base import Context, Transformer, is_operator, operator
+
+
+def transform(tree: Any, context: Context) -> Any:
+    """Replace what stands behind such stars."""
+    return _Starred(context).visit(tree)
+
+
+class _Starred(Transformer):
+    def visit_Call(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        if not is_operator(node.func):
+            self._stars(node.args)
+        return node
+
+    def visit_Tuple(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, gast.Store):
+            self._stars(node.elts)
+        return node
+
+    def visit_Set(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        self._stars(node.elts)
+        return node
+
+    def _stars(self, elements: list[Any]) -> None:
+        for element in elements:
+            if isinstance(element, gast.Starred) and not isinstance(element.value, (gast.Tuple, gast.List)):
+                element.value = operator("star", element.value, origin=element)
