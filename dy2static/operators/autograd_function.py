@@ -216,11 +216,12 @@ class _Saved:
             name: value for name, value in vars(context).items() if name == "_saved" or structure.has_traced(value)
         }
         self.plain = {name: value for name, value in vars(context).items() if name not in self.values}
-        self.structure = structure.structure_of(session, self.values)
+        self.structure = structure.item_structure(session, self.values)
 
     def operands(self) -> list[Operand]:
         """The residuals, read at the end of the forward block."""
-        return carrying.lower(self.session, self.values, self.structure)
+        with structure.copying(self.session):
+            return carrying.lower(self.session, self.values, self.structure)
 
     def types(self) -> list[Type]:
         """Their types."""

@@ -26,6 +26,7 @@ from dy2static.operators.provenance import (
 )
 from dy2static.operators.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.torch_values import from_torch
+from runtime.tracer import containers
 from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import Place
 
@@ -34,6 +35,7 @@ _NOTHING = object()
 
 def read(session: Session, obj: Any, name: str) -> Any:
     """``obj.name``."""
+    obj = containers.opened(obj)
     if isinstance(obj, Choice):
         if all(isinstance(option, torch.Tensor) for option in obj.options) and callable(getattr(torch.Tensor, name, 0)):
             return functools.partial(_method, session, obj, name)

@@ -58,7 +58,7 @@ from dy2static.operators.staging import (
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
-from runtime.tracer import contents, faults, number_arguments, objects, reads, unseen
+from runtime.tracer import containers, contents, faults, number_arguments, objects, reads, unseen
 from runtime.tracer.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -70,6 +70,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     from dy2static.operators import autograd_function, modules
     from dy2static.operators.builtins import compiled, handler_of, operator_functions
 
+    if session.hidden and not isinstance(f, types.FunctionType):
+        args = tuple(map(containers.opened, args))
+        kwargs = {name: containers.opened(arg) for name, arg in kwargs.items()}
     if isinstance(f, Choice):
         return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
     if isinstance(f, Undefined):

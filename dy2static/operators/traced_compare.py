@@ -22,8 +22,8 @@ from dy2static.operators.staging import (
     truth_of,
 )
 from runtime import torch_internals
-from runtime.tracer import aliases, twins, unseen
-from runtime.tracer.copies import require_own
+from runtime.tracer import aliases, containers, unseen
+from runtime.tracer.shared_items import require_own
 
 _HASHING = (dict, set, frozenset)
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
@@ -31,6 +31,7 @@ _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
 
 def contains(session: Session, container: Any, value: Any) -> Any:
     """``value in container``, a plain or staged bool."""
+    container, value = containers.opened(container), containers.opened(value)
     if isinstance(container, Choice):
         return distribute(session, container, lambda option: contains(session, option, value))
     if isinstance(value, Choice):
@@ -123,7 +124,7 @@ def identical(session: Session, a: Any, b: Any) -> Any:
     if isinstance(a, Choice):
         if a is b:
             return True
-        return distribute(session, a, lambda option: identical(session, option, b))
+        return distribute(session, a, lambda option: identical(session, option, b), itself=True)
     if isinstance(b, Choice):
         return identical(session, b, a)
     if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
@@ -137,8 +138,6 @@ def identical(session: Session, a: Any, b: Any) -> Any:
     if type(a) is type(b):
         for one in (a, b):
             require_own(session, one, "compared by identity")
-    if id(a) in session.twins and type(b) is type(a):
-        return twins.same(session, a, b)
     if isinstance(b, Staged) and not isinstance(a, Staged):
         a, b = b, a
     if isinstance(a, Staged):

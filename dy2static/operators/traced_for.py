@@ -21,7 +21,7 @@ from dy2static.operators.sequences import StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method, truth_of
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
-from runtime.tracer import contents, unseen
+from runtime.tracer import containers, contents, unseen
 from runtime.tracer.branches import Names
 from runtime.tracer.journal import Place
 from runtime.tracer.while_loop import while_loop
@@ -36,6 +36,9 @@ UNROLL_LIMIT = 20_000
 def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
                names: Names, options: dict[str, Any] | None, alone: bool = False) -> None:
     """Stage or unroll ``for item in iterable``; ``alone``: nothing else holds the iterable."""
+    iterable = containers.opened(iterable)
+    if isinstance(iterable, Choice) and all(map(containers.is_container, iterable.options)):
+        iterable = containers.opened(containers.view(session, iterable))
     if isinstance(iterable, Choice):
         choice = iterable
 

@@ -34,7 +34,7 @@ from dy2static.operators.staging import (
     spread,
 )
 from dy2static.operators.torch_values import to_torch
-from runtime.tracer import array, reads
+from runtime.tracer import array, containers, reads
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.catching import require_uncaught_type
 
@@ -43,6 +43,7 @@ _MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 
 def read(session: Session, obj: Any, key: Any) -> Any:
     """``obj[key]``."""
+    obj, key = containers.opened(obj), containers.opened(key)
     if isinstance(obj, Choice):
         return distribute(session, obj, lambda option: read(session, option, key))
     if isinstance(key, Choice):
@@ -212,6 +213,7 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
 
 def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     """``obj[key] = value``."""
+    obj = containers.opened(obj)
     if isinstance(obj, Choice):
         distribute(session, obj, lambda option: write(session, option, key, value))
         return
@@ -290,6 +292,7 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
 
 def delete(session: Session, obj: Any, key: Any) -> None:
     """``del obj[key]``."""
+    obj = containers.opened(obj)
     if isinstance(obj, Choice):
         distribute(session, obj, lambda option: delete(session, option, key))
         return

@@ -16,7 +16,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
-from runtime.tracer import contents, faults, number_arguments, state, structure
+from runtime.tracer import containers, contents, faults, number_arguments, state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
 from runtime.tracer.branches import PathEnds, must_run, stage_raise
 from runtime.tracer.calls import Known, Restart
@@ -326,9 +326,12 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if external is None and place.kind != "global":
             continue
         new = place.get()
+        changed = place.kind == "content" and containers.several(place.owner) is not None
         if place in session.facts and new is session.facts[place][1]:
             continue
-        if new is old or structure.same_known(new, old) or (place.kind == "content" and _same_content(new, old)):
+        if changed:
+            new = containers.content(place.owner)
+        elif new is old or structure.same_known(new, old) or (place.kind == "content" and _same_content(new, old)):
             continue
         path = external[1] if external is not None else None
         if place.kind == "content" and path is None:

@@ -19,7 +19,7 @@ from runtime.tracer import session as tracer_session
 from runtime.tracer.calls import Restart
 from runtime.tracer.journal import Place
 from runtime.tracer.late import Flags, any_of
-from runtime.tracer.notes import noted
+from runtime.tracer.notes import noted, others, own_references
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import Storage
 
@@ -79,6 +79,8 @@ class Path:
     storages: dict[Storage, Variable] = field(default_factory=dict)
     """Values at the end of every storage alive then."""
     result: Any = None
+    contents: dict[Place, Any] = field(default_factory=dict)
+    """What the containers among the places' owners held at the end (see ``containers.content``)."""
 
     def held(self) -> Iterator[Any]:
         """The objects that it refers to."""
@@ -148,6 +150,21 @@ def trace_path(
     require_modes(session, modes, ended)
     unseen.require_unchanged(session, reachable, "on a path that only some inputs take")
     return Path(scope, ended, exit_names, places, exit_storages, result)
+
+
+def is_alone(session: Session, position: int, names: Sequence[Any], paths: Sequence[Path] = ()) -> bool:
+    """Whether a variable of a construct, ``names[position]``, is all that refers to its list or dict.
+
+    Nobody can tell it from a new one then. This decides how much is recorded, never what it means: where a debugger
+    refers to it as well, it becomes one of several.
+    """
+    value = names[position]
+    if type(value) not in (list, dict) or id(value) in session.externals or id(value) in session.hidden:
+        return False
+    mine = 1 + sum(one is value for one in names)
+    mine += sum(one is value for path in paths for one in (*path.names, path.result))
+    own = own_references(session, (id(value),), *(path.places for path in paths))[id(value)]
+    return others(value) - own - mine <= 0
 
 
 def _forget_frames(session: Session, made: int) -> None:

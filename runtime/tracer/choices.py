@@ -33,9 +33,13 @@ def unbound_message(name: str, free: bool = False) -> str:
     return f"local variable '{name}' referenced before assignment"
 
 
-def distribute(session: Session, choice: Any, function: Callable[[Any], Any]) -> Any:
-    """``function(value)`` where the value is one of several at run time: staged for each of them."""
+def distribute(session: Session, choice: Any, function: Callable[[Any], Any], *, itself: bool = False) -> Any:
+    """``function(value)`` where the value is one of several at run time: staged for each of them.
+
+    ``itself``: the function is about which object the value is, not about what it holds.
+    """
     from runtime.tracer.cond import NoNames, switch
+    from runtime.tracer.containers import several
     from runtime.tracer.structure import Undefined
 
     def path(option: Any) -> Callable[[], Any]:
@@ -44,7 +48,8 @@ def distribute(session: Session, choice: Any, function: Callable[[Any], Any]) ->
                 raise UnboundLocalError(unbound_message(option.name))
             if option is MISSING:
                 raise AttributeError("this attribute is not set on the path that was taken")
-            return function(option)
+            held = None if itself else several(option)
+            return function(option) if held is None else distribute(session, held, function)
 
         return run
 
@@ -69,8 +74,13 @@ def too_many(session: Session, count: int) -> Exception:
 
 def held_choice(value: Any, depth: int = 0) -> Any:
     """The first value of several that is ``value``, or is inside lists, tuples and dicts; None without one."""
+    from runtime.tracer.containers import several
+
     if isinstance(value, ChoiceOperators):
         return value
+    found = several(value)
+    if found is not None:
+        return found
     if depth > 4 or not isinstance(value, (list, tuple, dict)):
         return None
     for item in value.values() if isinstance(value, dict) else value:

@@ -8,9 +8,19 @@ from typing import Any
 
 import torch
 
-from runtime.ir import UNDEF, Operand, Type, Variable
-from runtime.tracer import aliases, carrying, copies, differing, joined_views, joining, late, stale_views, structure
-from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, trace_path
+from runtime.ir import UNDEF, Location, Operand, Type, Variable
+from runtime.tracer import (
+    aliases,
+    carrying,
+    containers,
+    joined_views,
+    joining,
+    late,
+    shared_items,
+    stale_views,
+    structure,
+)
+from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
 from runtime.tracer.older import older
@@ -19,7 +29,6 @@ from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import Storage, mark_uncertain
 from runtime.tracer.tensor_pairs import tensor_pairs
-from runtime.tracer.twins import JoinFlags
 
 _NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
@@ -74,24 +83,8 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
            of: structure.Choice | None = None) -> Any:  # fmt: skip
     location = session.location()
-    by_path: list[dict[int, Any]] = []
-    before = dict(session.held_in_lists)
-    result, pairs, flags, old = _joined(session, name, pred, runs, names, location, of, by_path)
-    session.held_in_lists.update(before)
-    copies.inherit_held(session, pairs, by_path)
-    copies.share(session, pairs, location, flags, old)
-    return result
-
-
-def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
-            location: Any, of: structure.Choice | None, by_path: list[dict[int, Any]]
-            ) -> tuple[Any, list[copies.Pair], JoinFlags, frozenset[int]]:  # fmt: skip
-    """The joined result, the containers that were built anew, the flags for them, and which containers are older.
-
-    Nothing here holds the originals afterwards. ``by_path`` is given what lists that grow hold at the end of each path,
-    and after the join.
-    """
     held_before = dict(session.held_in_lists)
+    held_by_path: list[dict[int, Location | None]] = []
     names = all_names(session, names)
     entry = session.storages.snapshot()
     entry_names = names.get()
@@ -102,71 +95,164 @@ def _joined(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], 
         for run in runs:
             session.held_in_lists = dict(held_before)
             paths.append(trace_path(session, name, names, run))
-            by_path.append(session.held_in_lists)
-    session.held_in_lists = {}  # what the join itself stores changes nothing for them
+            held_by_path.append(session.held_in_lists)
+    alone = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
+    session.held_in_lists = {key: value for held in (held_before, *held_by_path) for key, value in held.items()}
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
-    session.older = old
-    join = Join(session, paths, entry, old)
-    places: dict[Place, None] = {place: None for path in alive for place in path.places if not names.holds(place)}
-    for position in range(len(entry_names)):
-        join.add([path.names[position] for path in paths], hint=names.names[position])
-    holders: dict[int, differing.Holder] = {}
-    for place in list(places):
-        before = place.get()
-        made = _is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
-        if made and not _outside(session, entry, before):
-            before = _NOWHERE
-        session.mixed_lists = place.kind == "content"
-        join.add([path.places.get(place, before) for path in paths], hint=place.name)
-        if made and isinstance(join.items[-1][1], structure.Options):
-            del join.items[-1]
-            join.add([path.places.get(place, _NOWHERE) for path in paths], hint=place.name)
-        if place.kind == "content" and isinstance(join.items[-1][1], structure.Options):
-            number = differing.option_of(session, of, place, runs, paths)
-            if number is not None:
+    join = Join(session, paths, entry)
+    merged = Merged(session, paths, alone, old, objects, of)
+    places: dict[Place, None] = {
+        place: None for path in alive for place in path.places if not names.holds(place) and merged.leaves(place)
+    }
+    session.made, session.arrays_hold_containers = merged.made, False
+    try:
+        for position in range(len(entry_names)):
+            join.add([path.names[position] for path in paths], hint=names.names[position])
+        for place in places:
+            before = _before(place)
+            made = _is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
+            if made and not _outside(session, entry, before):
+                before = _NOWHERE
+            session.mixed_lists = place.kind == "content"
+            ends = [path.contents if place.kind == "content" else path.places for path in paths]
+            join.add([end.get(place, before) for end in ends], place.name)
+            if made and isinstance(join.items[-1][1], structure.Options):
                 del join.items[-1]
-                values = [path.places.get(place, before) if path is paths[number] else _NOWHERE for path in paths]
-                join.add(values, hint=place.name)
-            elif differing.holder(session, place, runs, paths, holders) is not None:
-                del join.items[-1], places[place]
-    for held in holders.values():
-        values = []
-        for path in paths:
-            with path.inside(session):
-                values.append(held.value(path))
-        if held.place in places:
-            position = len(entry_names) + list(places).index(held.place)
-            del join.items[position], places[held.place]
-        places[held.place] = None
-        join.add(values)
-        differing.require_few(session, join.items[-1][1], location)
-    for place, (_, joined, _) in zip(places, join.items[len(entry_names) :]):
-        if place.kind == "content" and isinstance(joined, structure.Options):
-            raise session.error(
-                f"{place.describe()} is changed in a branch, and what it holds then differs in kind between the paths",
-                hint="Give every path the same keys and kinds of items, or make a new one on each path.",
-                code="D2S254",
-                location=location,
-            )
-    session.mixed_lists = False
-    join.add([path.result for path in paths], of=of)
-    storages = join.changed_storages()
-    outputs = join.emit(name, pred, storages, location)
-    session.older = frozenset()
+                join.add([end.get(place, _NOWHERE) for end in ends], place.name)
+        session.mixed_lists = False
+        join.items += merged.contents
+        join.add([path.result for path in paths], of=of)
+        storages = join.changed_storages()
+        outputs = join.emit(name, pred, storages, location)
+    finally:
+        session.made, session.mixed_lists, session.arrays_hold_containers = {}, False, True
     if not alive:
         raise PathEnds()
+    session.stand_ins = merged.stand_ins
     values = join.values(outputs)
-    by_path.append(session.held_in_lists)
-    session.held_in_lists = {}
+    session.stand_ins = {}
     names.set(tuple(values[: len(entry_names)]))
-    for place, value in zip(places, values[len(entry_names) :]):
-        session.journal.write(place, value)
-    found = join.copies(values, [place.kind == "content" for place in places], len(entry_names))
-    own = {key for held in holders.values() for key in held.copies}
-    found = [pair for pair in found if id(pair.original) not in own]
-    ends = [late.PathEnd(path.scope, path.ended) for path in paths]
-    return values[-1], found, JoinFlags(join.op, session.scope, ends), old
+    for place, value in zip((*places, *merged.places), values[len(entry_names) :]):
+        if place.kind == "content":
+            containers.require_few(session, place.owner, value, location)
+            containers.put(session, place.owner, value)
+        else:
+            session.journal.write(place, value)
+    return values[-1]
+
+
+def _before(place: Place) -> Any:
+    return containers.content(place.owner) if place.kind == "content" else place.get()
+
+
+class Merged:
+    """The containers that paths made: what each held leaves its path, and those known in the same places become one."""
+
+    def __init__(
+        self, session: Session, paths: Sequence[Path], alone: Sequence[bool], old: frozenset[int], objects: set[int],
+        of: structure.Choice | None,
+    ) -> None:  # fmt: skip
+        self._session = session
+        self._old, self._objects = old, objects
+        self.made: dict[int, structure.Made] = {}
+        self.stand_ins: dict[Any, Any] = {}
+        self.contents: list[tuple[list[Any], structure.Structure, str]] = []
+        """For each merged container, what the paths leave in it, as an item of a Join."""
+        self.places: list[Place] = []
+        """Those contents' places."""
+        found: dict[Any, dict[int, Any]] = {}
+        for number, path in enumerate(paths):
+            if path.ended:
+                continue
+            with path.inside(session):
+                leaving = self._leaving(path)
+                for fresh in leaving.containers.values():
+                    place = Place("content", fresh.value)
+                    if place not in path.places:
+                        path.places[place] = place.get()
+                    if not fresh.fixed:
+                        key = (containers.kind_of(fresh.value), frozenset(fresh.positions))
+                        found.setdefault(key, {})[number] = fresh.value
+                for position, value in enumerate(path.names):
+                    if alone[position] and containers.is_container(value) and not self._is_new(value):
+                        if sum(one is value for one in path.names) == 1 and id(value) not in session.hidden:
+                            key = (containers.kind_of(value), frozenset({("name", position)}))
+                            found.setdefault(key, {})[number] = value
+                            path.places.setdefault(Place("content", value), Place("content", value).get())
+                path.contents = {
+                    place: containers.content(place.owner, None if of is None else (of, number))
+                    for place in path.places
+                    if place.kind == "content"
+                }
+        self._merge(paths, {key: members for key, members in found.items() if len(members) > 1})
+
+    def _leaving(self, path: Path) -> containers.Leaving:
+        session = self._session
+        leaving = containers.Leaving(session, self._is_new)
+        for name, value in enumerate(path.names):
+            leaving.walk(value, ("name", name))
+        leaving.walk(path.result, ("result",))
+        waiting = dict(path.places)
+        while waiting:  # what is stored to an object that the path made leaves it with the object
+            ready = [place for place in waiting if not self._belongs(place) or id(place.owner) in leaving.reached]
+            if not ready:
+                break
+            for place in ready:
+                value = waiting.pop(place)
+                if place.kind == "content" and id(place.owner) in leaving.containers:
+                    continue
+                where = (place.kind, id(place.owner), place.name)
+                if place.kind == "content":
+                    for key, item in containers.items_of(place.owner):
+                        leaving.walk(item, (*where, key))
+                else:
+                    leaving.walk(value, where, place.kind == "attribute" and isinstance(place.owner, CellType))
+        return leaving
+
+    def _is_new(self, value: Any) -> bool:
+        key = id(value)
+        return key not in self._old and key not in self._session.externals and key not in self._session.hidden
+
+    def _belongs(self, place: Place) -> bool:
+        """Whether a place is part of something that the path made."""
+        return _is_new(self._session, place, self._old, self._objects)
+
+    def leaves(self, place: Place) -> bool:
+        """Whether a place that paths stored to is seen after them, and joined on its own."""
+        return id(place.owner) not in self._session.hidden and id(place.owner) not in self.made
+
+    def _merge(self, paths: Sequence[Path], groups: dict[Any, dict[int, Any]]) -> None:
+        session = self._session
+        for number, members in enumerate(groups.values()):
+            for value in members.values():
+                self.made[id(value)] = structure.Made(number, type(value))
+        session.made, session.arrays_hold_containers = self.made, False
+        for number, members in enumerate(groups.values()):
+            fresh = [value for value in members.values() if self._is_new(value)]
+            if not fresh:
+                for value in members.values():
+                    self.made.pop(id(value), None)
+                continue
+            first = fresh[0]
+            values = [path.contents[Place("content", members[n])] if n in members else _NOWHERE
+                      for n, path in enumerate(paths)]  # fmt: skip
+            pictures: list[structure.Structure] = []
+            for n in members:
+                with paths[n].inside(session):
+                    pictures.append(joining.carried(session, structure.structure_of(session, values[n])))
+            joined = pictures[0]
+            for picture in pictures[1:]:
+                joined = joining.unify(session, joined, picture)
+            if isinstance(joined, structure.Options) or (isinstance(joined, structure.Known) and joined.value):
+                for value in members.values():
+                    del self.made[id(value)]
+                continue
+            self.stand_ins[number] = first
+            shared_items.note_same(session, members.values(), first)
+            self.contents.append((values, joined, ""))
+            self.places.append(Place("content", first))
+        session.made, session.arrays_hold_containers = {}, True
 
 
 def _is_new(session: Session, place: Place, old: frozenset[int], objects: set[int]) -> bool:
@@ -181,10 +267,7 @@ def _is_new(session: Session, place: Place, old: frozenset[int], objects: set[in
 class Join:
     """Values that paths bring out of a construct, and the Variables that carry what differs."""
 
-    def __init__(
-        self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable], old: frozenset[int]
-    ) -> None:
-        self.old = old
+    def __init__(self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable]) -> None:
         self.session = session
         self.paths = paths
         self.entry = entry
@@ -194,31 +277,29 @@ class Join:
 
     def add(self, values: list[Any], hint: str = "", of: structure.Choice | None = None) -> None:
         """One value per path; those of paths that ended, or do not have it, are not looked at."""
+        session = self.session
         alive = [
             (path, value) for path, value in zip(self.paths, values) if not path.ended and value is not _NOWHERE
         ]
+
+        def picture(path: Path, value: Any) -> structure.Structure:
+            with path.inside(session):
+                return structure.structure_of(session, value)
+
         joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
         if of is not None and alive and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended):
             joined = structure.Known(of)
         elif len(alive) == 1:
-            joined = self._settle(*alive[0], joined)
+            path, value = alive[0]
+            if structure.has_traced(value) and not _outside(session, self.entry, value):
+                with path.inside(session):
+                    joined = joining.carried(session, picture(path, value))
         elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
-            pictures: list[structure.Structure] = []
-            for path, value in alive:
-                with path.inside(self.session):
-                    mine = structure.known(self.session, value, self.old)
-                    pictures.append(mine if mine.picture else structure.structure_of(self.session, value))
+            pictures = [picture(path, value) for path, value in alive]
             joined = pictures[0]
-            for picture in pictures[1:]:
-                joined = joining.unify(self.session, joined, picture)
+            for one in pictures[1:]:
+                joined = joining.unify(session, joined, one)
         self.items.append((values, joined, hint))
-
-    def _settle(self, path: Path, value: Any, known: structure.Structure) -> structure.Structure:
-        """A value of the only path that goes on: kept as it is unless it was made inside."""
-        if id(value) not in self.old and structure.has_traced(value) and not _outside(self.session, self.entry, value):
-            with path.inside(self.session):
-                return structure.structure_of(self.session, value)
-        return known
 
     def changed_storages(self) -> list[Storage]:
         """Memory that existed before and that some path wrote; what a path gave up may not be read after it either."""
@@ -292,23 +373,6 @@ class Join:
             results.append(value)
         self._note_aliases(results)
         return results
-
-    def copies(self, results: list[Any], contents: list[bool], first: int) -> list[copies.Pair]:
-        """Containers that the paths bring out beside those built for them; ``contents``: places from ``first`` on that
-        are a container's content, which is a copy anyway."""
-        found = []
-        for position, ((values, item, _), result) in enumerate(zip(self.items, results)):
-            if isinstance(item, structure.Known):
-                continue
-            content = first <= position < first + len(contents) and contents[position - first]
-            for number, (value, path) in enumerate(zip(values, self.paths)):
-                if not path.ended:
-                    with path.inside(self.session):  # what a path changed is looked at as it was at the path's end
-                        pairs = list(copies.pairs(value, result))[1 if content else 0 :]
-                    for pair in pairs:
-                        pair.path = number
-                    found += pairs
-        return found
 
     def _note_aliases(self, results: list[Any]) -> None:
         """Tensors that are, on some path, memory from outside or each other's."""

@@ -12,6 +12,7 @@ from runtime import torch_internals
 from runtime.tracer import scalars, state
 from runtime.tracer.choices import too_many
 from runtime.tracer.pools import Pool
+from runtime.tracer.scalars import Staged
 from runtime.tracer.structure import (
     BOUND,
     DYNAMIC,
@@ -19,6 +20,7 @@ from runtime.tracer.structure import (
     Choice,
     Fields,
     Known,
+    ListContent,
     Made,
     Number,
     Options,
@@ -27,7 +29,7 @@ from runtime.tracer.structure import (
     Tensor,
     can_be_copied,
     field_items,
-    has_traced,
+    is_container,
     item_structure,
     same_known,
     structure_of,
@@ -94,14 +96,14 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
     if isinstance(a, Made) and isinstance(b, Made) and a.cell == b.cell:
         return a
     kept = a, b
-    a, b = _pictured(session, a), _pictured(session, b)
+    a, b = _opened_fields(session, a), _opened_fields(session, b)
     if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
         return Sequence(a.kind, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
     if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and a.keys == b.keys:
         items = tuple(unify(session, x, y) for x, y in zip(a.items, b.items))
         if a.cls not in BOUND or isinstance(items[0], Tensor):  # of tensors that differ there are two methods
             return Fields(a.cls, a.keys, items)
-    return _unify_arrays(session, a, b) or Options((_carried(session, kept[0]), _carried(session, kept[1])))
+    return _unify_arrays(session, a, b) or Options((carried(session, kept[0]), carried(session, kept[1])))
 
 
 def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | None:
@@ -112,11 +114,11 @@ def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | N
         if isinstance(s, Array):
             items.append(s.item)
             pool = s.pool.merge(pool)
-        elif isinstance(s, Sequence) and s.kind is list:
+        elif isinstance(s, Sequence) and s.kind in (list, ListContent):
             items += [_copied(session, item) for item in s.items]
         else:
             return None
-    if not items:
+    if not items or not (session.arrays_hold_containers or not any(map(_holds_container, (a, b)))):
         return None
     item = items[0]
     for other in items[1:]:
@@ -127,13 +129,20 @@ def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | N
     return Array(items_of_one, pool)
 
 
+def _holds_container(s: Structure) -> bool:
+    """Whether what is joined to a list that grows holds containers, of which that would have copies."""
+    if isinstance(s, Sequence):
+        return any(isinstance(i, Made) or (isinstance(i, Known) and is_container(i.value)) for i in s.items)
+    return False
+
+
 def _copied(session: Session, item: Structure) -> Structure:
     """The structure of an item as a list that grows holds it: instances of dataclasses by their fields."""
     if isinstance(item, Options):
         return one_kind(session, Options(tuple(_copied(session, option) for option in item.options)))
     if isinstance(item, (Sequence, Fields)):
         return dataclasses.replace(item, items=tuple(_copied(session, inner) for inner in item.items))
-    if isinstance(item, Known) and can_be_copied(session, item.value):
+    if isinstance(item, Known) and (is_container(item.value) or can_be_copied(session, item.value)):
         return item_structure(session, item.value)
     return item.picture if isinstance(item, Made) and item.picture is not None else item
 
@@ -211,35 +220,30 @@ def _ways(s: Structure) -> int:
         return sum(map(_ways, s.options))
     if isinstance(s, (Sequence, Fields)):
         return 1 + sum(_ways(item) - 1 for item in s.items)
-    return _ways(s.picture) if isinstance(s, Known) and s.picture is not None else 1
+    return 1
 
 
-def _pictured(session: Session, s: Structure) -> Structure:
-    if not isinstance(s, Known):
-        return s
-    return s.picture if s.picture is not None else structure_of(session, s.value)
+def _opened_fields(session: Session, s: Structure) -> Structure:
+    return structure_of(session, s.value) if isinstance(s, Known) else s
 
 
-def _carried(session: Session, s: Structure) -> Structure:
-    """The structure of an option: what is traced in it is carried, for it may belong to one path only."""
-    if isinstance(s, Known) and s.picture is not None:
-        return s
-    traced = isinstance(s, Known) and (has_traced(s.value) or _holds_made(session, s.value))
-    return structure_of(session, s.value) if isinstance(s, Known) and traced else s
-
-
-def _holds_made(session: Session, value: Any) -> bool:
-    """Whether a container holds an object that an iteration made."""
-    if id(value) in session.made:
-        return True
-    if not session.made or not isinstance(value, (list, tuple, dict)):
-        return False
-    return any(_holds_made(session, item) for item in (value.values() if isinstance(value, dict) else value))
+def carried(session: Session, s: Structure) -> Structure:
+    """A structure without values of the trace that are taken as known: they may belong to one path only."""
+    if isinstance(s, Known):
+        if isinstance(s.value, (torch.Tensor, Staged, Choice)) or id(s.value) in session.made:
+            return structure_of(session, s.value)
+        traced = isinstance(s.value, tuple) or field_items(s.value) is not None
+        if not traced or is_container(s.value):
+            return s
+        s = structure_of(session, s.value)
+    if isinstance(s, (Sequence, Fields)):
+        return dataclasses.replace(s, items=tuple(carried(session, item) for item in s.items))
+    return s
 
 
 def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
-    options: list[Structure] = list(a.options) if isinstance(a, Options) else [_carried(session, a)]
-    for other in b.options if isinstance(b, Options) else (_carried(session, b),):
+    options: list[Structure] = list(a.options) if isinstance(a, Options) else [carried(session, a)]
+    for other in b.options if isinstance(b, Options) else (carried(session, b),):
         for index, option in enumerate(options):
             joined = unify(session, option, other)
             if not isinstance(joined, Options):
@@ -269,15 +273,15 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     if isinstance(outer, Number):
         return _number_kind(inner) == outer.kind
     if isinstance(inner, Known):
-        if not isinstance(inner.value, (torch.Tensor, list, tuple, dict)) and field_items(inner.value) is None:
-            return False
         inner = structure_of(session, inner.value)
+        if isinstance(inner, Known):
+            return False
     if isinstance(outer, Array):
         if isinstance(inner, Array):
             return fits(session, inner.item, outer.item)  # ``lower`` converts the arrays
         return (
             isinstance(inner, Sequence)
-            and inner.kind is list
+            and inner.kind in (list, ListContent)
             and all(fits(session, _copied(session, x), outer.item) for x in inner.items)
         )
     if isinstance(outer, Tensor) and isinstance(inner, Tensor):
@@ -303,4 +307,4 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     return False
 
 
-__all__ = ["as_items", "fits", "unify"]
+__all__ = ["as_items", "carried", "fits", "unify"]

@@ -124,20 +124,20 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         owner.__dict__[name] = value
 
 
-def _kind(owner: Any) -> Any:
+def python_kind(owner: Any) -> Any:
     """The class of Python's that keeps an object's content: methods of a user's class may do other things."""
     return next(cls for cls in type(owner).__mro__ if cls in (OrderedDict, dict, set, deque, list))
 
 
 def _content(owner: Any) -> Any:
-    kind = _kind(owner)
+    kind = python_kind(owner)
     if issubclass(kind, dict):
         return {key: kind.__getitem__(owner, key) for key in kind.__iter__(owner)}
     return frozenset(set.__iter__(owner)) if kind is set else list(kind.__iter__(owner))
 
 
 def _set_content(owner: Any, value: Any) -> None:
-    kind = _kind(owner)
+    kind = python_kind(owner)
     kind.clear(owner)
     if issubclass(kind, dict):
         for key, item in value.items():
@@ -160,9 +160,12 @@ class Journal:
     def note(self, place: Place) -> None:
         """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet."""
         if place.kind == "content":
-            from runtime.tracer.copies import require_own
+            from runtime.tracer.shared_items import require_own
 
             require_own(self._session, place.owner)
+            hidden = self._session.hidden.get(id(place.owner))
+            if hidden is not None:
+                self.note(Place("content", hidden[1]))
         if place not in self.first_stores:
             self.first_stores[place] = self._session.location()
         for frame in self.frames:
@@ -173,7 +176,7 @@ class Journal:
 
     def note_attribute(self, owner: Any, name: str) -> None:
         """Call before ``owner.name`` is stored or deleted."""
-        from runtime.tracer.copies import require_own
+        from runtime.tracer.shared_items import require_own
 
         require_own(self._session, owner)
         self.note(Place("attribute", owner, name))
@@ -205,10 +208,7 @@ class Journal:
         self.note(Place("content", owner))
 
     def changed(self, owner: Any) -> None:
-        """Call after a list, dict, set or deque was changed: what may be the same object follows."""
-        from runtime.tracer.twins import propagate
-
-        propagate(self._session, owner)
+        """Call after a list, dict, set or deque was changed."""
 
     def note_global(self, namespace: dict[str, Any], name: str) -> None:
         """Call before a global name is bound."""
@@ -237,13 +237,7 @@ class Journal:
         return Counter(
             id(place.owner)
             for place in {id(p): p for f in (*self.frames, *frames, self.first_stores) for p in f}.values()
-        ) + self._linked()
-
-    def _linked(self) -> Counter[int]:
-        held = Counter({key: len(found) for key, found in self._session.twins.items()})
-        held.update(self._session.shared_containers.keys())
-        held.update(self._session.held_owners.keys())
-        return held
+        ) + Counter(self._session.held_owners.keys())
 
     def before(self) -> Iterator[Any]:
         """What the open frames keep to put back, once for each reference."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from runtime.tracer import objects, structure
+from runtime.tracer import containers, objects, shared_items, structure
 from runtime.tracer.journal import Place
 from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import Choice, Made
@@ -31,9 +31,18 @@ class Cell:
 
     cls: type
     names: tuple[str, ...]
+    kind: Hashable
+    """What containers must share to be one (see ``containers.kind_of``); None for other objects."""
     positions: frozenset[Position]
     shared: bool
     """Whether lists that grow hold copies of them."""
+    like: Any = field(default=None, compare=False)
+    """A container of the same kind."""
+
+    @property
+    def is_container(self) -> bool:
+        """Whether what it holds is the content of a container, not attributes."""
+        return self.kind is not None
 
 
 @dataclass(eq=False)
@@ -41,7 +50,7 @@ class _Known:
     """An object that the iteration made, and where it was found."""
 
     value: Any
-    attributes: dict[str, Any]
+    attributes: dict[Any, Any]
     found: list[tuple[Any, Position, tuple[Any, ...]]] = field(default_factory=list)
     """Whose (a slot's, or that of another object's identity), the way from there, and under which choices."""
     cell: Cell | None = None
@@ -50,10 +59,10 @@ class _Known:
 class LoopObjects:
     """What an iteration leaves; looked at inside its path, where the objects are as they are at its end."""
 
-    def __init__(self, session: Session, older: set[int]) -> None:
-        self._session, self._older = session, older
+    def __init__(self, session: Session, older: set[int], old: frozenset[int]) -> None:
+        self._session, self._older, self._old = session, older, old
         self._known: dict[int, _Known] = {}
-        self.contents: dict[Cell, tuple[Any, ...]] = {}
+        self.contents: dict[Cell, Any] = {}
         """The attributes of each cell's object."""
 
     def find(self, slots: Sequence[tuple[Hashable, Any]]) -> dict[int, Made]:
@@ -63,8 +72,11 @@ class LoopObjects:
                 self._note(one, name, way, choices)
         for known in self._in_order():
             positions = frozenset(self._position(owner, way) for owner, way, _ in known.found)
-            shared = id(known.value) in self._session.shared_containers
-            known.cell = Cell(type(known.value), tuple(known.attributes), positions, shared)
+            shared = id(known.value) in self._session.held_in_lists
+            value, held = known.value, structure.is_container(known.value)
+            names = () if held else tuple(known.attributes)
+            kind = containers.kind_of(value) if held else None
+            known.cell = Cell(type(value), names, kind, positions, shared, value if held else None)
         tops = dict(slots)
         members: dict[Cell, list[_Known]] = {}
         for known in self._in_order():
@@ -76,7 +88,8 @@ class LoopObjects:
         before, self._session.made = self._session.made, made
         try:
             copied = {key: known.value for key, known in self._known.items()
-                      if structure.can_be_copied(self._session, known.value)}  # fmt: skip
+                      if structure.is_container(known.value)
+                      or structure.can_be_copied(self._session, known.value)}  # fmt: skip
             pictures = {key: structure.item_structure(self._session, value) for key, value in copied.items()}
         finally:
             self._session.made = before
@@ -84,13 +97,18 @@ class LoopObjects:
 
     def is_made(self, value: Any) -> bool:
         """Whether the iteration made this very object, and it can be made again."""
+        if structure.is_container(value):
+            key, session = id(value), self._session
+            return key not in self._old and key not in session.externals and key not in session.hidden
         made = id(value) in self._session.created and id(value) not in self._older
         return made and objects.can_be_rebuilt(value)
 
     def _note(self, value: Any, owner: Any, way: Position, choices: tuple[Any, ...]) -> None:
         known = self._known.get(id(value))
         if known is None:
-            known = self._known[id(value)] = _Known(value, objects.attributes(value))
+            held = structure.is_container(value)
+            parts: dict[Any, Any] = dict(containers.items_of(value)) if held else objects.attributes(value)
+            known = self._known[id(value)] = _Known(value, parts)
             for name, item in known.attributes.items():
                 for one, inner, mine in self._walk(item, (name,), ()):
                     self._note(one, known, inner, mine)
@@ -130,10 +148,10 @@ class LoopObjects:
     def _position(self, owner: Any, way: Position) -> Position:
         return (owner.cell if isinstance(owner, _Known) else owner, way)
 
-    def _content(self, cell: Cell, members: list[_Known], tops: dict[Hashable, Any]) -> tuple[Any, ...]:
+    def _content(self, cell: Cell, members: list[_Known], tops: dict[Hashable, Any]) -> Any:
         """What the cell's object holds at the end of the iteration, whichever of ``members`` it is then."""
         if len(members) == 1:
-            return tuple(members[0].attributes.values())
+            return self._held_by(members[0].value)
         one_place = len(cell.positions) == 1
         for known in members if not one_place else ():  # where one of them is known, all places must know it
             ways: dict[Position, set[Any]] = {}
@@ -149,14 +167,22 @@ class LoopObjects:
     def _at(self, position: Any, tops: dict[Hashable, Any]) -> Any:
         owner, way = position
         if isinstance(owner, Cell):
-            value, way = self.contents[owner][owner.names.index(way[0])], way[1:]
+            held = self.contents[owner]
+            value = _held(held, way[0]) if owner.is_container else held[owner.names.index(way[0])]
+            way = way[1:]
         else:
             value = tops[owner]
         for key in way:
             value = _held(value, key)
         return value
 
-    def _chosen(self, value: Any, wanted: Callable[[Any], bool]) -> tuple[Any, ...]:
+    def _held_by(self, value: Any) -> Any:
+        """The content of a container, the attributes of another object as a tuple."""
+        if structure.is_container(value):
+            return containers.content(value)
+        return tuple(objects.attributes(value).values())
+
+    def _chosen(self, value: Any, wanted: Callable[[Any], bool]) -> Any:
         """The attributes of the wanted object that ``value`` is, joined of all that it may be."""
         from runtime.tracer.cond import NoNames, switch
 
@@ -164,7 +190,7 @@ class LoopObjects:
             return any(map(holds, one.options)) if isinstance(one, Choice) else wanted(one)
 
         if not isinstance(value, Choice):
-            return tuple(objects.attributes(value).values())
+            return self._held_by(value)
         kept = [index for index, option in enumerate(value.options) if holds(option)]
         options = [value.options[index] for index in kept]
         if len(options) == 1:
@@ -176,8 +202,8 @@ class LoopObjects:
                 selector = self._session.scalar("select", value.selector == index, number, selector)
         assert isinstance(selector, StagedInt)
         runs = [lambda option=option: self._chosen(option, wanted) for option in options]
-        joined: tuple[Any, ...] = switch(self._session, selector, runs, NoNames())
-        return joined
+        joined = switch(self._session, selector, runs, NoNames())
+        return containers.as_content(joined) if structure.is_container(options[0]) else joined
 
     def _refuse(self, what: str) -> NoReturn:
         names = sorted({type(known.value).__name__ for known in self._known.values()})
@@ -205,15 +231,19 @@ def _items(value: Any) -> Iterable[tuple[Hashable, Any]]:
 
 def stand_in(session: Session, cell: Cell) -> Any:
     """A new object of the cell's class, still without its attributes."""
-    made: Any = object.__new__(cell.cls)
-    session.created[id(made)] = made
+    made: Any = containers.empty_like(cell.like) if cell.is_container else object.__new__(cell.cls)
+    if not cell.is_container:
+        session.created[id(made)] = made
     if cell.shared:
-        session.shared_containers[id(made)] = (made, session.location())
+        shared_items.hold(session, made)
     return made
 
 
-def fill(session: Session, made: Any, cell: Cell, content: tuple[Any, ...]) -> None:
-    """Give a stand-in its attributes."""
+def fill(session: Session, made: Any, cell: Cell, content: Any) -> None:
+    """Give a stand-in what it holds."""
+    if cell.is_container:
+        containers.put(session, made, content)
+        return
     for name, item in zip(cell.names, content):
         session.journal.write(Place("attribute", made, name), item)
 

@@ -19,7 +19,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import gradients, hung, objects, structure
+from runtime.tracer import containers, gradients, hung, objects, structure
 from runtime.tracer.arguments import Path
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
@@ -153,14 +153,17 @@ class Outputs:
 
     def _container(self, value: Any) -> Any:
         """The tree of anything that is no tensor, number or constant."""
-        grown = structure.growing(value) if type(value) in (list, collections.deque) else None
-        if grown is not None:
+        choice = containers.several(value)
+        if choice is not None:
+            return self.tree(choice)
+        grown = structure.growing(value) if isinstance(value, (list, collections.deque)) else None
+        if grown is not None and type(value) in (list, structure.ListContent, collections.deque):
             items = self._growing(grown)
-            return items if type(value) is list else Record(
-                "growing deque", "", (("maxlen", value.maxlen), ("items", items)))  # fmt: skip
-        if type(value) is list:
+            return Record("growing deque", "", (("maxlen", value.maxlen), ("items", items))) if isinstance(
+                value, collections.deque) else items  # fmt: skip
+        if type(value) in (list, structure.ListContent):
             return [self.tree(item) for item in value]
-        if type(value) is dict:
+        if type(value) in (dict, structure.DictContent):
             return {key: self.tree(item) for key, item in value.items()}
         if isinstance(value, StagedSize):
             return self._items("size", value)

@@ -46,7 +46,6 @@ from runtime.tracer.storage_table import (
 if TYPE_CHECKING:
     from runtime.tracer.notes import Note
     from runtime.tracer.structure import Made
-    from runtime.tracer.twins import Twin
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
 """Says where in the user's source the trace stands; the converter installs one that maps generated code back."""
@@ -155,14 +154,10 @@ class Session:
         """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
         self.has_growing = False
         """Whether a list has come to have a length that is only known at run time."""
-        self.shared_containers: dict[int, tuple[Any, Location | None]] = {}
-        """Lists and dicts that may be the same as others, where it is not known when."""
         self.held_in_lists: dict[int, Location | None] = {}
         """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
         self.held_owners: dict[int, Any] = {}
         """All that ever were, so that no other object has their identity."""
-        self.twins: dict[int, list[Twin]] = {}
-        """Lists and dicts, by identity, that are one object where flags hold."""
         self.loop_options: list[Any] = []
         """Options of loops whose blocks the trace is in, innermost last."""
         self.varying: frozenset[Place] = frozenset()
@@ -174,8 +169,10 @@ class Session:
         """Exception classes that ``raise`` Operators name, other than builtins."""
         self.touched: list[set[Storage]] = []
         """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
-        self.older: frozenset[int] = frozenset()
-        """Containers that existed before the construct that is being joined, by identity."""
+        self.hidden: dict[int, tuple[Any, Any]] = {}
+        """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
+        self.arrays_hold_containers = True
+        """Whether lists of other lengths are joined to one whose length is carried where it would copy containers."""
         self.made: dict[int, Made] = {}
         """Objects that the iteration being joined made, by identity."""
         self.stand_ins: dict[Hashable, Any] = {}

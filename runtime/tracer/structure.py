@@ -31,8 +31,17 @@ if TYPE_CHECKING:
 
 BOUND = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 """The types of what ``x.abs`` gives."""
+CONTAINERS = (list, dict, set, deque)
 DYNAMIC = "dynamic"
 """A size that differs between paths or iterations."""
+
+
+class ListContent(list[Any]):
+    """What a list or deque holds, as a value of its own."""
+
+
+class DictContent(dict[Any, Any]):
+    """What a dict holds, as a value of its own."""
 
 
 class Undefined:
@@ -143,11 +152,11 @@ def _items(value: list[Any] | deque[Any]) -> list[Any]:
 class Known:
     """A value that needs no Variable: a plain constant, or one and the same object.
 
-    ``picture``: for a list or dict older than the construct, how to carry a copy of it where one must be made.
+    Lists, dicts, sets and deques are joined so, by reference, like other objects that can be changed; what they hold
+    is joined where their content is (see ``containers``).
     """
 
     value: Any
-    picture: Structure | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +278,16 @@ def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> 
     return result
 
 
+def is_container(value: Any) -> bool:
+    """Whether a value is a list, dict, set or deque, or of a class derived from one.
+
+    Instances of dataclasses that are dicts as well (transformers' model outputs) are taken apart field by field.
+    """
+    if not isinstance(value, CONTAINERS) or type(value) in (ListContent, DictContent):
+        return False
+    return not dataclasses.is_dataclass(value)
+
+
 def same_known(a: Any, b: Any) -> bool:
     """Whether two values are one constant: the same object, or equal plain values of one type."""
     if a is b:
@@ -284,7 +303,7 @@ def has_traced(value: Any, depth: int = 0) -> bool:
         return True
     if depth > 8:
         return False
-    if type(value) in (list, tuple, StagedSize):
+    if type(value) in (list, tuple, StagedSize, ListContent):
         return any(has_traced(item, depth + 1) for item in value)
     fields = field_items(value)
     return fields is not None and any(has_traced(item, depth + 1) for item in fields[1])
@@ -300,15 +319,24 @@ def structure_of(session: Session, value: Any) -> Structure:
     if isinstance(value, torch.Tensor):
         return _tensor_structure(session, value)
     if isinstance(value, Choice):
-        options = Options(tuple(_option(session, option) for option in value.options))
+        from runtime.tracer.joining import carried
+
+        options = Options(tuple(carried(session, structure_of(session, option)) for option in value.options))
         if session.copying:
             from runtime.tracer.joining import one_kind
 
             return one_kind(session, options)
         return options
-    grown = growing(value) if type(value) is list else None
+    if is_container(value) and not session.copying:
+        return Known(value)
+    grown = growing(value) if type(value) in (list, ListContent) else None
     if grown is not None:
         return Array(grown.item, grown.pool)
+    if type(value) is ListContent:
+        return Sequence(ListContent, tuple(map(Known, value)))
+    if type(value) is DictContent:
+        fields = field_items(value)
+        return Fields(DictContent, fields[0], tuple(map(Known, fields[1]))) if fields is not None else Known(value)
     if type(value) in (list, tuple, StagedSize):
         return Sequence(type(value), tuple(structure_of(session, item) for item in value))
     if objects.is_record(value) and not copied:
@@ -368,16 +396,6 @@ def copying(session: Session) -> Iterator[None]:
         session.copying = before
 
 
-def _option(session: Session, value: Any) -> Structure:
-    mine = known(session, value, session.older)
-    return mine if mine.picture is not None else structure_of(session, value)
-
-
-def known(session: Session, value: Any, older: frozenset[int]) -> Known:
-    """A value taken as it is; ``older`` are the containers that existed before the construct."""
-    return Known(value, structure_of(session, value) if id(value) in older else None)
-
-
 def width(s: Structure) -> int:
     """How many Variables carry a value of structure ``s``."""
     if isinstance(s, (Known, Made)):
@@ -392,6 +410,7 @@ def width(s: Structure) -> int:
 
 
 __all__ = [
+    "CONTAINERS",
     "DYNAMIC",
     "Array",
     "Growing",
@@ -411,6 +430,7 @@ __all__ = [
     "can_be_copied",
     "field_items",
     "has_traced",
+    "is_container",
     "item_structure",
     "is_namedtuple",
     "rebuild_fields",

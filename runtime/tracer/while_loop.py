@@ -6,7 +6,6 @@ The condition is computed before the loop and at the end of each iteration, in e
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,18 +13,16 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import carrying, copies, histories, joining, loop_objects, stale_views, structure, twins
-from runtime.tracer.branches import Names, Path, all_names, include_new, trace_path
+from runtime.tracer import carrying, containers, histories, joining, loop_objects, stale_views, structure
+from runtime.tracer.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.cond import truth
 from runtime.tracer.describing import describe
-from runtime.tracer.guards import is_plain
 from runtime.tracer.joined_views import LoopViews
 from runtime.tracer.journal import Place
 from runtime.tracer.late import PathEnd
 from runtime.tracer.loop_aliases import LoopAliases, Pairs
 from runtime.tracer.loop_objects import Cell, LoopObjects
 from runtime.tracer.loop_sizes import check_sizes, with_sizes
-from runtime.tracer.notes import noted, others, own_references
 from runtime.tracer.older import older
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
@@ -74,10 +71,7 @@ def while_loop(
     attempt = _settle(session, test, body, names, invariants, location)
     carried = [(slot.label, slot.carried) for slot in attempt.slots if slot.place is None]
     check_sizes(session, carried, invariants, location)
-    found, changed = attempt.finish(first, location, options or {})
-    del attempt  # nothing here holds what the loop replaced
-    copies.share(session, found, location)
-    copies.require_unshared(session, changed, location)
+    attempt.finish(first, location, options or {})
 
 
 def _settle(
@@ -85,6 +79,9 @@ def _settle(
     location: Location | None,
 ) -> _Attempt:  # fmt: skip
     """Trace the body until what it was taken to carry is what an iteration leaves."""
+    entered = names.get()
+    alone = {position for position in range(len(entered)) if is_alone(session, position, entered)}
+    del entered
     slots = [
         _Slot(name, value, with_sizes(session, name, value, invariants))
         for name, value in zip(names.names, names.get())
@@ -93,18 +90,15 @@ def _settle(
     repeat: set[Place] | None = None
     shares: LoopAliases | None = None
     views: LoopViews | None = None
-    known: set[int] = set()
-    with noted(session, lambda: repeat or ()):
-        for number in range(_TRIES):
-            attempt = _Attempt(session, slots, written, test, body, names, shares, views, known)
-            stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
-            # An object made by the body is another one each time: what one of two equal attempts stored to is such.
-            if stable and (not unknown or repeat is not None):
-                return attempt
-            repeat = unknown if stable else None
-            slots, written, changing = attempt.slots, attempt.written, attempt.changed
-            shares, views = attempt.aliases, attempt.views
-            del attempt  # while the next one runs, nothing here holds what this one made
+    for number in range(_TRIES):
+        attempt = _Attempt(session, slots, written, test, body, names, shares, views, alone)
+        stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
+        # An object made by the body is another one each time: what one of two equal attempts stored to is such.
+        if stable and (not unknown or repeat is not None):
+            return attempt
+        repeat = unknown if stable else None
+        slots, written, changing = attempt.slots, attempt.written, attempt.changed
+        shares, views = attempt.aliases, attempt.views
     raise _never_fixed(session, changing, location)
 
 
@@ -124,6 +118,14 @@ def _never_fixed(session: Session, changing: list[_Slot], location: Location | N
     )
 
 
+def _store(session: Session, place: Place | None, value: Any) -> None:
+    """Let a place hold what a slot does."""
+    if place is not None and place.kind == "content":
+        containers.put(session, place.owner, value)
+    elif place is not None:
+        session.journal.write(place, value)
+
+
 class _Attempt:
     """One trace of the body under a guess of what is carried."""
 
@@ -137,7 +139,7 @@ class _Attempt:
         names: Names,
         before: LoopAliases | None,
         views: LoopViews | None,
-        known: set[int],
+        alone: set[int],
     ) -> None:
         self.session = session
         self.aliases = LoopAliases(before)
@@ -152,13 +154,13 @@ class _Attempt:
         self.inner: list[Any] = []
         self.writes: list[stale_views.LoopWrites] = []
         self.count = len(names.names)
+        self.alone = alone
+        """The names, by number, that are all that refers to the list or dict with which the loop begins."""
         self.made: dict[int, structure.Made] = {}
         """What the iteration made and leaves, by identity."""
         self.objects = set(session.created)
         """Objects that no iteration of this attempt made, by identity."""
         self.old = older(session, (body, test), names.get(), self.objects)
-        self.known = known
-        """The slots, by number, whose lists and dicts something else may refer to, too."""
 
         def run() -> Any:
             body()
@@ -167,39 +169,10 @@ class _Attempt:
 
         session.touched.append(self.aliases.touched)
         try:
-            with noted(session, self._held):
-                self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
+            self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
         finally:
             session.touched.pop()
         include_new(self.entry, [self.path])
-
-    def _held(self) -> Iterator[Any]:
-        """What is kept of the loop's state while the body is traced."""
-        for slot in self.slots:
-            yield slot.init
-            yield slot.place
-            if isinstance(slot.carried, structure.Known):
-                yield slot.carried.value
-        for number, value in enumerate(self.inner):
-            if number not in self.known or isinstance(self.slots[number].carried, structure.Known):
-                yield value
-
-    def _note_known(self, values: list[Any], also: Iterable[Any] = ()) -> bool:
-        """Find slots whose list or dict more than its one variable refers to; whether there are new ones.
-
-        ``also``: what else refers to the values only for the tracer.
-        """
-        count = len(self.known)
-        held = Counter(map(id, values))
-        own = own_references(self.session, held) + held + Counter(map(id, also))
-        for number, slot in enumerate(self.slots):
-            value = values[number]
-            if isinstance(slot.carried, structure.Known) or _is_leaf(value):
-                continue
-            alone = type(value) in (list, dict) and all(map(_is_leaf, copies.items(value)))
-            if not alone or held[id(value)] > 1 or others(value) > own[id(value)]:
-                self.known.add(number)
-        return len(self.known) > count
 
     def _enter(self, scope: Scope) -> None:
         """Give every carried thing a Block argument and its stand-in inside the body."""
@@ -214,17 +187,8 @@ class _Attempt:
             self.writes.append(stale_views.LoopWrites(storage, before, scope))
         scope.block.args.extend(self.args)
         self.names.set(tuple(self.inner[: self.count]))
-        self._note_known([slot.init for slot in self.slots])
         for slot, value in zip(self.slots[self.count :], self.inner[self.count :]):
-            if slot.place is None:
-                continue
-            if slot.place.kind == "content" and isinstance(value, structure.Choice):
-                raise session.error(
-                    f"what {slot.place.describe()} holds differs in structure between the iterations of a loop",
-                    hint="Append items of one kind: all tensors, all numbers, or tuples of the same shape.",
-                    code="D2S251",
-                )
-            session.journal.write(slot.place, value)
+            _store(session, slot.place, value)
         pairs = list(self._pairs([slot.init for slot in self.slots], self.inner))
         stand_ins = list(self._pairs(self.inner, self.inner))
         self.aliases.enter(session, scope, pairs, stand_ins, session.location())
@@ -263,14 +227,12 @@ class _Attempt:
         if path.ended:
             return True, set()
         unknown: set[Place] = set()
-        entry_places = {place: place.get() for place in path.places}
+        entry_places = {place: _held(place) for place in path.places}
         known_places = {slot.place for slot in self.slots if slot.place is not None}
         outs, contents = self._outs([*known_places, *(repeated - known_places)])
-        with path.inside(session):
-            stable = not self._note_known(outs, path.held())
+        stable = True
         next_slots: list[_Slot] = []
-        session.older = self.old
-        starts = [structure.known(session, slot.init, self.old) for slot in self.slots]
+        starts = [structure.structure_of(session, slot.init) for slot in self.slots]
         with path.inside(session), self._made():
             for slot, start, out in zip(self.slots, starts, outs):
                 carried = slot.carried
@@ -278,39 +240,45 @@ class _Attempt:
                     next_slots.append(slot)
                     continue
                 session.mixed_lists = late or (slot.place is not None and slot.place.kind == "content")
+                picture = structure.structure_of(session, out)
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
-                        carried = joining.unify(session, start, structure.known(session, out, self.old))
+                        carried = joining.unify(session, start, picture)
                         if isinstance(carried, structure.Known):
-                            carried = structure.structure_of(session, out)
-                elif not (
-                    joining.fits(session, structure.structure_of(session, out), carried)
-                    or joining.fits(session, structure.Known(out), carried)
-                ):
-                    carried = joining.unify(session, carried, structure.known(session, out, self.old))
+                            carried = joining.carried(session, picture)
+                elif not joining.fits(session, picture, carried):
+                    carried = joining.unify(session, carried, picture)
                 next_slots.append(_Slot(slot.label, slot.init, carried, slot.place, slot.cell))
                 if carried is not slot.carried:
                     stable = False
                     self.changed.append(next_slots[-1])
             for place, out in path.places.items():
                 before = entry_places[place]
+                out = self.contents.get(place, out)
                 if place in known_places or structure.same_known(out, before) or _same_items(out, before):
+                    continue
+                if id(place.owner) in session.hidden:
                     continue
                 if place not in repeated:
                     if id(place.owner) not in self.made:
                         unknown.add(place)
                     continue
                 session.mixed_lists = late or place.kind == "content"
-                carried = joining.unify(session, structure.Known(before), structure.Known(out))
+                pictures = [structure.structure_of(session, value) for value in (before, out)]
+                carried = joining.unify(session, *pictures)
                 next_slots.append(_Slot(place.name, before, carried, place))
                 stable = False
             for cell in contents:
                 if any(slot.cell == cell for slot in self.slots):
                     continue
-                carried = structure.structure_of(session, contents[cell])
-                next_slots.append(_Slot("", None, carried, cell=cell))
+                carried = joining.carried(session, structure.structure_of(session, contents[cell]))
+                init = self.starts.get(cell)
+                if init is not None:
+                    session.mixed_lists = True
+                    carried = joining.unify(session, structure.structure_of(session, init), carried)
+                next_slots.append(_Slot("", init, carried, cell=cell))
                 stable = False
-        session.older, session.mixed_lists = frozenset(), False
+        session.mixed_lists = False
         for storage in self.entry:
             if storage in self.written:
                 continue
@@ -331,18 +299,33 @@ class _Attempt:
     def _outs(self, places: Sequence[Place]) -> tuple[list[Any], dict[Cell, tuple[Any, ...]]]:
         """What the slots hold at the end of the iteration, and what the objects do that it made and that leave it."""
         session, path = self.session, self.path
-        ends = {place: path.places[place] for place in places if place in path.places}
+        with path.inside(session):
+            self.contents = {place: _held(place) for place in path.places if place.kind == "content"}
+        ends = {place: self.contents.get(place, path.places[place]) for place in places if place in path.places}
         for slot, value in zip(self.slots, self.inner):
             if slot.place is not None:
                 ends.setdefault(slot.place, value)
         with path.inside(session):
-            found = LoopObjects(session, self.objects)
+            found = LoopObjects(session, self.objects, self.old)
             self.made = found.find([*enumerate(path.names), *ends.items()])
+        self._begin(found.contents)
         values = [
             ends[slot.place] if slot.place is not None else found.contents.get(slot.cell) if slot.cell else None
             for slot in self.slots[self.count :]
         ]
         return [*path.names, *values], found.contents
+
+    def _begin(self, cells: Iterable[Cell]) -> None:
+        """Where an iteration makes a variable's list anew, the one it begins with is the first of them."""
+        self.starts: dict[Cell, Any] = {}
+        for cell in cells:
+            places: list[Any] = list(cell.positions)
+            if len(places) != 1 or places[0][1] != () or places[0][0] not in self.alone:
+                continue
+            first = self.slots[places[0][0]].init
+            if containers.is_container(first) and containers.kind_of(first) == cell.kind:
+                self.starts[cell] = containers.content(first)
+                self.made[id(first)] = structure.Made(cell, cell.cls)
 
     @contextlib.contextmanager
     def _made(self) -> Iterator[None]:
@@ -353,15 +336,16 @@ class _Attempt:
         finally:
             self.session.made = {}
 
-    def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> tuple[list[copies.Pair], set[int]]:
-        """Record the Operator and give names, places and memory their values after the loop; see ``_replaced``."""
+    def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> None:
+        """Record the Operator and give names, places and memory their values after the loop."""
         session, path = self.session, self.path
         flag_type = ScalarType("bool")
         inits: list[Operand] = [session.operand(first)]
         types: list[Type] = []
         hints: list[str] = []
         for slot in self.slots:
-            inits += self._lowered(slot, slot.init)
+            with self._made():
+                inits += self._lowered(slot, slot.init)
             mine = carrying.types(session, slot.carried)
             types += mine
             hints += [slot.label] * len(mine)
@@ -380,7 +364,6 @@ class _Attempt:
                 for slot, out in zip(self.slots, self.outs):
                     yields += self._lowered(slot, out)
                 yields += [path.storages.get(storage, self.entry[storage]) for storage in self.written]
-        session.older = frozenset()
         body = path.scope.block
         body.args.insert(0, session.new_variable(flag_type, "", path.scope))
         body.yields.extend(yields)
@@ -417,53 +400,15 @@ class _Attempt:
         self.views.finish(session, op, path, results)
         self.names.set(tuple(values[: self.count]))
         for slot, value in zip(self.slots[self.count :], values[self.count :]):
-            if slot.place is not None:
-                session.journal.write(slot.place, value)
-        return self._replaced(values)
+            _store(session, slot.place, value)
 
     def _lowered(self, slot: _Slot, value: Any) -> list[Operand]:
         if slot.cell is not None and value is None:  # no object stands there: nothing says that it is read
             return [UNDEF] * structure.width(slot.carried)
         return carrying.lower(self.session, value, slot.carried)
 
-    def _replaced(self, values: list[Any]) -> tuple[list[copies.Pair], set[int]]:
-        """Lists and dicts from before the loop and those an iteration leaves, beside what stands for them after it.
-
-        And those, by identity, whose stand-ins the body changed.
-        """
-        session, path = self.session, self.path
-        found: list[copies.Pair] = []
-        changed: set[int] = set()
-        met: dict[int, list[tuple[Any, copies.Pair]]] = {}
-        outs = [None] * len(values) if path.ended else self.outs
-        for slot, out, value, inner in zip(self.slots, outs, values, self.inner):
-            if isinstance(slot.carried, structure.Known):
-                continue
-            skipped = 1 if slot.place is not None and slot.place.kind == "content" else 0
-            mine = list(copies.pairs(slot.init, value))[skipped:]
-            stood_for = list(copies.pairs(slot.init, inner))[skipped:]
-            with path.inside(session):
-                left = list(copies.pairs(out, value))[skipped:]
-                stood_for += list(copies.pairs(out, inner))[skipped:]
-                for pair in left:
-                    for other, _ in ((pair.original, ()), *twins.reach(session, pair.original)):
-                        met.setdefault(id(other), []).append((other, pair))
-            found += mine + left
-            for pair in stood_for:
-                if Place("content", pair.copy) in session.journal.first_stores:
-                    changed.add(id(pair.original))
-        for key, reached in met.items():
-            for other, pair in reached:
-                one = key not in self.old and len({id(p.copy) for _, p in reached}) == 1
-                if not one and other is not pair.original:
-                    for container in (pair.original, pair.copy, other):
-                        session.shared_containers[id(container)] = (container, session.location())
-        return found, changed
-
-
-def _is_leaf(value: Any) -> bool:
-    """Whether nothing inside a value can be changed in place but tensors."""
-    return isinstance(value, (torch.Tensor, Staged, structure.Growing, structure.Undefined)) or is_plain(value)
+def _held(place: Place) -> Any:
+    return containers.content(place.owner) if place.kind == "content" else place.get()
 
 
 def _same_items(a: Any, b: Any) -> bool:

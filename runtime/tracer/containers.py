@@ -1,0 +1,297 @@
+"""Lists, dicts, sets and deques, which joins take by reference: what each holds is joined on its own.
+
+A variable that is one list on one path and another on the other is a ``Choice`` of the two. A container that a path
+made stays the Python object that it is; what the path put into it leaves the construct as a *content* of its own, which
+nobody can see where the other path was taken. Containers that several paths made, each known in exactly the places
+where the others are, become one.
+
+Where the content of one container differs in structure between the paths, it is one of several, each in a *hidden*
+container that only the marker in the first one, ``Several``, refers to.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+
+from runtime.tracer import contents, objects, state
+from runtime.tracer.journal import Place, python_kind
+from runtime.tracer.structure import (
+    Choice,
+    DictContent,
+    Growing,
+    ListContent,
+    field_items,
+    growing,
+    is_container,
+)
+
+if TYPE_CHECKING:
+    from runtime.ir import Location
+    from runtime.tracer.session import Session
+
+
+class Several:
+    """What a container holds whose content is one of several; it stands as its only item while tracing."""
+
+    __slots__ = ("choice",)
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+        """Of hidden containers."""
+
+    def __repr__(self) -> str:
+        return "<one of several contents>"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def _refuse(self, *args: Any) -> NoReturn:
+        raise state.current().error(
+            "a container is used in code that is not converted, and what it holds differs between paths",
+            hint="Give every path the same keys and kinds of items, or make a new one on each path.",
+            code="D2S254")  # fmt: skip
+
+    __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __bool__ = __len__ = __iter__ = _refuse
+
+
+def several(value: Any) -> Choice | None:
+    """The hidden containers of which one is what ``value`` is like, if its content is one of several."""
+    if not is_container(value):
+        return None
+    kind = python_kind(value)
+    if kind.__len__(value) != 1:
+        return None
+    (found,) = kind.__iter__(value)
+    return found.choice if type(found) is Several else None
+
+
+def opened(value: Any) -> Any:
+    """The value; for a container whose content is one of several, the Choice of the hidden ones that stand for it."""
+    found = several(value)
+    return value if found is None else found
+
+
+def content(value: Any, chosen: tuple[Choice, int] | None = None) -> Any:
+    """What a container holds, as a value of its own; a Choice of such where it is one of several.
+
+    ``chosen``: a Choice, and which of its options this path of a switch is for.
+    """
+    found = several(value)
+    if found is not None and chosen is not None and found is chosen[0]:
+        return content(found.options[chosen[1]], chosen)
+    if found is not None:
+        return Choice(found.selector, tuple(map(content, found.options)))
+    return as_content(Place("content", value).get())
+
+
+def as_content(held: Any) -> Any:
+    """A list, dict or frozenset that was made of what a container holds, as such."""
+    if isinstance(held, Choice):
+        return Choice(held.selector, tuple(map(as_content, held.options)))
+    return ListContent(held) if isinstance(held, list) else DictContent(held) if isinstance(held, dict) else held
+
+
+def put(session: Session, owner: Any, value: Any) -> None:
+    """Let a container hold a content, which may be a Choice of several."""
+    place = Place("content", owner)
+    if isinstance(value, Choice):
+        hidden = tuple(_hidden(session, owner, option) for option in value.options)
+        marker = Several(Choice(value.selector, hidden))
+        value = {marker: None} if isinstance(owner, dict) else [marker]
+    session.journal.note(place)
+    place.set(value)
+
+
+_MOST = 16
+
+
+def view(session: Session, choice: Choice) -> Any:
+    """A container of its own that holds what whichever of several containers it is does, to be read."""
+    from runtime.tracer.cond import NoNames, switch
+
+    def copied(option: Any) -> Callable[[], Any]:
+        def run() -> Any:
+            made = empty_like(option)
+            Place("content", made).set(Place("content", option).get())
+            return made
+
+        return run
+
+    return switch(session, choice.selector, [copied(option) for option in choice.options], NoNames())
+
+
+def require_few(session: Session, owner: Any, value: Any, location: Location | None) -> None:
+    """Refuse a container that may hold too many different contents: each key set on some paths doubles their number.
+
+    Raises:
+        TraceError: D2S254, there are more than 16.
+    """
+    if isinstance(value, Choice) and len(value.options) > _MOST:
+        raise session.error(
+            f"a {type(owner).__name__} is changed in a branch, and may by now hold {len(value.options)} different sets "
+            "of items",
+            hint="Give every path the same keys and kinds of items.",
+            code="D2S254",
+            location=location,
+        )
+
+
+def _hidden(session: Session, like: Any, value: Any) -> Any:
+    made = empty_like(like)
+    Place("content", made).set(value)
+    session.hidden[id(made)] = made, like
+    return made
+
+
+def empty_like(value: Any) -> Any:
+    """An empty container of the same class."""
+    cls: Any = type(value)
+    if isinstance(value, deque):
+        made = cls.__new__(cls)
+        deque.__init__(made, (), value.maxlen)
+    elif isinstance(value, defaultdict):
+        made = cls.__new__(cls)
+        made.default_factory = value.default_factory
+    else:
+        made = cls.__new__(cls)
+    space = getattr(value, "__dict__", None)
+    if space:
+        made.__dict__.update(space)
+    return made
+
+
+def kind_of(value: Any) -> Hashable:
+    """What two containers must share, besides what they hold, to be made into one."""
+    extra: Any = None
+    if isinstance(value, deque):
+        extra = value.maxlen
+    elif isinstance(value, defaultdict):
+        extra = id(value.default_factory)
+    space = getattr(value, "__dict__", None)
+    return type(value), extra, tuple((name, id(held)) for name, held in space.items()) if space else None
+
+
+def items_of(value: Any) -> Iterable[tuple[Hashable, Any]]:
+    """The items of a container with the place of each; of one of several contents, those of each."""
+    found = several(value)
+    if found is not None:
+        for number, option in enumerate(found.options):
+            for key, item in items_of(option):
+                yield (number, key), item
+    elif growing(value) is None:
+        held = Place("content", value).get()
+        yield from held.items() if isinstance(held, dict) else enumerate(held)
+
+
+@dataclass(eq=False)
+class _Fresh:
+    value: Any
+    positions: set[Hashable] = field(default_factory=set)
+    fixed: bool = False
+    """Whether it is held where no other can be put: in a closure, a partial, an iterator."""
+
+
+class Leaving:
+    """What leaves one path: looked at inside it, where everything is as it is at its end."""
+
+    def __init__(self, session: Session, is_new: Callable[[Any], bool]) -> None:
+        self._session, self._is_new = session, is_new
+        self.containers: dict[int, _Fresh] = {}
+        """Those that the path made, by identity."""
+        self.reached: dict[int, Any] = {}
+        """Everything that was come by."""
+
+    def walk(self, value: Any, way: tuple[Hashable, ...], fixed: bool = False) -> None:
+        """Note what a value, known at a place, leads to."""
+        todo = [(value, way, fixed)]
+        while todo:
+            value, way, fixed = todo.pop()
+            if isinstance(value, _LEAVES) or value is None:
+                continue
+            if isinstance(value, Choice):
+                number = id(value.selector.var)
+                todo += [(option, (*way, (number, i)), fixed) for i, option in enumerate(value.options)]
+                continue
+            if is_container(value):
+                if not self._is_new(value):
+                    self.reached[id(value)] = value
+                    continue
+                found = self.containers.setdefault(id(value), _Fresh(value))
+                found.positions.add(way)
+                found.fixed |= fixed
+                if id(value) not in self.reached:
+                    self.reached[id(value)] = value
+                    todo += [(item, (*way, key), fixed) for key, item in items_of(value)]
+                continue
+            if isinstance(value, tuple):
+                todo += [(item, (*way, key), fixed) for key, item in enumerate(value)]
+                continue
+            if id(value) in self.reached:
+                continue
+            self.reached[id(value)] = value
+            fields = field_items(value)
+            if fields is not None and not objects.is_record(value):
+                todo += [(item, (*way, key), fixed) for key, item in zip(*fields)]
+                continue
+            todo += [(item, (*way, id(value), number), True) for number, item in enumerate(opaque_parts(value))]
+
+
+_LEAVES = (torch.Tensor, str, bytes, int, float, complex, type, types.ModuleType, Growing, torch.nn.Module)
+
+
+_MAKING_LISTS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type(iter({}.items())), type(iter(set())))
+"""Iterators that would give what they have left in a list made for it, which is nobody's."""
+
+
+def opaque_parts(value: Any) -> Iterator[Any]:
+    """What an object refers to that is neither a container nor taken apart by structures."""
+    if isinstance(value, types.FunctionType):
+        yield from value.__closure__ or ()
+        yield from value.__defaults__ or ()
+        yield from (value.__kwdefaults__ or {}).values()
+    elif isinstance(value, types.MethodType):
+        yield value.__self__
+        yield value.__func__
+    elif isinstance(value, types.BuiltinFunctionType):
+        yield value.__self__
+    elif isinstance(value, functools.partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, types.CellType):
+        try:
+            yield value.cell_contents
+        except ValueError:
+            return
+    elif contents.is_iterator(value):
+        yield from contents.inner(value)
+        if type(value) not in _MAKING_LISTS and not isinstance(value, types.GeneratorType):
+            yield from contents.parts(value)
+    elif isinstance(value, frozenset):
+        yield from value
+    elif hasattr(value, "__dict__") or objects.is_simple(type(value)):
+        if type(value).__module__.partition(".")[0] not in ("runtime", "dy2static"):
+            yield from objects.attributes(value).values()
+
+
+__all__ = [
+    "as_content",
+    "is_container",
+    "Leaving",
+    "Several",
+    "content",
+    "empty_like",
+    "items_of",
+    "kind_of",
+    "opened",
+    "opaque_parts",
+    "put",
+    "require_few",
+    "several",
+    "view",
+]
