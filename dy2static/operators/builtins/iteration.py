@@ -33,7 +33,7 @@ from dy2static.operators.staging import (
     truth_of,
 )
 from dy2static.operators.traced_for import as_list, fold, iterate
-from runtime.tracer import reads
+from runtime.tracer import array, reads
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -193,7 +193,7 @@ def _container(kind: type) -> Any:
             items = generator_uses.collected(session, source)
             return items if kind is list else make(session, (items,), kwargs)
         if kind is list and args and growing.is_growing(args[0]):
-            return growing.method(session, args[0], "copy", (), {})
+            return array.copy(args[0])
         sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind is list else None
         if sequence is not None:
             return as_list(session, sequence)
