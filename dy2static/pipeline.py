@@ -20,6 +20,7 @@ from dy2static.transforms import (
     caught_raise,
     compare_chain,
     comprehension,
+    comprehension_names,
     continue_stmt,
     declarations,
     delete,
@@ -107,7 +108,8 @@ STEPS = (
     Step("global_stmt", global_stmt.transform, False, "After targets: one target a statement."),
     Step("attribute", attribute.transform, False, "After targets: one target a statement."),
     Step("subscript", subscript.transform, False, "After targets: one target a statement."),
-    Step("call", call.transform, False, "Last: it wraps whatever calls there are."),
+    Step("call", call.transform, False, "After all that makes calls: it wraps whatever calls there are."),
+    Step("comprehension_names", comprehension_names.transform, True, "Last: all code is in its function now."),
 )
 
 
