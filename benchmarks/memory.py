@@ -3,15 +3,17 @@
     python benchmarks/memory.py [--only chain]
 
 Each row runs in a process of its own. "Allocated" is what torch's allocator had handed out at the highest point of one
-step, what was there before left out; "process" is by how much the highest resident size of the process (``ru_maxrss``)
-grew over what it was after the first steps' preparation: imports, and tracing with small tensors.
+step, what was there before left out; "process" is by how much the resident size of the process rose above what it was
+before, in three steps. The first step (tracing, torch's caches) comes before either, and what it left free is given back
+to the system first; process sizes are Linux's.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,8 +132,8 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 WORKLOADS = [*FUNCTIONS, *MODULES]
 
 
-def step_of(name: str, road: str, *, small: bool = False) -> Step:
-    """One train step of a workload. ``small``: on an input with fewer rows."""
+def step_of(name: str, road: str) -> Step:
+    """One train step of a workload."""
     torch.manual_seed(0)
     if name in FUNCTIONS:
         function, shape = FUNCTIONS[name]
@@ -158,20 +160,27 @@ def measure(name: str, road: str) -> tuple[float, float]:
     torch.set_num_threads(1)
     step = step_of(name, road)
     step()
-    before = _resident()
+    before = _rest()
     for _ in range(3):
         step()
-    grown = _highest() - before
+    grown = _status("VmHWM") - before
     return allocated(step) / 1e6, grown
 
 
-def _highest() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+def _rest() -> float:
+    """The resident size, freed memory given back; the highest size counts anew from here."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    return _status("VmRSS")
 
 
-def _resident() -> float:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+def _status(field: str) -> float:
+    """A size that Linux tells of this process, in MB."""
+    with open("/proc/self/status") as file:
+        (line,) = (line for line in file if line.startswith(field + ":"))
+    return int(line.split()[1]) * 1024 / 1e6
 
 
 def main() -> None:
