@@ -17,11 +17,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 import runtime
+from benchmarks.memory import allocated
 from dy2static import to_static
 
 
@@ -87,18 +87,6 @@ def nodes(result: torch.Tensor) -> int:
     return len(seen)
 
 
-def peak_memory(run: Callable[[], None]) -> int:
-    """Bytes above the start, at the highest point."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        run()
-    events = [one for one in profiler.profiler.kineto_results.events() if one.name() == "[memory]"]
-    now = highest = 0
-    for event in sorted(events, key=lambda one: one.start_ns()):
-        now += event.nbytes()
-        highest = max(highest, now)
-    return highest
-
-
 def measure(name: str, repeats: int) -> list[tuple[str, int, float, float, int]]:
     """Rows of the table: who, autograd nodes, forward ms, forward + backward ms, peak bytes."""
     plain, converted, (batch, width), steps = WORKLOADS[name]
@@ -131,7 +119,7 @@ def measure(name: str, repeats: int) -> list[tuple[str, int, float, float, int]]
 
         w.grad = u.grad = None
         forward, both = (statistics.median(one) * 1e3 for one in zip(*times[road]))
-        rows.append((road, nodes(function(x, w, u, n)), forward, both, peak_memory(once)))
+        rows.append((road, nodes(function(x, w, u, n)), forward, both, allocated(once)))
     return rows
 
 
