@@ -82,7 +82,7 @@ def _constant_step(where: Operand) -> bool:
 
 _WHOLE = ("int", "bool")
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
-_WHOLE_ONLY = frozenset({"and_", "or_", "xor", "invert", "bit_length"})
+_WHOLE_ONLY = frozenset({"and_", "or_", "xor", "bit_length"})
 
 
 def _kind(operand: Operand) -> str:
@@ -106,6 +106,8 @@ def _scalar(name: str, args: Sequence[Operand], kinds: list[str]) -> bool:
         return all(kind in (*_WHOLE, "float") for kind in kinds) or name in ("eq", "ne")
     if name in _WHOLE_ONLY:
         return whole
+    if name == "invert":  # of a bool it is deprecated: a warning, and an exception where these are errors
+        return kinds[0] == "int"
     if name in ("truediv", "floordiv", "mod"):
         return not isinstance(args[1], Variable) and bool(args[1]) and (floats or (whole and name != "truediv"))
     if name in ("int", "float"):

@@ -34,6 +34,7 @@ def parsed(line: str) -> Operator:
       input %c : f32[3] = "c"
       %n : int = scalar.item(%k)
       %t : float = scalar.item(%c)
+      %b : bool = scalar.lt(%t, 0.0)
       {line}
       return %x as $0
     }}"""
@@ -48,7 +49,8 @@ def parsed(line: str) -> Operator:
     "%r : float = scalar.float(%n)", "%r : f32[] = aten.select.int(%c, 0, %n)", "%r : float = scalar.item(%c)",
     '%r : f32["s2"] = aten.zeros.default([%n])', "%r : f32[3] = aten.add.Scalar(%c, %n)", "%r : str = scalar.str(%n)",
     '%r : f32["s2"] = aten.reshape.default(%x, [-1])', "%r : float = scalar.math.sqrt(%t)",
-    "%r : f32[3] = aten.cholesky.default(%c)", "%r : f32[1000000, 1000000] = aten.zeros.default([1000000, 1000000])",
+    "%r : f32[3] = aten.linalg_cholesky.default(%c)", "%r : int = scalar.invert(%b)",
+    "%r : f32[1000000, 1000000] = aten.zeros.default([1000000, 1000000])",
 ])  # fmt: skip
 def test_may(line):
     assert raising.may_raise(parsed(line))
@@ -60,6 +62,7 @@ def test_may(line):
     "%r : f32[] = aten.select.int(%c, 0, 2)", "%r : int = scalar.add(%n, 1)", "%r : int = scalar.floordiv(%n, 2)",
     "%r : bool = scalar.lt(%n, %t)", "%r : f32[3] = aten.mul.Scalar(%c, %t)", "%r : f32[7] = aten.zeros.default([7])",
     '%r : f32["s0", 3] = aten.tanh.default(%x)', "%r : int = scalar.size(%x, 0)", "%r : float = scalar.abs(%t)",
+    "%r : int = scalar.invert(%n)",
     '%r : f32["s0", 2] = aten.slice.Tensor(%x, 1, 0, 2)',
 ])  # fmt: skip
 def test_may_not(line):
