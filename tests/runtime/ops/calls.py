@@ -41,7 +41,7 @@ UNARY = (
 ).split()
 """Called with one square matrix where they take just that; the rest of their arguments default."""
 
-GONE = {name for name in ("qr",) if not hasattr(torch.ops.aten, name)}
+GONE = {name for name in ("qr", "cholesky") if not hasattr(torch.ops.aten, name)}
 """Operators that some of the supported versions of torch have no longer."""
 UNARY = [name for name in UNARY if name not in GONE]
 
