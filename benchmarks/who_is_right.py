@@ -255,10 +255,13 @@ def judge(case: int, tool: str) -> str:
 
 def cell(case: int, tool: str) -> str:
     """One cell, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", os.path.abspath(__file__), "--case", str(case), "--tool", tool],
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", os.path.abspath(__file__), "--case", str(case), "--tool", tool],
+            capture_output=True, text=True, timeout=1800,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "no answer in half an hour"
     return done.stdout.strip().splitlines()[-1] if done.returncode == 0 and done.stdout.strip() else "crashes"
 
 
