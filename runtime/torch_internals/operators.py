@@ -14,7 +14,10 @@ _ABOVE = (_Key.ADInplaceOrView, _Key.AutogradMeta, _Key.AutogradCPU, _Key.Autogr
 
 def is_composite(overload: Any) -> bool:
     """Whether an operator is written in terms of others, so that its schema need not tell what its result shares."""
-    return bool(overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
+    try:
+        return bool(overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
+    except RuntimeError:  # torch 2.11, for operators that are TorchScript's alone (aten.dim)
+        return False
 
 
 def node_of(value: torch.Tensor) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ops import aten
 from runtime.storage.allowed import allowed_operators
@@ -100,7 +101,7 @@ def composites() -> Iterator[str]:
             overload = aten.resolve(name)
         except ProgramError:  # of another version of torch
             continue
-        if not overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
+        if not torch_internals.is_composite(overload):
             continue
         if not torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "AutocastCPU"):
             yield name
