@@ -374,6 +374,7 @@ def test_fake_tensors_of_another_tool():
     assert converted.programs == []
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower on Python 3.13.0")  # torch's, about that Python
 def test_torch_compile_export_and_trace():
     layer = to_static(torch.nn.Linear(3, 3))
     wanted = layer.forward.function(X)

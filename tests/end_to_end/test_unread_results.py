@@ -20,6 +20,9 @@ from runtime.ops import aten
 from runtime.storage.allowed import allowed_operators
 from tests.runtime.ops.calls import GONE, b, f, i
 
+# what torch 2.15 says at the first call in a process only
+pytestmark = pytest.mark.filterwarnings("ignore:index_reduce", "ignore:at..nuclear_norm is deprecated")
+
 NAN = math.nan
 S, V, I3 = torch.eye(3) * 2 + f(3, 3) * 0.1, f(3), torch.tensor([0, 1, 2])
 LU, PIVOTS = torch.linalg.lu_factor(S)
