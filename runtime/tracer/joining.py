@@ -137,13 +137,16 @@ def _holds_container(s: Structure) -> bool:
 
 
 def _copied(session: Session, item: Structure) -> Structure:
-    """The structure of an item as a list that grows holds it: instances of dataclasses by their fields."""
+    """The structure of an item as a list that grows holds it: containers and records by what they hold."""
+    if isinstance(item, Known):
+        if is_container(item.value) or can_be_copied(session, item.value):
+            return item_structure(session, item.value)
+        opened = structure_of(session, item.value)
+        return item if isinstance(opened, Known) else _copied(session, opened)
     if isinstance(item, Options):
         return one_kind(session, Options(tuple(_copied(session, option) for option in item.options)))
     if isinstance(item, (Sequence, Fields)):
         return dataclasses.replace(item, items=tuple(_copied(session, inner) for inner in item.items))
-    if isinstance(item, Known) and (is_container(item.value) or can_be_copied(session, item.value)):
-        return item_structure(session, item.value)
     return item.picture if isinstance(item, Made) and item.picture is not None else item
 
 

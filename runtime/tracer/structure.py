@@ -311,7 +311,7 @@ def has_traced(value: Any, depth: int = 0) -> bool:
 
 def structure_of(session: Session, value: Any) -> Structure:
     """The structure in which ``value`` is carried by Variables."""
-    copied = session.copying and can_be_copied(session, value)
+    copied = session.copying and (is_container(value) or can_be_copied(session, value))
     if id(value) in session.made and not copied:
         return session.made[id(value)]
     if isinstance(value, Staged):

@@ -6,7 +6,7 @@ The condition is computed before the loop and at the end of each iteration, in e
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,8 +154,12 @@ class _Attempt:
         self.inner: list[Any] = []
         self.writes: list[stale_views.LoopWrites] = []
         self.count = len(names.names)
+        self.held = frozenset(session.held_in_lists)
+        """What lists that grow held copies of when the body began, by identity."""
         self.alone = alone
         """The names, by number, that are all that refers to the list or dict with which the loop begins."""
+        self.firsts = {position: containers.content(slots[position].init) for position in alone}
+        """What these hold then."""
         self.made: dict[int, structure.Made] = {}
         """What the iteration made and leaves, by identity."""
         self.objects = set(session.created)
@@ -230,7 +234,8 @@ class _Attempt:
         entry_places = {place: _held(place) for place in path.places}
         known_places = {slot.place for slot in self.slots if slot.place is not None}
         outs, contents = self._outs([*known_places, *(repeated - known_places)])
-        stable = True
+        later = session.held_in_lists.keys() - self.held
+        stable = self.old.isdisjoint(later) and self.objects.isdisjoint(later)  # the next iteration begins with them
         next_slots: list[_Slot] = []
         starts = [structure.structure_of(session, slot.init) for slot in self.slots]
         with path.inside(session), self._made():
@@ -274,7 +279,7 @@ class _Attempt:
                 carried = joining.carried(session, structure.structure_of(session, contents[cell]))
                 init = self.starts.get(cell)
                 if init is not None:
-                    session.mixed_lists = True
+                    session.mixed_lists = False
                     carried = joining.unify(session, structure.structure_of(session, init), carried)
                 next_slots.append(_Slot("", init, carried, cell=cell))
                 stable = False
@@ -308,23 +313,31 @@ class _Attempt:
         with path.inside(session):
             found = LoopObjects(session, self.objects, self.old)
             self.made = found.find([*enumerate(path.names), *ends.items()])
-        self._begin(found.contents)
+            self._begin(found.contents)
         values = [
             ends[slot.place] if slot.place is not None else found.contents.get(slot.cell) if slot.cell else None
             for slot in self.slots[self.count :]
         ]
         return [*path.names, *values], found.contents
 
-    def _begin(self, cells: Iterable[Cell]) -> None:
+    def _begin(self, contents: dict[Cell, Any]) -> None:
         """Where an iteration makes a variable's list anew, the one it begins with is the first of them."""
+        session = self.session
         self.starts: dict[Cell, Any] = {}
-        for cell in cells:
+        known = {slot.cell for slot in self.slots}
+        for cell, content in contents.items():
             places: list[Any] = list(cell.positions)
             if len(places) != 1 or places[0][1] != () or places[0][0] not in self.alone:
                 continue
             first = self.slots[places[0][0]].init
-            if containers.is_container(first) and containers.kind_of(first) == cell.kind:
-                self.starts[cell] = containers.content(first)
+            if not containers.is_container(first) or containers.kind_of(first) != cell.kind:
+                continue
+            start = self.firsts[places[0][0]]
+            with self._made():
+                pictures = [structure.structure_of(session, value) for value in (start, content)]
+                like = cell in known or not isinstance(joining.unify(session, *pictures), structure.Options)
+            if like:
+                self.starts[cell] = start
                 self.made[id(first)] = structure.Made(cell, cell.cls)
 
     @contextlib.contextmanager
