@@ -31,7 +31,7 @@ from dy2static.operators.patches import install
 from dy2static.operators.percent_format import percent
 from dy2static.operators.raise_stmt import raise_stmt
 from dy2static.operators.subscript import del_item, item, set_item
-from dy2static.operators.unpack import each, star, unpack
+from dy2static.operators.unpack import each, star, star_of_list, unpack
 from dy2static.operators.while_stmt import while_stmt
 from runtime.tracer.structure import Undefined
 
@@ -42,6 +42,6 @@ __all__ = [
     "compare", "context", "decided", "del_attr", "del_item", "dict_of", "each", "for_stmt", "format_value",
     "fstring", "generator", "handler", "handling", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence",
     "item", "load", "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "positional", "raise_stmt",
-    "set_attr", "set_global", "set_item", "set_of", "slice", "star", "starred", "take", "unpack", "while_stmt",
-    "without_keys",
+    "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unpack",
+    "while_stmt", "without_keys",
 ]  # fmt: skip

@@ -30,6 +30,7 @@ import torch
 from dy2static.operators import growing, policy
 from dy2static.operators.staging import Choice, Session, Staged
 from runtime.tracer import contents, objects
+from runtime.tracer.containers import Several
 from runtime.tracer.guards import is_plain
 
 
@@ -103,7 +104,7 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     Raises:
         TraceError: D2S253.
     """
-    if not session.has_growing:
+    if not session.has_growing and not session.hidden:
         return
     takes = _takes(f)
     if takes is Takes.BOTH:
@@ -129,8 +130,12 @@ def require_none(session: Session, what: str, values: Iterable[Any], torchs: boo
     Raises:
         TraceError: D2S253.
     """
-    if not session.has_growing:
+    if not session.has_growing and not session.hidden:
         return
+    values = list(values)
+    for one in (reached(values, _is_several, not torchs),) if session.hidden else ():
+        if one is not None:
+            one.refuse()
     found = reached(values, growing.is_growing, not torchs)
     if found is not None:
         raise session.error(
@@ -156,6 +161,10 @@ def reached(values: Iterable[Any], is_stand_in: Callable[[Any], bool], modules: 
     return None
 
 
+def _is_several(value: Any) -> bool:
+    return type(value) is Several
+
+
 def _inside(value: Any, modules: bool) -> Iterable[Any]:
     if isinstance(value, Choice):
         return value.options
@@ -163,7 +172,7 @@ def _inside(value: Any, modules: bool) -> Iterable[Any]:
     if isinstance(value, (list, tuple, set, frozenset, deque)):
         found += value
     elif isinstance(value, dict):
-        found += value.values()
+        found += (*value.values(), *(key for key in value if type(key) is Several))
     elif isinstance(value, functools.partial):
         found += (value.func, *value.args, *value.keywords.values())
     elif isinstance(value, types.MethodType):

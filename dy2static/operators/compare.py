@@ -11,6 +11,7 @@ from typing import Any
 
 from dy2static.operators.bool_ops import not_
 from dy2static.operators.staging import Choice, active, distribute
+from runtime.tracer.containers import opened
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "is": operator.is_, "is not": operator.is_not,
@@ -28,6 +29,7 @@ def compare(a: Any, op: str, b: Any) -> Any:
     if session is None:
         return _PLAIN[op](a, b)
     if op in ("==", "!="):
+        a, b = opened(a), opened(b)
         if isinstance(a, Choice):
             return distribute(session, a, lambda option: compare(option, op, option if b is a else b))
         if isinstance(b, Choice):

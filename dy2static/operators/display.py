@@ -11,6 +11,7 @@ from typing import Any
 from dy2static.operators import tensor_keys
 from dy2static.operators.chosen import hashed
 from dy2static.operators.staging import Choice, Session, active, held_choice
+from runtime.tracer.containers import opened
 
 
 def dict_of(*parts: tuple[Any, ...]) -> Any:
@@ -22,7 +23,7 @@ def dict_of(*parts: tuple[Any, ...]) -> Any:
     session = active()
     if session is None:
         return _built(parts)
-    return _of_parts(session, [(tensor_keys.own(session, part[0]), *part[1:]) for part in parts])
+    return _of_parts(session, [(opened(tensor_keys.own(session, part[0])), *part[1:]) for part in parts])
 
 
 def _of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:

@@ -65,14 +65,15 @@ _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
+_ABOUT_OBJECTS: tuple[Any, ...] = (id, isinstance, type, callable, hasattr, getattr, setattr, delattr)
+"""Builtins that ask which object it is, or of what class, not what it holds."""
+
+
 def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)``."""
     from dy2static.operators import autograd_function, modules
     from dy2static.operators.builtins import compiled, handler_of, operator_functions
 
-    if session.hidden and not isinstance(f, types.FunctionType):
-        args = tuple(map(containers.opened, args))
-        kwargs = {name: containers.opened(arg) for name, arg in kwargs.items()}
     if isinstance(f, Choice):
         return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
     if isinstance(f, Undefined):
@@ -82,6 +83,9 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     handler = handler_of(f)
     if handler is not None:
         arity.require_fitting(f, args, kwargs)
+        if session.hidden and f not in _ABOUT_OBJECTS:
+            args = tuple(map(containers.opened, args))
+            kwargs = {name: containers.opened(arg) for name, arg in kwargs.items()}
         boundary.require(session, f, args, kwargs)
         return handler(session, args, kwargs)
     builtin = tensor_attributes.builtin_of(f, args)

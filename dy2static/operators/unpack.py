@@ -17,6 +17,7 @@ from dy2static.operators.sequences import StagedSequence
 from dy2static.operators.staging import NO_NAMES, Session, active
 from runtime.tracer import array
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer.containers import opened
 
 
 def unpack(value: Any, before: int, after: int | None = None) -> Any:
@@ -27,6 +28,7 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
     """
     session = active()
     if session is not None:
+        value = opened(value)
         if isinstance(value, StagedSequence):
             from dy2static.operators.traced_for import as_list
 
@@ -76,9 +78,16 @@ def _too_many(session: Session, expected: int, found: Any) -> Any:
 def star(value: Any) -> Any:
     """What stands behind a star in a call, or in a display of a tuple or set: its length must be known."""
     session = active()
-    if session is not None and growing.is_growing(value):
+    if session is None:
+        return value
+    if growing.is_growing(value):
         raise growing.refusal(session, "a star (*) in a call, tuple or set in front")
-    return value
+    return opened(value)
+
+
+def star_of_list(value: Any) -> Any:
+    """The same in a display of a list, which has a length that only the run knows where the value has."""
+    return value if active() is None else opened(value)
 
 
 def each(iterable: Any) -> Any:
@@ -86,4 +95,5 @@ def each(iterable: Any) -> Any:
     session = active()
     if session is not None:
         boundary.require_none(session, "a comprehension inside a lambda, or with :=,", [iterable])
+        return opened(iterable)
     return iterable

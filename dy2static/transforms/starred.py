@@ -6,9 +6,9 @@
 ...     return g(1, *xs), (*xs, 2), {*xs}, [*xs]
 ... ''', transform))
 def f(g, xs):
-    return g(1, *_d2s.star(xs)), (*_d2s.star(xs), 2), {*_d2s.star(xs)}, [*xs]
+    return g(1, *_d2s.star(xs)), (*_d2s.star(xs), 2), {*_d2s.star(xs)}, [*_d2s.star_of_list(xs)]
 
-A list of a list that grew is one that grew: a display of a list stays.
+A list of a list that grew is one that grew; where only the content differs between paths, it must have one length.
 """
 
 from __future__ import annotations
@@ -38,12 +38,18 @@ class _Starred(Transformer):
             self._stars(node.elts)
         return node
 
+    def visit_List(self, node: gast.AST) -> Any:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, gast.Store):
+            self._stars(node.elts, "star_of_list")
+        return node
+
     def visit_Set(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         self._stars(node.elts)
         return node
 
-    def _stars(self, elements: list[Any]) -> None:
+    def _stars(self, elements: list[Any], name: str = "star") -> None:
         for element in elements:
             if isinstance(element, gast.Starred) and not isinstance(element.value, (gast.Tuple, gast.List)):
-                element.value = operator("star", element.value, origin=element)
+                element.value = operator(name, element.value, origin=element)

@@ -47,18 +47,31 @@ class Several:
         """Of hidden containers."""
 
     def __repr__(self) -> str:
+        if state.active() is not None:  # the text of what holds it
+            self.refuse()
         return "<one of several contents>"
 
     def __hash__(self) -> int:
         return id(self)
 
-    def _refuse(self, *args: Any) -> NoReturn:
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python and torch ask any object for these
+            raise AttributeError(name)
+        self.refuse()
+
+    def refuse(self, *args: Any) -> NoReturn:
+        """What an operation on it raises.
+
+        Raises:
+            TraceError: D2S254.
+        """
         raise state.current().error(
             "a container is used in code that is not converted, and what it holds differs between paths",
             hint="Give every path the same keys and kinds of items, or make a new one on each path.",
             code="D2S254")  # fmt: skip
 
-    __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __bool__ = __len__ = __iter__ = _refuse
+    __lt__ = __gt__ = __le__ = __ge__ = __bool__ = __len__ = __iter__ = __add__ = __radd__ = __mul__ = __rmul__ = refuse
+    __getitem__ = __call__ = __index__ = __int__ = __float__ = __str__ = __format__ = __contains__ = refuse
 
 
 def several(value: Any) -> Choice | None:
@@ -67,9 +80,41 @@ def several(value: Any) -> Choice | None:
         return None
     kind = python_kind(value)
     if kind.__len__(value) != 1:
-        return None
+        return _put_together(value) if _any_hidden() else None
     (found,) = kind.__iter__(value)
     return found.choice if type(found) is Several else None
+
+
+def _any_hidden() -> bool:
+    session = state.active()
+    return session is not None and bool(session.hidden)
+
+
+def _put_together(value: Any) -> Choice | None:
+    """The same for a container that Python's own operators made of one with such content (``xs + [y]``, ``d | e``).
+
+    Raises:
+        TraceError: D2S254, it was made of two whose contents differ independently.
+    """
+    held = Place("content", value).get()
+    found = [item for item in held if type(item) is Several]
+    if not found:
+        return None
+    choice = found[0].choice
+    if any(one.choice.selector.var is not choice.selector.var for one in found):
+        found[0].refuse()
+    contents = []
+    for number in range(len(choice.options)):
+        made: Any = {} if isinstance(held, dict) else []
+        for item in held:
+            part = content(item.choice.options[number]) if type(item) is Several else None
+            if isinstance(made, dict):
+                made.update(part if part is not None else {item: held[item]})
+            else:
+                made += part if part is not None else [item]
+        contents.append(frozenset(made) if isinstance(value, set) else made)
+    put(state.current(), value, Choice(choice.selector, tuple(contents)))
+    return several(value)
 
 
 def opened(value: Any) -> Any:
