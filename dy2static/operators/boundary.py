@@ -30,7 +30,7 @@ import torch
 from dy2static.operators import growing, policy
 from dy2static.operators.staging import Choice, Session, Staged
 from runtime.tracer import contents, objects
-from runtime.tracer.containers import Several
+from runtime.tracer.containers import Several, several
 from runtime.tracer.guards import is_plain
 
 
@@ -166,8 +166,9 @@ def _is_several(value: Any) -> bool:
 
 
 def _inside(value: Any, modules: bool) -> Iterable[Any]:
-    if isinstance(value, Choice):
-        return value.options
+    if isinstance(value, Choice):  # what is done to it is done to each option, opened
+        opened = [(option, several(option)) for option in value.options]
+        return [one for option, held in opened for one in (held.options if held is not None else (option,))]
     found: list[Any] = []
     if isinstance(value, (list, tuple, set, frozenset, deque)):
         found += value

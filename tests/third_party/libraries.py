@@ -112,9 +112,9 @@ def _minimise(method: str, refused: str = "", why: str = "") -> None:
         return result.x, result.fun, result.nit, result.status
 
 
-_BRACKET = "the bracket of the line search is one of several lists, and changed"
+_BRACKET = "the bracket of the line search is one of many lists of different kinds of numbers"
 for _method in ("bfgs", "l-bfgs", "cg", "newton-cg"):
-    _minimise(_method, "D2S226", _BRACKET)
+    _minimise(_method, "D2S255", _BRACKET)
 _minimise("trust-ncg")
 
 
