@@ -176,7 +176,7 @@ class Merged:
                         found.setdefault(key, {})[number] = fresh.value
                 for position, value in enumerate(path.names):
                     if alone[position] and containers.is_container(value) and not self._is_new(value):
-                        if sum(one is value for one in path.names) == 1 and id(value) not in session.hidden:
+                        if self._is_only(value, position, paths) and id(value) not in session.hidden:
                             key = (containers.kind_of(value), frozenset({("name", position)}))
                             found.setdefault(key, {})[number] = value
                             path.places.setdefault(Place("content", value), Place("content", value).get())
@@ -186,6 +186,11 @@ class Merged:
                     if place.kind == "content"
                 }
         self._merge(paths, {key: members for key, members in found.items() if len(members) > 1})
+
+    def _is_only(self, value: Any, position: int, paths: Sequence[Path]) -> bool:
+        """Whether no path leaves a value anywhere but in one variable."""
+        held = ((place, one) for path in paths for place, one in (*enumerate(path.names), (-1, path.result)))
+        return not any(one is value and place != position for place, one in held)
 
     def _leaving(self, path: Path) -> containers.Leaving:
         session = self._session
