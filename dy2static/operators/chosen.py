@@ -20,6 +20,7 @@ from typing import Any
 from dy2static.operators import tensor_keys
 from dy2static.operators.policy import home_of
 from dy2static.operators.staging import Choice, Session, any_staged, held_choice, spread
+from runtime.tracer.containers import opened
 
 Run = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 Look = tuple[str, int]
@@ -58,10 +59,13 @@ _KEEPING_ITERATORS = frozenset({
 
 def per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Run) -> Any:
     """``run(args, kwargs)``, which calls ``f``: once for each value that what it looks at may be."""
+    look = _look(f)
+    if session.hidden and look is not _NOTHING:
+        args = tuple(map(opened, args))
     pairs = any(isinstance(arg, (zip, enumerate)) for arg in args)
     if not pairs and not any_staged(args) and not any_staged(kwargs.values()):
         return run(args, kwargs)
-    looked, rebuilt = _parts(_look(f), args, kwargs)
+    looked, rebuilt = _parts(look, args, kwargs)
     if held_choice(looked) is None:
         return run(*rebuilt(looked)) if pairs else run(args, kwargs)
     return spread(session, looked, lambda given: run(*rebuilt(given)))

@@ -6,7 +6,7 @@
 ...     return {name: x, "a": 1, **more}, {name, *more}, {"a": x}
 ... ''', transform))
 def f(x, name, more):
-    return (_d2s.dict_of((name, x), ('a', 1), (more,)), _d2s.set_of((name, *more)), {'a': x})
+    return _d2s.dict_of((name, x), ('a', 1), (more,)), _d2s.set_of((name, *more)), {'a': x}
 """
 
 from __future__ import annotations

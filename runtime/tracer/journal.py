@@ -183,6 +183,9 @@ class Journal:
 
     def note_late(self, place: Place, before: Any) -> None:
         """Call when code that keeps no journal has changed a place that held ``before``."""
+        hidden = self._session.hidden.get(id(place.owner)) if place.kind == "content" else None
+        if hidden is not None:
+            self.note(Place("content", hidden[1]))
         self.first_stores.setdefault(place, self._session.location())
         for frame in self.frames:
             frame.setdefault(place, before)

@@ -6,14 +6,17 @@ it. All lists that may hold items of each other, because one was made from the o
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime.tracer import objects, shared_items
 from runtime.tracer.aliases import few_roots
+from runtime.tracer.notes import others, own_references
 
 if TYPE_CHECKING:
     from runtime.tracer import structure
@@ -90,7 +93,7 @@ class Pool:
             return True
         for ref in one._lists:
             grown = ref()
-            if grown is not None:
+            if grown is not None and _in_use(session, grown):
                 return True
         return False
 
@@ -152,3 +155,24 @@ def _memory(session: Session, tensor: torch.Tensor, pool: Pool) -> set[Storage]:
 def _note(session: Session, storage: Storage, pool: Pool) -> None:
     if all(known.find() is not pool.find() for known, _ in storage.pools):
         storage.pools.append((pool, session.location()))
+
+
+def _in_use(session: Session, grown: structure.Growing) -> bool:
+    """Whether the user's program still has a list with this content; the tracer's notes of it do not count.
+
+    A debugger that refers to the list as well makes it one in use: a write is refused then, never let through.
+    """
+    noted = {id(before): place for frame in session.journal.frames for place, before in frame.items()}
+    referrers = gc.get_referrers(grown)
+    while referrers:
+        referrer = referrers.pop()
+        if isinstance(referrer, FrameType) and referrer.f_globals is globals():
+            continue
+        if type(referrer) is not list:
+            return True
+        place = noted.get(id(referrer))
+        if place is not None and place.kind == "content":  # what a list held before: that list may get it back
+            referrer = place.owner
+        if others(referrer) - own_references(session, (id(referrer),))[id(referrer)] > 0:
+            return True
+    return False

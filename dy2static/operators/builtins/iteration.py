@@ -274,5 +274,5 @@ HANDLERS: list[tuple[Any, Any]] = [
         (range, _range), (enumerate, _enumerate), (zip, _zip), (map, _map), (filter, _filter), (reversed, _reversed),
         (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum),
         (any, _any_all(True)), (all, _any_all(False)),
-    )), *((kind, _per_option(_container(kind))) for kind in (list, tuple, set, frozenset, deque, dict)),
+    )), *((kind, _per_option(_container(kind))) for kind in (list, tuple, set, frozenset, deque)),
 ]  # fmt: skip

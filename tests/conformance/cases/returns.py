@@ -168,7 +168,7 @@ def inside_with_in_loop(x):
     return x
 
 
-@case("return of a list that finally changes", *BOTH, idle=1)  # only after the return are there two names
+@case("return of a list that finally changes", *BOTH)
 def inside_try(x):
     log = []
     try:
