@@ -303,7 +303,7 @@ class Join:
             pictures = [picture(path, value) for path, value in alive]
             joined = pictures[0]
             for one in pictures[1:]:
-                joined = joining.unify(session, joined, one)
+                joined = joining.require_few(session, joining.unify(session, joined, one))
         self.items.append((values, joined, hint))
 
     def changed_storages(self) -> list[Storage]:

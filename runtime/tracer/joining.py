@@ -217,6 +217,18 @@ def _few(session: Session, options: list[Structure]) -> list[Structure]:
     return options
 
 
+def require_few(session: Session, s: Structure) -> Structure:
+    """A structure, if it is not one of too many.
+
+    Raises:
+        TraceError: D2S255.
+    """
+    count = _ways(s)
+    if count > _OPTIONS:
+        raise too_many(session, count)
+    return s
+
+
 def _ways(s: Structure) -> int:
     """How many different things a value of structure ``s`` may be, and what it holds."""
     if isinstance(s, Options):
@@ -310,4 +322,4 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     return False
 
 
-__all__ = ["as_items", "carried", "fits", "unify"]
+__all__ = ["as_items", "carried", "fits", "require_few", "unify"]
