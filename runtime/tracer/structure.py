@@ -338,7 +338,13 @@ def structure_of(session: Session, value: Any) -> Structure:
         return Sequence(ListContent, tuple(map(Known, value)))
     if type(value) is DictContent:
         fields = field_items(value)
-        return Fields(DictContent, fields[0], tuple(map(Known, fields[1]))) if fields is not None else Known(value)
+        if fields is None:
+            raise session.error(
+                "a dict whose keys are objects, not numbers or text, holds other items on some paths or iterations",
+                hint="Use names or numbers as keys, or fill the dict before the branch or loop.",
+                code="D2S254",
+            )
+        return Fields(DictContent, fields[0], tuple(map(Known, fields[1])))
     if type(value) in (list, tuple, StagedSize):
         return Sequence(type(value), tuple(structure_of(session, item) for item in value))
     if objects.is_record(value) and not copied:

@@ -156,8 +156,8 @@ class _Attempt:
         self.count = len(names.names)
         self.held = frozenset(session.held_in_lists)
         """What lists that grow held copies of when the body began, by identity."""
-        self.pooled = {storage: len(storage.pools) for storage in self.entry}
-        """In how many pools of items the memory from before was when the body began."""
+        self.no_item = [storage for storage in self.entry if not storage.pools]
+        """The memory from before that was in no list that grows when the body began."""
         self.alone = alone
         """The names, by number, that are all that refers to the list or dict with which the loop begins."""
         self.firsts = {position: containers.content(slots[position].init) for position in alone}
@@ -238,7 +238,7 @@ class _Attempt:
         outs, contents = self._outs([*known_places, *(repeated - known_places)])
         later = session.held_in_lists.keys() - self.held
         stable = self.old.isdisjoint(later) and self.objects.isdisjoint(later)  # the next iteration begins with them
-        stable = stable and all(len(storage.pools) == count for storage, count in self.pooled.items())
+        stable = stable and not any(storage.pools for storage in self.no_item)
         next_slots: list[_Slot] = []
         starts = [structure.structure_of(session, slot.init) for slot in self.slots]
         with path.inside(session), self._made():
