@@ -241,7 +241,7 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     A method that is bound to a tensor of the trace holds the tensor; its only key is its name.
     """
     if isinstance(value, dict):
-        if not all(is_plain(key) for key in value):
+        if type(value) is not DictContent and not all(is_plain(key) for key in value):
             return None
         return tuple(value.keys()), tuple(value.values())
     if is_namedtuple(value):
@@ -337,14 +337,14 @@ def structure_of(session: Session, value: Any) -> Structure:
     if type(value) is ListContent:
         return Sequence(ListContent, tuple(map(Known, value)))
     if type(value) is DictContent:
-        fields = field_items(value)
-        if fields is None:
+        keys, items = tuple(value), tuple(value.values())
+        if any(isinstance(key, torch.Tensor) for key in keys):
             raise session.error(
-                "a dict whose keys are objects, not numbers or text, holds other items on some paths or iterations",
+                "a dict whose keys are tensors holds other items on some paths or iterations",
                 hint="Use names or numbers as keys, or fill the dict before the branch or loop.",
                 code="D2S254",
             )
-        return Fields(DictContent, fields[0], tuple(map(Known, fields[1])))
+        return Fields(DictContent, keys, tuple(map(Known, items)))
     if type(value) in (list, tuple, StagedSize):
         return Sequence(type(value), tuple(structure_of(session, item) for item in value))
     if objects.is_record(value) and not copied:
