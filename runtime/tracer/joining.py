@@ -31,6 +31,7 @@ from runtime.tracer.structure import (
     field_items,
     is_container,
     item_structure,
+    same_keys,
     same_known,
     structure_of,
     width,
@@ -99,7 +100,7 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
     a, b = _opened_fields(session, a), _opened_fields(session, b)
     if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
         return Sequence(a.kind, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
-    if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and a.keys == b.keys:
+    if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and same_keys(a.keys, b.keys):
         items = tuple(unify(session, x, y) for x, y in zip(a.items, b.items))
         if a.cls not in BOUND or isinstance(items[0], Tensor):  # of tensors that differ there are two methods
             return Fields(a.cls, a.keys, items)
@@ -316,7 +317,7 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     if isinstance(outer, Fields) and isinstance(inner, Fields):
         return (
             inner.cls is outer.cls
-            and inner.keys == outer.keys
+            and same_keys(inner.keys, outer.keys)
             and all(fits(session, x, y) for x, y in zip(inner.items, outer.items))
         )
     return False

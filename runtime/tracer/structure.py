@@ -288,6 +288,14 @@ def is_container(value: Any) -> bool:
     return not dataclasses.is_dataclass(value)
 
 
+def same_keys(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Whether two dicts have the same keys in the same order; tensors are keys by identity."""
+    tensors = torch.Tensor
+    return len(a) == len(b) and all(
+        x is y or (not isinstance(x, tensors) and not isinstance(y, tensors) and bool(x == y)) for x, y in zip(a, b)
+    )
+
+
 def same_known(a: Any, b: Any) -> bool:
     """Whether two values are one constant: the same object, or equal plain values of one type."""
     if a is b:
@@ -338,12 +346,6 @@ def structure_of(session: Session, value: Any) -> Structure:
         return Sequence(ListContent, tuple(map(Known, value)))
     if type(value) is DictContent:
         keys, items = tuple(value), tuple(value.values())
-        if any(isinstance(key, torch.Tensor) for key in keys):
-            raise session.error(
-                "a dict whose keys are tensors holds other items on some paths or iterations",
-                hint="Use names or numbers as keys, or fill the dict before the branch or loop.",
-                code="D2S254",
-            )
         return Fields(DictContent, keys, tuple(map(Known, items)))
     if type(value) in (list, tuple, StagedSize):
         return Sequence(type(value), tuple(structure_of(session, item) for item in value))
@@ -442,6 +444,7 @@ __all__ = [
     "item_structure",
     "is_namedtuple",
     "rebuild_fields",
+    "same_keys",
     "same_known",
     "structure_of",
     "width",
