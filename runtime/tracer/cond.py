@@ -228,36 +228,47 @@ class Merged:
         return id(place.owner) not in self._session.hidden and id(place.owner) not in self.made
 
     def _merge(self, paths: Sequence[Path], groups: dict[Any, dict[int, Any]]) -> None:
+        """Make each group one, as far as its contents have one structure: a group that has not stays apart, and then
+        the contents that refer to its members differ in another way."""
         session = self._session
-        for number, members in enumerate(groups.values()):
-            for value in members.values():
-                self.made[id(value)] = structure.Made(number, type(value))
-        session.made, session.arrays_hold_containers = self.made, False
-        for number, members in enumerate(groups.values()):
-            fresh = [value for value in members.values() if self._is_new(value)]
-            if not fresh:
-                for value in members.values():
-                    self.made.pop(id(value), None)
-                continue
-            first = fresh[0]
-            values = [path.contents[Place("content", members[n])] if n in members else _NOWHERE
-                      for n, path in enumerate(paths)]  # fmt: skip
-            pictures: list[structure.Structure] = []
-            for n in members:
-                with paths[n].inside(session):
-                    pictures.append(joining.carried(session, structure.structure_of(session, values[n])))
-            joined = pictures[0]
-            for picture in pictures[1:]:
-                joined = joining.unify(session, joined, picture)
-            if isinstance(joined, structure.Options) or (isinstance(joined, structure.Known) and joined.value):
-                for value in members.values():
-                    del self.made[id(value)]
-                continue
+        left = [members for members in groups.values() if any(map(self._is_new, members.values()))]
+        session.arrays_hold_containers = False
+        while True:
+            self.made = {
+                id(value): structure.Made(number, type(value))
+                for number, members in enumerate(left)
+                for value in members.values()
+            }
+            session.made = self.made
+            joined = [self._joined_content(paths, members) for members in left]
+            one = [not isinstance(s, structure.Options) and not (isinstance(s, structure.Known) and s.value)
+                   for s in joined]  # fmt: skip
+            if all(one):
+                break
+            left = [members for members, kept in zip(left, one) if kept]
+        session.made, session.arrays_hold_containers = {}, True
+        for number, (members, content) in enumerate(zip(left, joined)):
+            first = next(value for value in members.values() if self._is_new(value))
             self.stand_ins[number] = first
             shared_items.note_same(session, members.values(), first)
-            self.contents.append((values, joined, ""))
+            self.contents.append((self._contents_of(paths, members), content, ""))
             self.places.append(Place("content", first))
-        session.made, session.arrays_hold_containers = {}, True
+
+    def _contents_of(self, paths: Sequence[Path], members: dict[int, Any]) -> list[Any]:
+        return [path.contents[Place("content", members[n])] if n in members else _NOWHERE
+                for n, path in enumerate(paths)]  # fmt: skip
+
+    def _joined_content(self, paths: Sequence[Path], members: dict[int, Any]) -> structure.Structure:
+        """The structure that carries what any of a group holds at the end of its path."""
+        pictures: list[structure.Structure] = []
+        for number, value in members.items():
+            with paths[number].inside(self._session):
+                content = paths[number].contents[Place("content", value)]
+                pictures.append(joining.carried(self._session, structure.structure_of(self._session, content)))
+        joined = pictures[0]
+        for picture in pictures[1:]:
+            joined = joining.unify(self._session, joined, picture)
+        return joined
 
 
 def _is_new(session: Session, place: Place, old: frozenset[int], objects: set[int]) -> bool:

@@ -365,6 +365,26 @@ def a_copy_of_one_of_two(x):
     return xs, ys, xs is ys, len(xs), torch.stack(xs), torch.cat(ys)
 
 
+@case
+def dicts_that_differ_in_lists_that_do_not(x):
+    if x.sum() > 0:
+        xs = [{"a": x}]
+    else:
+        xs = [{"b": x * 2}]
+    xs.append(x)
+    return xs, len(xs), list(xs[0])
+
+
+@case
+def lists_that_differ_in_dicts_that_do_not(x):
+    if x.sum() > 0:
+        d = {"k": [1, "s"], "m": [x]}
+    else:
+        d = {"k": [x], "m": [x * 2]}
+    d["m"].append(x)
+    return d
+
+
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 def test_as_eager(function: Any) -> None:
     check(function, *CALLS, paths=("program",))
