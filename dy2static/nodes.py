@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 import gast
+
+_NO_NODES = ("ctx", "id", "attr", "arg", "kind", "type_comment")
+"""Fields that hold a context or no node at all."""
 
 
 def children(node: gast.AST) -> list[gast.AST]:
@@ -15,13 +20,22 @@ def children(node: gast.AST) -> list[gast.AST]:
     """
     found: list[gast.AST] = []
     values = node.__dict__
-    for name in node._fields:
+    kind: Any = type(node)
+    for name in _inner_fields(kind):
         value = values.get(name)
+        if value is None:
+            continue
         if isinstance(value, list):
             found += [item for item in value if isinstance(item, gast.AST)]
-        elif isinstance(value, gast.AST) and name != "ctx":
+        elif isinstance(value, gast.AST):
             found.append(value)
     return found
+
+
+@cache
+def _inner_fields(kind: Any) -> tuple[str, ...]:
+    """The fields of a class of nodes that may hold nodes."""
+    return tuple(name for name in kind._fields if name not in _NO_NODES)
 
 
 def walk(tree: gast.AST) -> Iterator[gast.AST]:

@@ -53,7 +53,7 @@ def replace(template: str, *, origin: gast.AST | None = None, **holes: Hole) -> 
     Raises ValueError when a hole does not occur in the template, or its filling does not fit where it stands.
     """
     filler = _Filler(holes, template)
-    tree = copy.deepcopy(_parse(template))
+    tree = _copied(_parse(template))
     statements = filler.statements(tree.body)
     unused = set(holes) - filler.used
     if unused:
@@ -62,6 +62,17 @@ def replace(template: str, *, origin: gast.AST | None = None, **holes: Hole) -> 
         for statement in statements:
             copy_origin(statement, origin)
     return statements
+
+
+def _copied(node: Any) -> Any:
+    """A copy of a template's tree; many times faster than ``copy.deepcopy``, which asks for more than trees have."""
+    if isinstance(node, list):
+        return [_copied(item) for item in node]
+    if not isinstance(node, gast.AST):
+        return node
+    new = type(node)()
+    new.__dict__.update({name: _copied(value) for name, value in node.__dict__.items()})
+    return new
 
 
 def replace_expr(template: str, *, origin: gast.AST | None = None, **holes: Hole) -> gast.AST:

@@ -77,7 +77,12 @@ class Scope:
 
     def sees(self, var: Variable) -> bool:
         """Whether an Operator in this Block may read ``var``."""
-        return any(var in scope.names for scope in self.chain())
+        scope: Scope | None = self
+        while scope is not None:
+            if var in scope.names or (scope.twin is not None and var in scope.twin.names):
+                return True
+            scope = scope.parent
+        return False
 
 
 @dataclass

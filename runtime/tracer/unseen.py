@@ -49,10 +49,14 @@ def picture(session: Session) -> Picture:
     """What every list, dict, set and plain object holds that the user's frames can reach."""
     found: Picture = []
     seen: set[int] = set()
+    opaque: dict[type, bool] = {}
     todo: deque[tuple[Any, int]] = deque((value, 0) for value in _roots(session))
     while todo and len(found) < _OBJECTS:
         value, depth = todo.popleft()
-        if isinstance(value, _OPAQUE) or id(value) in seen or _is_ours(value):
+        kind = type(value)
+        if kind not in opaque:
+            opaque[kind] = isinstance(value, _OPAQUE) or (kind is not types.FunctionType and _is_ours(value))
+        if opaque[kind] or id(value) in seen or (kind is types.FunctionType and _is_ours(value)):
             continue
         seen.add(id(value))
         inner = _items(value)
