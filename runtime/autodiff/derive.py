@@ -110,6 +110,8 @@ def derive(
         pairs = [(index, program.block.yields[index]) for index in differentiable]
         viewed = chains(program.block, {old for index, old in pairs if index not in written}, forward.is_active)
         views: dict[int, ViewResult] = {}
+        through = passed_through(program, {old for _, old in pairs}) if tape.cuts else {}
+        passed = {var for found in through.values() for var in found}
 
         def place(old: Variable, value: Callable[[Operand], Operand]) -> int:
             """Where the forward half yields a value: a result, or one that it yields besides."""
@@ -131,7 +133,8 @@ def derive(
             made_view = ViewResult(chain.program(program.name), base, numbers, forward.stage.get(chain.base, 0))
             for index in (index for index, one in pairs if one is old):
                 views[index] = made_view
-                yields[index] = None
+                if old not in passed:
+                    yields[index] = None
         halves: list[_Recorded] = []
         for number, entries in reversed(list(enumerate(tape.stages()))):
             wanted = [index for index, need in enumerate(needs) if need]

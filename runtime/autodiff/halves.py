@@ -92,6 +92,7 @@ class Halves:
                 self._take_views(number, run)
         run.keep_apart()
         values, run.values = run.values[: self.derivative.results], []  # the nodes may not hold their own results
+        run.passed.clear()
         return values
 
 
@@ -100,6 +101,7 @@ class Halves:
         for position, (view, take) in self.views.items():
             if view.stage == stage:
                 given = [run.values[index] for index in (view.base, *view.numbers)]
+                run.passed[position] = run.values[position]
                 (run.values[position],) = take.run(given, [])
 
     def _write_back(self, plan: Stage, run: _Run, arguments: Sequence[Any]) -> None:
@@ -160,6 +162,8 @@ class _Run:
         self.own = {id(argument) for argument in arguments}
         self.seen: set[int] = set()
         """Results so far."""
+        self.passed: dict[int, Any] = {}
+        """Results that are views of others -> the tensors that the forward half computed for them."""
         self.rng = torch_internals.rng_state() if halves.random else None
         self.autocast = torch_internals.autocast_state()
         # For running the Program again; what it writes is kept as it was.
@@ -306,7 +310,12 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
                 item = item.detach()
                 if value is not items:
                     run.values[position] = item
-            if flag and any(item is run.values[place] for place in derivative.same.get(position, ())):
+            same = [
+                place for place in derivative.same.get(position, ())
+                if flag and (item is run.values[place] or item is run.passed.get(place, run))
+            ]  # fmt: skip
+            if same:
+                run.values[position] = run.values[same[0]]
                 results.append(None)
                 continue
             item = distinct(item)

@@ -85,6 +85,24 @@ def given_on_one_path(x: torch.Tensor, n: torch.Tensor) -> Any:
     return h, y
 
 
+def view_on_one_path(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    v = h[:]
+    y = h
+    if n > 1:
+        y = v
+    return v, y, x + v
+
+
+def view_given_by_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    v = h[1:]
+    y = h[:-1]
+    for _ in range(n.item()):
+        y = v
+    return v, y, v.sum() * y
+
+
 def given_or_computed_in_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
     h = torch.sin(x)
     y = h
@@ -137,7 +155,7 @@ def grad_inside(x: torch.Tensor, n: torch.Tensor) -> Any:
 FAMILY = [
     used_twice, hidden_between, before_a_branch, after_a_loop, before_a_loop, list_and_its_sum, one_of_two, sometimes,
     with_a_mask, recomputed, detached_too, written_after, three_in_a_row, grad_inside,
-    given_on_one_path, given_or_computed_in_a_loop,
+    given_on_one_path, given_or_computed_in_a_loop, view_on_one_path, view_given_by_a_loop,
 ]  # fmt: skip
 
 
