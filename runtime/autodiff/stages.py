@@ -97,17 +97,32 @@ def has_custom_gradients(op: Operator) -> bool:
 
 def _given(op: Operator, position: int) -> set[Variable]:
     """Variables of any Block that a result of a branch or loop may be, as they are."""
-    if op.name == "while_loop":
-        first, last = op.args[position], op.blocks[1].yields[position]
-        return {var for var in (first, last) if isinstance(var, Variable)}
+    if op.name != "while_loop":
+        return {var for block in op.blocks for var in _sources(block, block.yields[position])}
+    body = op.blocks[1]
     found: set[Variable] = set()
-    for block in op.blocks:
-        value = block.yields[position]
-        if isinstance(value, Variable):
-            found.add(value)
-            for inner in block.ops:
-                if value in inner.outputs and inner.name in ("cond", "switch", "while_loop"):
-                    found |= _given(inner, inner.outputs.index(value))
+    seen = {position}
+    todo = [position]
+    while todo:
+        place = todo.pop()
+        found |= {var for var in (op.args[place],) if isinstance(var, Variable)}
+        for var in _sources(body, body.yields[place]):
+            if var not in body.args:
+                found.add(var)
+            elif (other := body.args.index(var)) not in seen:  # iterations pass values from name to name
+                seen.add(other)
+                todo.append(other)
+    return found
+
+
+def _sources(block: Block, value: Operand) -> set[Variable]:
+    """The value, and what branches and loops of the Block may have given for it."""
+    if not isinstance(value, Variable):
+        return set()
+    found = {value}
+    for inner in block.ops:
+        if value in inner.outputs and inner.name in ("cond", "switch", "while_loop"):
+            found |= _given(inner, inner.outputs.index(value))
     return found
 
 

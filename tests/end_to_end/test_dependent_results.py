@@ -103,6 +103,31 @@ def view_given_by_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
     return v, y, v.sum() * y
 
 
+def detached_view_on_one_path(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    y = torch.cos(x)
+    if n > 1:
+        y = h[:].detach()
+    return h, y, h * 2
+
+
+def given_by_a_branch_of_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    y = h.exp()
+    for _ in range(n.item()):
+        if y.sum() > 2:
+            y = h
+    return h, y, h * 2
+
+
+def passed_on_in_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    a, b, c = h.exp(), h.cos(), h
+    for _ in range(n.item()):
+        a, b, c = b, c, c
+    return h, a, b
+
+
 def given_or_computed_in_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
     h = torch.sin(x)
     y = h
@@ -155,7 +180,8 @@ def grad_inside(x: torch.Tensor, n: torch.Tensor) -> Any:
 FAMILY = [
     used_twice, hidden_between, before_a_branch, after_a_loop, before_a_loop, list_and_its_sum, one_of_two, sometimes,
     with_a_mask, recomputed, detached_too, written_after, three_in_a_row, grad_inside,
-    given_on_one_path, given_or_computed_in_a_loop, view_on_one_path, view_given_by_a_loop,
+    given_on_one_path, given_or_computed_in_a_loop, view_on_one_path, view_given_by_a_loop, detached_view_on_one_path,
+    given_by_a_branch_of_a_loop, passed_on_in_a_loop,
 ]  # fmt: skip
 
 
