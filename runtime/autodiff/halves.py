@@ -319,7 +319,8 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
                 results.append(None)
                 continue
             item = distinct(item)
-            if not flag and isinstance(item, torch.Tensor) and item._is_view():  # of a result it would say that it needs a gradient, as that will
+            if not flag and isinstance(item, torch.Tensor) and item._is_view():
+                # A view of a result would say that it needs a gradient, as that will.
                 item = item.detach()
             results.append(item)
             if not flag and isinstance(item, torch.Tensor):
