@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import types
 from collections import deque
@@ -118,19 +117,12 @@ def check_text(session: Session, reason: str) -> None:
 
 
 def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
-    """Note what a call does to the process or the system: context variables, locks, files, settings.
+    """Note what a call does to the process or the system: locks, files, settings.
 
     Raises:
         TraceError: D2S277, on a path that only some inputs take.
     """
     owner, name = getattr(f, "__self__", None), getattr(f, "__name__", "")
-    if isinstance(owner, contextvars.ContextVar):
-        if name == "get":
-            session.guards.add(("context variable", id(owner)), f"the context variable {owner.name}",
-                               lambda: owner.get(None), owner.get(None))
-        else:
-            done(session, f"the context variable {owner.name} is {name}")
-        return
     home = str(getattr(f, "__module__", None) or type(owner).__module__).partition(".")[0]
     if isinstance(f, types.FunctionType) and args and name not in _ASKERS and not name.startswith("__"):
         home = type(args[0]).__module__.partition(".")[0] if home in _DOERS else home

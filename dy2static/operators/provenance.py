@@ -58,6 +58,8 @@ class Memo:
     """Namespaces of objects that the code has as dicts, with their owners."""
     traced_caches: dict[Any, Any] = field(default_factory=dict)
     """By cached function and arguments: what a call gave that was traced, with its scope."""
+    tokens: dict[int, list[Any]] = field(default_factory=dict)
+    """Tokens of context variables, by identity: the Blocks in which they were used."""
     asked_caches: set[int] = field(default_factory=set)
     """Cached functions, by identity, whose cache was asked what it holds."""
     uncounted_caches: set[int] = field(default_factory=set)

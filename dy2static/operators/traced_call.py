@@ -7,6 +7,7 @@ symbolic numbers; everything else runs as it is, under a note of why.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import inspect
 import logging
@@ -26,6 +27,7 @@ from dy2static.operators import (
     boundary,
     builtin_methods,
     chosen,
+    context_vars,
     growing,
     impure,
     iterators,
@@ -95,6 +97,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if compiled.is_compiled(f):
         boundary.require(session, f, args, kwargs)
         return compiled.call_compiled(session, f, f, args, kwargs)
+    if isinstance(f, types.BuiltinMethodType) and isinstance(f.__self__, contextvars.ContextVar):
+        return context_vars.call(session, f.__self__, f.__name__, args, kwargs)
     if not isinstance(f, types.MethodType):
         observed.check_doing(session, f, args)
     if isinstance(f, torch.nn.Module):

@@ -323,7 +323,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     effects = []
     for place, old in session.journal.frames[0].items():
         external = session.externals.get(id(place.owner))
-        if external is None and place.kind != "global":
+        if external is None and place.kind not in ("global", "context"):
             continue
         new = place.get()
         changed = place.kind == "content" and containers.several(place.owner) is not None

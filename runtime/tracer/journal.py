@@ -7,7 +7,9 @@ like local variables are.
 
 from __future__ import annotations
 
+import contextvars
 import sys
+import threading
 import types
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
@@ -34,9 +36,10 @@ MISSING = _Missing()
 
 @dataclass(frozen=True)
 class Place:
-    """Somewhere converted code can store: an object's attribute, a container's whole content, a global name."""
+    """Somewhere converted code can store: an object's attribute, a container's whole content, a global name, a
+    context variable."""
 
-    kind: str  # "attribute" | "content" | "global"
+    kind: str  # "attribute" | "content" | "global" | "context"
     owner: Any
     name: str = ""
 
@@ -56,6 +59,8 @@ class Place:
             return f"attribute '{self.name}' of a {type(self.owner).__name__}"
         if self.kind == "global":
             return f"global '{self.name}'"
+        if self.kind == "context":
+            return f"the context variable {self.owner.name}"
         return f"a {type(self.owner).__name__}"
 
     def get(self) -> Any:
@@ -64,6 +69,8 @@ class Place:
             return _get_attribute(self.owner, self.name)
         if self.kind == "global":
             return self.owner.get(self.name, MISSING)
+        if self.kind == "context":
+            return _variable(self.owner)
         return _content(self.owner)
 
     def set(self, value: Any) -> None:
@@ -75,8 +82,33 @@ class Place:
                 self.owner.pop(self.name, None)
             else:
                 self.owner[self.name] = value
+        elif self.kind == "context":
+            set_variable(self.owner, value)
         else:
             _set_content(self.owner, value)
+
+
+_unset: dict[tuple[int, int], contextvars.Token[Any]] = {}
+"""By thread and context variable: the token of the store that gave it its first value. Only it can take that back."""
+
+
+def _variable(var: contextvars.ContextVar[Any]) -> Any:
+    """What a context variable was set to: its default is no content."""
+    return contextvars.copy_context().get(var, MISSING)
+
+
+def set_variable(var: contextvars.ContextVar[Any], value: Any) -> contextvars.Token[Any] | None:
+    """Set a context variable, or take back that it was set (``MISSING``)."""
+    key = (threading.get_ident(), id(var))
+    if value is MISSING:
+        token = _unset.pop(key, None)
+        if token is not None:
+            var.reset(token)
+        return None
+    token = var.set(value)
+    if token.old_value is contextvars.Token.MISSING:
+        _unset[key] = token
+    return token
 
 
 def _module_slot(owner: Any, name: str) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ caller's own object.
 from __future__ import annotations
 
 import collections
+import contextvars
 import dataclasses
 import functools
 import types
@@ -200,6 +201,8 @@ class Outputs:
                 return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
             if id(value) not in self.session.externals and _holds_traced(value):
                 self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
+        if isinstance(value, contextvars.Token) and id(value) not in self.session.externals:
+            self._refuse("a token of a context variable, which could be used only once")
         if isinstance(value, Iterator) and id(value) not in self.session.externals:
             self._refuse(f"an iterator ({type(value).__name__}), which could be used only once")
         return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
