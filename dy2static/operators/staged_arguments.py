@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import staged_counts
 from dy2static.operators.staging import NO_NAMES, Session, Staged
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
@@ -65,6 +66,12 @@ def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             return _of_flag(session, value, run)
         if value.kind == "str":
             return _of_words(session, f, value, names, run)
+        limits = staged_counts.bounds(f, names, args, kwargs) if value.kind == "int" and len(place) == 1 else None
+        if limits is not None:
+            given, named = args, kwargs
+            for other, _ in staged:
+                given, named = _put(given, named, other, 1)
+            return _of_count(session, f, value, names, limits, run, _run_with(session, f, given, named, place, call))
         if value.kind in ("int", "bool") and types & {"int", "int[]"} and not types & (_SIZES | {"Scalar", "float"}):
             if len(staged) > 1 and (2 * _rank(args, kwargs, owner) + 1) ** len(staged) > _PATHS:
                 raise _refusal(session, f, value, names)
@@ -165,6 +172,21 @@ def _of_dimension(
     paths = [lambda dim=dim: run(dim) for dim in dims]
     rest = _raising(session, f, value, names, beyond, _BEYOND, rank)
     return tracer_cond.switch(session, index, [*paths, rest], NO_NAMES)
+
+
+def _of_count(
+    session: Session, f: Any, value: Any, names: frozenset[str], limits: staged_counts.Bounds,
+    run: Callable[[Any], Any], beyond: Callable[[Any], Any],
+) -> Any:
+    """A switch over the values that differ in meaning, and paths for those below and above."""
+    low, high = limits.low, limits.high
+    paths = [lambda number=number: run(number) for number in range(low, high + 1)]
+    below = _raising(session, f, value, names, beyond, -_BEYOND)
+    above = (lambda: run(high + 1)) if limits.same else _raising(session, f, value, names, beyond, _BEYOND)
+    index = session.scalar("sub", value, low)
+    index = session.scalar("select", index < 0, len(paths), index)
+    index = session.scalar("select", value > high, len(paths) + 1, index)
+    return tracer_cond.switch(session, index, [*paths, below, above], NO_NAMES)
 
 
 def _of_words(session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any]) -> Any:

@@ -1,0 +1,63 @@
+"""Counts that only the run knows, given to functions whose results have another form for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import dy2static
+from dy2static.errors import Dy2StaticError
+
+VECTOR, MATRIX = torch.arange(4.0) + 1, torch.arange(12.0).view(3, 4) + 1
+CALLS: dict[str, tuple[Any, torch.Tensor]] = {
+    "chunk": (lambda x, n: x.chunk(int(n)), VECTOR),
+    "chunk of columns": (lambda x, n: torch.chunk(x, int(n), dim=1), MATRIX),
+    "chunk by name": (lambda x, n: torch.chunk(input=x, chunks=int(n), dim=-2), MATRIX),
+    "split": (lambda x, n: x.split(int(n)), VECTOR),
+    "split of columns": (lambda x, n: torch.split(x, int(n), 1)[0], MATRIX),
+    "size of windows": (lambda x, n: x.unfold(0, int(n), 1), VECTOR),
+    "step of windows": (lambda x, n: x.unfold(1, 2, int(n)), MATRIX),
+    "both of windows": (lambda x, n: x.unfold(0, int(n), int(n) + 1), VECTOR),
+    "differences": (lambda x, n: x.diff(int(n)), VECTOR),
+    "differences of rows": (lambda x, n: torch.diff(x, n=int(n), dim=0), MATRIX),
+}
+
+
+def _outcome(function: Any, x: torch.Tensor, number: int) -> Any:
+    x = x.clone().requires_grad_()
+    try:
+        result = function(x, torch.tensor(number))
+        parts = list(result) if isinstance(result, (list, tuple)) else [result]
+        sum((index + 1) * (part * part).sum() for index, part in enumerate(parts)).backward()
+    except Dy2StaticError:
+        raise
+    except Exception as error:  # whatever eager raises is what is compared
+        return type(error), str(error).split("\n")[0]
+    return type(result), [part.tolist() for part in parts], x.grad.tolist()
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("number", [-1, 0, 1, 3, 4, 5, 9])
+def test_counts(name: str, number: int) -> None:
+    function, x = CALLS[name]
+    assert _outcome(dy2static.to_static(function), x, number) == _outcome(function, x, number)
+
+
+def test_one_program_serves_all_counts() -> None:
+    function, x = CALLS["chunk"]
+    static = dy2static.to_static(function)
+    for number in (1, 2, 4, 9, -1):
+        assert _outcome(static, x, number) == _outcome(function, x, number)
+    assert len(static.programs) == 1
+
+
+def test_a_dimension_of_any_size_bounds_nothing() -> None:
+    static = dy2static.to_static(
+        CALLS["chunk"][0],
+        input_spec=[dy2static.InputSpec([None], torch.float32), dy2static.InputSpec([], torch.int64)],
+    )
+    with pytest.raises(Dy2StaticError) as caught:
+        static(VECTOR, torch.tensor(2))
+    assert caught.value.code == "D2S238"
