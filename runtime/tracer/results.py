@@ -9,6 +9,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import gc
+import io
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import containers, gradients, hung, objects, structure
+from runtime.tracer import containers, gradients, hung, objects, remaking, structure
+from runtime.tracer.ages import existed_before
 from runtime.tracer.arguments import Path
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
@@ -57,6 +60,8 @@ class Outputs:
         self._containers: dict[int, tuple[Any, Any]] = {}
         self._around: list[Any] = []
         """The containers whose trees are being made, outer first."""
+        self._in_making: dict[int, int] = {}
+        """Functions that the trace made, by identity, with their numbers."""
 
     def leaf(self, operand: Any) -> Leaf:
         """A yield."""
@@ -88,6 +93,8 @@ class Outputs:
         known = self._containers.get(id(value))
         if known is None:
             if any(one is value for one in self._around):
+                if id(value) in self._in_making:
+                    return Record("again", "", (("number", self._in_making[id(value)]),))
                 raise self.session.error(
                     f"a {type(value).__name__} that holds itself is returned, or stored outside the function",
                     hint="Return its parts, and put them together outside.", code="D2S228", location=self.location)
@@ -176,7 +183,8 @@ class Outputs:
             name = self._name(make, f"collections.defaultdict of {value.default_factory}")
             return self._record("defaultdict", name, tuple(value), tuple(value.values()))
         fields = structure.field_items(value)
-        if fields is not None and (isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
+        if fields is not None and _is_only_fields(value, fields[0]) and (
+                isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
             keys, items = fields
             kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
             if isinstance(value, structure.BOUND):
@@ -193,25 +201,60 @@ class Outputs:
                 self._refuse(f"a {type(value).__name__} made inside, with its tensors")
             for module in value.modules():
                 self.session.journal.keep(module)  # one and the same from now on
-        elif self._made_inside(value):
-            if objects.is_simple(type(value)) or isinstance(value, torch.nn.Module):
-                attributes = objects.attributes(value)
-                name = self._name(type(value), _name_of(type(value)))
-                return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
-            if id(value) not in self.session.externals and _holds_traced(value):
-                self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
-        if isinstance(value, Iterator) and id(value) not in self.session.externals:
-            self._refuse(f"an iterator ({type(value).__name__}), which could be used only once")
+        elif not remaking.is_fixed(value) and self._made_inside(value):
+            return self._made(value)
         return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
+
+    def _made(self, value: Any) -> Any:
+        """The tree of an object that the trace made: each call makes its own."""
+        self._note_class(type(value))
+        if objects.is_simple(type(value)) or isinstance(value, torch.nn.Module):
+            attributes = objects.attributes(value)
+            name = self._name(type(value), _name_of(type(value)))
+            return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
+        if isinstance(value, types.FunctionType):
+            return self._function(value)
+        if isinstance(value, types.CellType):
+            held = [("content", self.tree(content)) for content in _content_of(value)]
+            return Record("cell", _name_of(types.CellType), tuple(held))
+        if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+            self._refuse(f"an iterator ({type(value).__name__}), which could be used only once")
+        parts = remaking.parts_of(value)
+        if parts is None:
+            return self._for_one_call(value)
+        name = self._name(parts.named, f"{parts.kind} {len(self.classes)} {_name_of(type(value))}")
+        return Record(parts.kind, name, tuple((key, self.tree(item)) for key, item in parts.items.items()))
+
+    def _function(self, value: types.FunctionType) -> Record:
+        """The tree of a function that the trace made; what it closes over may lead to it again."""
+        number = self._in_making[id(value)] = len(self._in_making)
+        name = self._name(remaking.without_values(value), f"{value.__name__} {len(self.classes)} builtins.function")
+        given = {
+            "defaults": value.__defaults__, "kwdefaults": value.__kwdefaults__, "attributes": dict(value.__dict__),
+            "cells": value.__closure__ or (),
+        }  # fmt: skip
+        return Record("function", name, (("number", number), *((key, self.tree(item)) for key, item in given.items())))
+
+    def _for_one_call(self, value: Any) -> Record:
+        """An object that nobody can make anew is given as it is, by a Program for this call alone."""
+        if leads_to_traced(value):
+            self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
+        self.session.once(f"a {type(value).__name__} that is made inside is returned")
+        self.session.journal.keep_made()
+        return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
+
+    def _note_class(self, cls: type) -> None:
+        """Each call has classes of its own where they are made inside: then so are the Programs."""
+        if "<locals>" in cls.__qualname__ and not existed_before(self.session, cls):
+            self.session.once(f"an instance of {cls.__name__}, which is made inside, is returned")
 
     def _is_taken_apart(self, value: Any) -> bool:
         external = self.session.externals.get(id(value))
         return self._made_inside(value) or (external is not None and external[1] is not None)
 
     def _made_inside(self, value: Any) -> bool:
-        if id(value) in self.session.externals:
-            return False
-        return id(value) in self.session.created or _holds_traced(value)
+        return (id(value) not in self.session.externals and _holds_traced(value)) or not existed_before(
+            self.session, value)
 
     def _refuse(self, what: str) -> None:
         raise self.session.error(
@@ -269,7 +312,7 @@ class Outputs:
         return Record("growing", "", (("arrays", tuple(arrays)), ("item", columns(grown.item))))
 
 
-def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[int, Any] | None = None) -> Any:
+def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[Any, Any] | None = None) -> Any:
     """The caller's result from an output tree and the flat yields.
 
     ``built`` holds the containers that exist already, by identity of their subtree: one subtree is one object.
@@ -286,7 +329,7 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built:
     return tree
 
 
-def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[int, Any]) -> Any:
+def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[Any, Any]) -> Any:
     def build(part: Any) -> Any:
         return build_tree(part, values, classes, built)
 
@@ -315,6 +358,14 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     collection = _COLLECTIONS.get(tree.kind)
     if collection is not None:
         return collection(build(item) for _, item in tree.fields)
+    if tree.kind == "again":
+        return built[("function", tree.fields[0][1])]
+    if tree.kind == "function":
+        return _build_function(tree, classes[tree.type_name], build, built)
+    if tree.kind == "cell":
+        return types.CellType()
+    if tree.kind in remaking.REMADE:
+        return remaking.remake(tree.kind, classes[tree.type_name], {key: build(item) for key, item in tree.fields})
     keys, items = tree.fields[0][1], tuple(build(item) for _, item in tree.fields[1:])
     if tree.kind == "defaultdict":
         return classes[tree.type_name](zip(keys, items))
@@ -325,6 +376,21 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
                 object.__setattr__(result, key, item)
         return result
     return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
+
+
+def _build_function(tree: Record, template: Any, build: Callable[[Any], Any], built: dict[Any, Any]) -> Any:
+    """A function of a call's own; its cells are filled once it exists, as they may refer to it."""
+    fields = dict(tree.fields)
+    empty = [cell for cell in fields["cells"] if id(cell) not in built]
+    cells = tuple(map(build, fields["cells"]))
+    made = built[("function", fields["number"])] = built[id(tree)] = remaking.with_cells(template, cells)
+    for part, cell in zip(fields["cells"], cells):
+        if part in empty and part.kind == "cell":
+            for _, content in part.fields:
+                cell.cell_contents = build(content)
+    made.__defaults__, made.__kwdefaults__ = build(fields["defaults"]), build(fields["kwdefaults"])
+    made.__dict__.update(build(fields["attributes"]))
+    return made
 
 
 _COLLECTIONS: dict[str, Any] = {"size": torch.Size, "set": set, "frozenset": frozenset}
@@ -388,6 +454,43 @@ def _inside(value: Any) -> list[Any]:
     if objects.is_simple(type(value)) or dataclasses.is_dataclass(value):
         return list(objects.attributes(value).values())
     return []
+
+
+def leads_to_traced(value: Any) -> bool:
+    """Whether a value of the trace can be come by from an object of whatever kind."""
+    todo, seen = [value], {id(value)}
+    while todo:
+        one = todo.pop()
+        if _holds_traced(one):
+            return True
+        for inner in gc.get_referents(one):
+            if id(inner) not in seen and not isinstance(inner, _NO_PARTS) and not structure.is_plain(inner):
+                seen.add(id(inner))
+                todo.append(inner)
+        if len(seen) > 10_000:
+            return False
+    return False
+
+
+_NO_PARTS = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
+
+
+def _is_only_fields(value: Any, keys: tuple[Any, ...]) -> bool:
+    """Whether a named tuple or a mapping has no attributes beside its items."""
+    if not isinstance(value, (tuple, dict)) or isinstance(value, structure.DictContent):
+        return True
+    if dataclasses.is_dataclass(value):
+        return True
+    attributes = objects.attributes(value)
+    return not attributes or isinstance(value, dict) and all(
+        name in keys and value[name] is held for name, held in attributes.items())
+
+
+def _content_of(cell: types.CellType) -> list[Any]:
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
 
 
 def _is_filled(cell: types.CellType) -> bool:
