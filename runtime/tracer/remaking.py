@@ -39,7 +39,8 @@ _FIXED = (
 _BASES = (int, float, complex, str, bytes, tuple, frozenset)
 """Values that a user's class may add attributes to."""
 
-REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "method", "reduced", "function", "cell")
+REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "method", "reduced", "function", "cell",
+          "pairs")  # fmt: skip
 """Kinds of Records that ``remake`` knows."""
 
 
@@ -131,7 +132,7 @@ def _reduced(value: Any) -> Parts | None:
         return None
     if not isinstance(reduced, tuple) or len(reduced) > 5:
         return None
-    make, args, state, items, pairs = (*reduced, *(None,) * (5 - len(reduced)))
+    make, args, state, items, pairs = [*reduced, None, None, None][:5]
     if not callable(make) or make in (getattr, copyreg._reconstructor):  # type: ignore[attr-defined]
         return None
     return Parts("reduced", make, {
@@ -168,6 +169,8 @@ def remake(kind: str, named: Any, items: dict[str, Any]) -> Any:
         return with_attributes(made, items["attributes"])
     if kind == "exception":
         return _raised(named, items)
+    if kind == "pairs":
+        return dict(zip(items["keys"], items["items"]))
     if kind == "method":
         return types.MethodType(items["function"], items["owner"])
     if kind == "bound":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import enum
 import functools
 import gc
 import io
@@ -21,14 +22,16 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import containers, gradients, hung, objects, remaking, structure
+from runtime.tracer import aliases, containers, gradients, hung, objects, remaking, structure
 from runtime.tracer.ages import existed_before
 from runtime.tracer.arguments import Path
+from runtime.tracer.identities import Identity
 from runtime.tracer.journal import MISSING
+from runtime.tracer.late import staged_flag
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.staged_size import StagedSize
-from runtime.tracer.storage_table import TensorInfo, ViewStep
+from runtime.tracer.storage_table import Storage, TensorInfo, ViewStep
 from runtime.tracer.watcher import History
 
 
@@ -56,7 +59,7 @@ class Outputs:
         self.location: Location | None = None
         """Where the value whose tree is made was stored, for errors; None for what the function returns."""
         self._starts: dict[Variable, Location | None] | None = None
-        self._tensors: dict[int, tuple[torch.Tensor, Leaf]] = {}
+        self._tensors: dict[int, tuple[torch.Tensor, Leaf | Record]] = {}
         self._containers: dict[int, tuple[Any, Any]] = {}
         self._around: list[Any] = []
         """The containers whose trees are being made, outer first."""
@@ -86,6 +89,8 @@ class Outputs:
             return Record("choice", "", tuple(fields))
         if value is MISSING:
             return Record("missing", "", ())
+        if isinstance(value, Identity):
+            value.refuse()
         if isinstance(value, History):
             value.refuse("the node")
         if type(value) is tuple:
@@ -114,7 +119,7 @@ class Outputs:
         else:
             self.kept[id(tree)] = value
 
-    def _tensor(self, value: torch.Tensor) -> Leaf:
+    def _tensor(self, value: torch.Tensor) -> Leaf | Record:
         session = self.session
         value = session.itself(value)
         if id(value) in self._tensors:
@@ -128,7 +133,7 @@ class Outputs:
             self._require_no_start(value, info)
         if own is not None:
             self.views[leaf.index] = ViewOutput(own, ())
-        elif origin is not None and not any(True for step in info.steps for _ in _variables(step)):
+        elif origin is not None and not _has_variables(info.steps):
             self.views[leaf.index] = ViewOutput(origin, info.steps)
         elif origin is not None and info.storage.value is not origin:
             raise session.error(
@@ -137,8 +142,37 @@ class Outputs:
                 hint="Return a .clone() of it.",
                 code="D2S224",
             )
-        self._tensors[id(value)] = (value, leaf)
-        return leaf
+        tree = leaf if own is not None or origin is not None else self._on_its_path(info, leaf)
+        self._tensors[id(value)] = (value, tree)
+        return tree
+
+    def _on_its_path(self, info: TensorInfo, leaf: Leaf) -> Leaf | Record:
+        """The tree of a tensor that is the caller's on some paths: there the caller's own is returned.
+
+        Where nothing was written, the yield is that tensor anyway.
+        """
+        session = self.session
+        found, reached = aliases.few_roots(info, ())
+        written = [root for root in found if is_written(root.storage)]
+        if not written and not any(map(is_written, reached)):
+            return leaf
+        if reached or any(root.pending or _has_variables(root.steps) for root in written):
+            raise session.error(
+                "a tensor is returned that may be a view of an argument that is written in place, in a way that only "
+                "a run knows", hint="Return a .clone() of it.", code="D2S224", location=self.location)
+        selector: Any = 0
+        options = [leaf]
+        for root in written:
+            options.append(self.leaf(self.values[leaf.index]))
+            shown = session.inputs.shown_by(root.storage, root.steps)
+            assert root.storage.origin is not None
+            self.views[options[-1].index] = (
+                ViewOutput(root.storage.origin, root.steps) if shown is None else ViewOutput(shown, ()))
+            flag = staged_flag(session, [root.flags])
+            number = len(options) - 1
+            selector = number if flag is True else session.scalar("select", flag, number, selector)
+        chosen = ("selector", self.leaf(session.operand(selector)))
+        return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
 
     def _require_no_start(self, value: torch.Tensor, info: TensorInfo) -> None:
         """Refuse a leaf made inside: a caller who has it expects its ``.grad``, and no gradient ends there.
@@ -171,6 +205,9 @@ class Outputs:
         if type(value) in (list, structure.ListContent):
             return [self.tree(item) for item in value]
         if type(value) in (dict, structure.DictContent):
+            if not all(map(_is_lasting, value)):
+                keys, items = self.tree(tuple(value)), self.tree(tuple(value.values()))
+                return Record("pairs", self._name(dict, _name_of(dict)), (("keys", keys), ("items", items)))
             return {key: self.tree(item) for key, item in value.items()}
         if isinstance(value, StagedSize):
             return self._items("size", value)
@@ -178,7 +215,7 @@ class Outputs:
             return self._items(type(value).__name__, value)
         if type(value) is collections.deque:
             return Record("deque", "", (("maxlen", value.maxlen), *self._items("", value).fields))
-        if type(value) is collections.defaultdict:
+        if type(value) is collections.defaultdict and all(map(_is_lasting, value)):
             make: Any = functools.partial(collections.defaultdict, value.default_factory)
             name = self._name(make, f"collections.defaultdict of {value.default_factory}")
             return self._record("defaultdict", name, tuple(value), tuple(value.values()))
@@ -416,6 +453,15 @@ def _with_leaves(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
     return tree
 
 
+def is_written(storage: Storage) -> bool:
+    """Whether memory of the caller was written."""
+    return storage.origin is not None and storage.value is not storage.origin
+
+
+def _has_variables(steps: tuple[ViewStep, ...]) -> bool:
+    return any(True for step in steps for _ in _variables(step))
+
+
 def _variables(step: ViewStep) -> Iterator[Variable]:
     yield from leaves(step.args)
     yield from leaves(dict(step.kwargs))
@@ -491,6 +537,11 @@ def _content_of(cell: types.CellType) -> list[Any]:
         return [cell.cell_contents]
     except ValueError:
         return []
+
+
+def _is_lasting(key: Any) -> bool:
+    """Whether a key of a dict is the same one in every call."""
+    return structure.is_plain(key) or isinstance(key, enum.Enum)
 
 
 def _is_filled(cell: types.CellType) -> bool:
