@@ -36,6 +36,7 @@ from runtime.tracer.boundary import Effect, Traced, live_tensor
 from runtime.tracer.guards import Guard, is_plain
 from runtime.tracer.inputs import LiveParameter
 from runtime.tracer.journal import Place
+from runtime.tracer.remaking import REMADE
 from runtime.tracer.storage_table import HOLE as LIVE_HOLE
 from runtime.translated.running import device_of
 
@@ -102,6 +103,8 @@ def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int]
     _check_repeatable(traced)
     stores = tuple(Store(_target(effect, tensors), effect.tree) for effect in traced.effects)
     trees = [traced.program.output, *(store.tree for store in stores)]
+    for record in (one for tree in trees for one in records(tree) if one.kind in (*REMADE, "again")):
+        _refuse_object(record.type_name.rpartition(" ")[2])
     objects = {
         record.type_name: _object(traced.classes[record.type_name])
         for record in (one for tree in trees for one in records(tree))
@@ -161,13 +164,16 @@ def _object(value: Any) -> tuple[str, tuple[Any, ...]]:
     kind = object_kind(value)
     items = None if kind is None else OBJECTS[kind][0](value)
     if kind is None or items is None or not all(is_plain(item) for item in items):
-        type_name = f"{type(value).__module__}.{type(value).__qualname__}"
-        raise StorageError(
-            f"a result of the function is an object of type {type_name}, which cannot be saved",
-            hint="Return tensors, numbers and strings, in lists, tuples, dicts, named tuples or dataclasses.",
-            code="D2S519",
-        )
+        _refuse_object(f"{type(value).__module__}.{type(value).__qualname__}")
     return kind, items
+
+
+def _refuse_object(type_name: str) -> NoReturn:
+    raise StorageError(
+        f"a result of the function is an object of type {type_name}, which cannot be saved",
+        hint="Return tensors, numbers and strings, in lists, tuples, dicts, named tuples or dataclasses.",
+        code="D2S519",
+    )
 
 
 def _same(trees: list[Any], traced: Traced) -> tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...]:

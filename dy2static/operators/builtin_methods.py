@@ -22,6 +22,7 @@ from dy2static.operators.caches import CACHED, ask
 from dy2static.operators.provenance import CONTAINERS, adopt, namespace_owner, note_content_write, note_space_read
 from dy2static.operators.staging import Choice, Session, Staged, any_staged
 from runtime.tracer import contents, unseen
+from runtime.tracer.identities import Identity
 
 _MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
@@ -57,6 +58,9 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         if isinstance(f, types.MethodWrapperType):
             return traced_attribute.default(session, owner, *args)
     unbound = isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
+    for arg in () if isinstance(owner, CONTAINERS) or unbound else args:
+        if type(arg) is Identity:  # C code reads it as the number that it is
+            arg.refuse()
     if unbound and args:  # list.append(items, x)
         owner = args[0]
     if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
@@ -90,6 +94,8 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         first = 1 if unbound else 0  # set.add(items, x)
         args = (*args[:first], *(traced_compare.own_key(session, owner, one) for one in args[first : first + 1]),
                 *args[first + 1 :])
+    if isinstance(owner, dict) and name in ("update", "__init__", "__ior__"):
+        args = tensor_keys.own_mapping(session, type(owner), args)
     if (owner is dict and name == "fromkeys") or (isinstance(owner, (set, frozenset)) and name in _OF_ITEMS):
         args = tuple(tensor_keys.own_items(session, arg) for arg in args)
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import decimal
 import functools
+import sys
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -141,11 +143,26 @@ def needs_observing(f: Any) -> bool:
 
 
 def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) -> None:
-    """Note an array that a function of NumPy has made: changing it changes nothing that was there before the trace."""
+    """Note an object that code which is not converted has made: changing it changes nothing from before the trace.
+
+    It has if only its caller refers to the object. An array of NumPy's own functions is new though they may keep it.
+    """
+    if f is decimal.getcontext:
+        adopt(session, result)  # no object that Python shows refers to it
+    if is_plain(result) or isinstance(result, _NEVER_FRESH) or contents.is_iterator(result):
+        return
+    if id(result) in session.externals:
+        return
     home = str(getattr(f, "__module__", None) or "").partition(".")[0]
-    if type(result) is numpy.ndarray and home == "numpy" and not any(result is one for one in given):
-        if result.base is None and id(result) not in session.externals:
-            memo(session).created[id(result)] = result
+    numpys = type(result) is numpy.ndarray and home == "numpy" and not any(result is one for one in given)
+    if (numpys and result.base is None) or sys.getrefcount(result) <= _CALLERS:
+        memo(session).created[id(result)] = result
+
+
+_CALLERS = 3
+"""References to a result that its caller's variable and the question itself are."""
+_NEVER_FRESH = (torch.Tensor, Staged, Choice, Undefined, *CONTAINERS, tuple, type, types.ModuleType, types.FunctionType,
+                types.BuiltinFunctionType)  # fmt: skip
 
 
 def _made_inside(session: Session, value: Any) -> bool:

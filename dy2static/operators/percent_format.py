@@ -14,6 +14,7 @@ from dy2static.operators import boundary
 from dy2static.operators.call import call
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.staging import Staged, active, any_staged
+from runtime.tracer.identities import Identity
 
 _FIELD = re.compile(r"%(?:%|([-+ 0]*)(\d*)(?:\.(\d+))?([diouxXeEfFgGsra]))")
 
@@ -28,6 +29,9 @@ def percent(text: str, values: Any) -> Any:
     session = active()
     if session is not None:
         boundary.require_none(session, "'%'", given)
+        for value in given:
+            if type(value) is Identity:
+                value.refuse()
     if session is None or not (any_staged(given) or any(isinstance(value, torch.Tensor) for value in given)):
         return text % values
     fields = [found for found in _FIELD.finditer(text) if found[4]]

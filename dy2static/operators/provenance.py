@@ -23,6 +23,7 @@ from dy2static.operators.module_facts import ModuleFacts
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer import contents, facts
+from runtime.tracer.ages import existed_before
 from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import MISSING, Place
@@ -184,6 +185,9 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
 
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:
     """Call before ``obj.name`` is stored or deleted: on a staged path the old value becomes part of the join."""
+    if isinstance(obj, _UNANNOUNCED) and is_external(session, obj) and id(obj) not in session.externals:
+        if existed_before(session, obj) is False:
+            memo(session).created[id(obj)] = obj
     if is_external(session, obj):
         adopt(session, obj)
         if len(session.journal.frames) > 1 and id(obj) in session.externals:
@@ -192,6 +196,10 @@ def note_attribute_write(session: Session, obj: Any, name: str) -> None:
             if old is not MISSING:
                 note_attribute_read(session, obj, name, old)
     session.journal.note_attribute(obj, name)
+
+
+_UNANNOUNCED: tuple[Any, ...] = (types.FunctionType, type, BaseException)
+"""What syntax makes, and no call that the trace sees."""
 
 
 def note_definition(session: Session, obj: Any, name: str) -> None:

@@ -5,17 +5,34 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from dy2static.operators.staging import Session
+from runtime.tracer import contents, structure
 
 
 def own_items(session: Session, values: Any) -> Any:
     """Each item of a list or tuple, as `own` gives it."""
     return [own(session, value) for value in values] if type(values) in (list, tuple) else values
+
+
+def own_mapping(session: Session, cls: type, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a mapping is made or filled from, with the keys as `own` gives them: pairs, or what a Counter counts."""
+    place = 1 if issubclass(cls, defaultdict) and len(args) > 1 else 0
+    given: Any = args[place] if place < len(args) else None
+    if not (type(given) in (list, tuple) or contents.is_iterator(given)) or structure.growing(given) is not None:
+        return args
+    items = list(given)
+    if issubclass(cls, Counter):
+        found = [own(session, item) for item in items]
+    else:
+        found = [(own(session, item[0]), item[1]) if type(item) in (list, tuple) and len(item) == 2 else item
+                 for item in items]  # fmt: skip
+    return (*args[:place], found, *args[place + 1 :])
 
 
 def own(session: Session, value: Any) -> Any:
@@ -39,4 +56,4 @@ def holds_tensors(values: Iterable[Any]) -> bool:
     return any(isinstance(one, torch.Tensor) or (type(one) is tuple and holds_tensors(one)) for one in values)
 
 
-__all__ = ["holds_tensors", "own", "own_items"]
+__all__ = ["holds_tensors", "own", "own_items", "own_mapping"]

@@ -6,6 +6,7 @@ symbolic numbers; everything else runs as it is, under a note of why.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import contextvars
 import functools
@@ -35,6 +36,7 @@ from dy2static.operators import (
     policy,
     staged_arguments,
     tensor_attributes,
+    tensor_keys,
 )
 from dy2static.operators.caches import CACHED, call_cached
 from dy2static.operators.policy import home_of, reason_not_converted
@@ -63,6 +65,7 @@ from runtime import torch_internals
 from runtime.tracer import containers, contents, faults, number_arguments, objects, reads, unseen
 from runtime.tracer.choices import require_converted
 
+_MAPPINGS = (dict, collections.UserDict)
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -222,6 +225,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 return _enter(session, f, converted, args, kwargs)
             reason = why_left_alone(f)
     boundary.require(session, f, args, kwargs)
+    if args and isinstance(args[0], _MAPPINGS) and f.__name__ in ("update", "subtract", "__init__"):
+        args = (args[0], *tensor_keys.own_mapping(session, type(args[0]), args[1:]))
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_unconverted, session, f, reason, home))
@@ -387,6 +392,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         made = call_torch(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
+        if issubclass(cls, _MAPPINGS):
+            args = tensor_keys.own_mapping(session, cls, args)
         made = chosen.per_option(session, cls, args, kwargs, functools.partial(chosen.foreign, session, cls))
     else:
         made = _construct(session, cls, args, kwargs)

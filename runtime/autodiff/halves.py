@@ -70,6 +70,8 @@ class Halves:
         self.early = {write.index: places[write.target] for write in program.writes if write.index in read}
         """Position of a result -> the argument it is written to, where later stages read it."""
         self.written = [index for index, arg in enumerate(program.block.args) if arg in targets]
+        self.writes = [(write.index, places[write.target]) for write in program.writes]
+        """Positions of results, and of the arguments that they are written to."""
 
     def apply(self, arguments: Sequence[Any], n_inputs: int) -> list[Any]:
         """Run the forward half; its differentiable results get their nodes."""
@@ -93,6 +95,7 @@ class Halves:
         run.keep_apart()
         values, run.values = run.values[: self.derivative.results], []  # the nodes may not hold their own results
         run.passed.clear()
+        run.given = []
         return values
 
 
@@ -157,6 +160,8 @@ class _Run:
         self.halves = halves
         self.values: list[Any] = []
         """What the forward half yielded, while the nodes are made."""
+        self.given = list(arguments)
+        """The caller's tensors, while the nodes are made."""
         self.failure: Exception | None = None
         """What the forward half raised."""
         self.own = {id(argument) for argument in arguments}
@@ -171,6 +176,23 @@ class _Run:
         for index in halves.written:
             self.arguments[index] = arguments[index].detach().clone().requires_grad_(arguments[index].requires_grad)
         self.versions = _versions(self.arguments)
+
+    def residuals(self, positions: Sequence[int]) -> list[Any]:
+        """What a stage keeps; of an argument that is written once the Program has run, the content from before.
+
+        Backward says on its own where eager's would refuse to read it.
+        """
+        kept = [self.values[position] for position in positions]
+        written = [place for position, place in self.halves.writes if self.values[position] is not self.given[place]]
+        for place in written if kept else ():
+            given = self.given[place]
+            memory = torch_internals.storage_identity(given)
+            for number, value in enumerate(kept):
+                if value is given:
+                    kept[number] = self.arguments[place].detach()
+                elif isinstance(value, torch.Tensor) and torch_internals.storage_identity(value) == memory:
+                    kept[number] = value.detach().clone()
+        return kept
 
     def keep_apart(self) -> None:
         """Results without gradient become objects without history."""
@@ -214,7 +236,7 @@ class ProgramNode(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         if not_needed:
             ctx.mark_non_differentiable(*not_needed)
-        call.saved = save(ctx, [run.values[position] for position in plan.residuals], results)
+        call.saved = save(ctx, run.residuals(plan.residuals), results)
         return tuple(results)
 
     @staticmethod

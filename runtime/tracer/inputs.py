@@ -10,6 +10,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
+from runtime.tracer import aliases
 from runtime.tracer.hung import Question, ask
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
 
@@ -194,6 +195,14 @@ class Inputs:
                 return var
         live = self._lifted.get(id(tensor))
         return live.parameter.var if live is not None else None
+
+    def shown_by(self, storage: Storage, steps: tuple[ViewStep, ...]) -> Variable | None:
+        """The input that is these steps of some memory, if there is one."""
+        for var, fake in self._input_fakes.items():
+            info = self.session.info(fake)
+            if info.storage is storage and aliases.key(info.steps) == aliases.key(steps):
+                return var
+        return None
 
     def one(self, real: torch.Tensor) -> torch.Tensor:
         """The stand-in of the argument that a tensor from outside is, or the tensor; which becomes a condition."""

@@ -157,8 +157,12 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
 
 
 def python_kind(owner: Any) -> Any:
-    """The class of Python's that keeps an object's content: methods of a user's class may do other things."""
-    return next(cls for cls in type(owner).__mro__ if cls in (OrderedDict, dict, set, deque, list))
+    """The class of Python's that keeps an object's content: methods of a user's class may do other things.
+
+    ``owner``: the object, or its class.
+    """
+    cls = owner if isinstance(owner, type) else type(owner)
+    return next(base for base in cls.__mro__ if base in (OrderedDict, dict, set, deque, list))
 
 
 def _content(owner: Any) -> Any:
@@ -288,6 +292,13 @@ class Journal:
         for frame in self.frames:
             for place in [place for place in frame if place.kind == "attribute" and place.owner is owner]:
                 del frame[place]
+
+    def keep_made(self) -> None:
+        """What was stored to attributes of objects that the trace made stays: one of them leaves it as it is."""
+        for frame in self.frames:
+            for place in [place for place in frame if place.kind == "attribute"]:
+                if id(place.owner) not in self._session.externals:
+                    del frame[place]
 
     def write(self, place: Place, value: Any) -> None:
         """Note and store.

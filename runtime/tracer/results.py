@@ -9,7 +9,10 @@ from __future__ import annotations
 import collections
 import contextvars
 import dataclasses
+import enum
 import functools
+import gc
+import io
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,13 +23,16 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import containers, gradients, hung, objects, structure
+from runtime.tracer import aliases, containers, gradients, hung, objects, remaking, structure
+from runtime.tracer.ages import existed_before
 from runtime.tracer.arguments import Path
+from runtime.tracer.identities import Identity
 from runtime.tracer.journal import MISSING
+from runtime.tracer.late import staged_flag
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.staged_size import StagedSize
-from runtime.tracer.storage_table import TensorInfo, ViewStep
+from runtime.tracer.storage_table import Storage, TensorInfo, ViewStep
 from runtime.tracer.watcher import History
 
 
@@ -54,10 +60,12 @@ class Outputs:
         self.location: Location | None = None
         """Where the value whose tree is made was stored, for errors; None for what the function returns."""
         self._starts: dict[Variable, Location | None] | None = None
-        self._tensors: dict[int, tuple[torch.Tensor, Leaf]] = {}
+        self._tensors: dict[int, tuple[torch.Tensor, Leaf | Record]] = {}
         self._containers: dict[int, tuple[Any, Any]] = {}
         self._around: list[Any] = []
         """The containers whose trees are being made, outer first."""
+        self._in_making: dict[int, int] = {}
+        """Functions that the trace made, by identity, with their numbers."""
 
     def leaf(self, operand: Any) -> Leaf:
         """A yield."""
@@ -82,6 +90,8 @@ class Outputs:
             return Record("choice", "", tuple(fields))
         if value is MISSING:
             return Record("missing", "", ())
+        if isinstance(value, Identity):
+            value.refuse()
         if isinstance(value, History):
             value.refuse("the node")
         if type(value) is tuple:
@@ -89,6 +99,8 @@ class Outputs:
         known = self._containers.get(id(value))
         if known is None:
             if any(one is value for one in self._around):
+                if id(value) in self._in_making:
+                    return Record("again", "", (("number", self._in_making[id(value)]),))
                 raise self.session.error(
                     f"a {type(value).__name__} that holds itself is returned, or stored outside the function",
                     hint="Return its parts, and put them together outside.", code="D2S228", location=self.location)
@@ -108,7 +120,7 @@ class Outputs:
         else:
             self.kept[id(tree)] = value
 
-    def _tensor(self, value: torch.Tensor) -> Leaf:
+    def _tensor(self, value: torch.Tensor) -> Leaf | Record:
         session = self.session
         value = session.itself(value)
         if id(value) in self._tensors:
@@ -122,7 +134,7 @@ class Outputs:
             self._require_no_start(value, info)
         if own is not None:
             self.views[leaf.index] = ViewOutput(own, ())
-        elif origin is not None and not any(True for step in info.steps for _ in _variables(step)):
+        elif origin is not None and not _has_variables(info.steps):
             self.views[leaf.index] = ViewOutput(origin, info.steps)
         elif origin is not None and info.storage.value is not origin:
             raise session.error(
@@ -131,8 +143,37 @@ class Outputs:
                 hint="Return a .clone() of it.",
                 code="D2S224",
             )
-        self._tensors[id(value)] = (value, leaf)
-        return leaf
+        tree = leaf if own is not None or origin is not None else self._on_its_path(info, leaf)
+        self._tensors[id(value)] = (value, tree)
+        return tree
+
+    def _on_its_path(self, info: TensorInfo, leaf: Leaf) -> Leaf | Record:
+        """The tree of a tensor that is the caller's on some paths: there the caller's own is returned.
+
+        Where nothing was written, the yield is that tensor anyway.
+        """
+        session = self.session
+        found, reached = aliases.few_roots(info, ())
+        written = [root for root in found if is_written(root.storage)]
+        if not written and not any(map(is_written, reached)):
+            return leaf
+        if reached or any(root.pending or _has_variables(root.steps) for root in written):
+            raise session.error(
+                "a tensor is returned that may be a view of an argument that is written in place, in a way that only "
+                "a run knows", hint="Return a .clone() of it.", code="D2S224", location=self.location)
+        selector: Any = 0
+        options = [leaf]
+        for root in written:
+            options.append(self.leaf(self.values[leaf.index]))
+            shown = session.inputs.shown_by(root.storage, root.steps)
+            assert root.storage.origin is not None
+            self.views[options[-1].index] = (
+                ViewOutput(root.storage.origin, root.steps) if shown is None else ViewOutput(shown, ()))
+            flag = staged_flag(session, [root.flags])
+            number = len(options) - 1
+            selector = number if flag is True else session.scalar("select", flag, number, selector)
+        chosen = ("selector", self.leaf(session.operand(selector)))
+        return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
 
     def _require_no_start(self, value: torch.Tensor, info: TensorInfo) -> None:
         """Refuse a leaf made inside: a caller who has it expects its ``.grad``, and no gradient ends there.
@@ -165,6 +206,9 @@ class Outputs:
         if type(value) in (list, structure.ListContent):
             return [self.tree(item) for item in value]
         if type(value) in (dict, structure.DictContent):
+            if not all(map(_is_lasting, value)):
+                keys, items = self.tree(tuple(value)), self.tree(tuple(value.values()))
+                return Record("pairs", self._name(dict, _name_of(dict)), (("keys", keys), ("items", items)))
             return {key: self.tree(item) for key, item in value.items()}
         if isinstance(value, StagedSize):
             return self._items("size", value)
@@ -172,12 +216,13 @@ class Outputs:
             return self._items(type(value).__name__, value)
         if type(value) is collections.deque:
             return Record("deque", "", (("maxlen", value.maxlen), *self._items("", value).fields))
-        if type(value) is collections.defaultdict:
+        if type(value) is collections.defaultdict and all(map(_is_lasting, value)):
             make: Any = functools.partial(collections.defaultdict, value.default_factory)
             name = self._name(make, f"collections.defaultdict of {value.default_factory}")
             return self._record("defaultdict", name, tuple(value), tuple(value.values()))
         fields = structure.field_items(value)
-        if fields is not None and (isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
+        if fields is not None and _is_only_fields(value, fields[0]) and (
+                isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
             keys, items = fields
             kind = "namedtuple" if isinstance(value, tuple) else "mapping" if isinstance(value, dict) else "dataclass"
             if isinstance(value, structure.BOUND):
@@ -194,27 +239,67 @@ class Outputs:
                 self._refuse(f"a {type(value).__name__} made inside, with its tensors")
             for module in value.modules():
                 self.session.journal.keep(module)  # one and the same from now on
-        elif self._made_inside(value):
-            if objects.is_simple(type(value)) or isinstance(value, torch.nn.Module):
-                attributes = objects.attributes(value)
-                name = self._name(type(value), _name_of(type(value)))
-                return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
-            if id(value) not in self.session.externals and _holds_traced(value):
-                self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
-        if isinstance(value, contextvars.Token) and id(value) not in self.session.externals:
-            self._refuse("a token of a context variable, which could be used only once")
-        if isinstance(value, Iterator) and id(value) not in self.session.externals:
-            self._refuse(f"an iterator ({type(value).__name__}), which could be used only once")
+        elif not remaking.is_fixed(value) and self._made_inside(value):
+            return self._made(value)
         return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
+
+    def _made(self, value: Any) -> Any:
+        """The tree of an object that the trace made: each call makes its own."""
+        self._note_class(type(value))
+        if objects.is_simple(type(value)) or isinstance(value, torch.nn.Module):
+            attributes = objects.attributes(value)
+            name = self._name(type(value), _name_of(type(value)))
+            return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
+        if isinstance(value, types.FunctionType):
+            return self._function(value)
+        if isinstance(value, types.CellType):
+            held = [("content", self.tree(content)) for content in _content_of(value)]
+            return Record("cell", _name_of(types.CellType), tuple(held))
+        if isinstance(value, contextvars.Token):
+            self._refuse("a token of a context variable, which could be used only once")
+        if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+            self._refuse(f"an iterator ({type(value).__name__}), which could be used only once")
+        parts = remaking.parts_of(value)
+        if parts is None:
+            return self._for_one_call(value)
+        name = self._name(parts.named, f"{parts.kind} {len(self.classes)} {_name_of(type(value))}")
+        return Record(parts.kind, name, tuple((key, self.tree(item)) for key, item in parts.items.items()))
+
+    def _function(self, value: types.FunctionType) -> Record:
+        """The tree of a function that the trace made; what it closes over may lead to it again."""
+        number = self._in_making[id(value)] = len(self._in_making)
+        name = self._name(remaking.without_values(value), f"{value.__name__} {len(self.classes)} builtins.function")
+        given = {
+            "defaults": value.__defaults__, "kwdefaults": value.__kwdefaults__, "attributes": dict(value.__dict__),
+            "cells": value.__closure__ or (),
+        }  # fmt: skip
+        return Record("function", name, (("number", number), *((key, self.tree(item)) for key, item in given.items())))
+
+    def _for_one_call(self, value: Any) -> Record:
+        """An object that nobody can make anew is given as it is, by a Program for this call alone."""
+        if leads_to_traced(value):
+            self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
+        self.session.once(f"a {type(value).__name__} that is made inside is returned")
+        self.session.journal.keep_made()
+        return Record("object", self._name(value, f"object {len(self.classes)} {_name_of(type(value))}"), ())
+
+    def _note_class(self, cls: type) -> None:
+        """Each call has classes of its own where they are made inside: then so are the Programs."""
+        if "<locals>" in cls.__qualname__ and existed_before(self.session, cls) is False:
+            self.session.once(f"an instance of {cls.__name__}, which is made inside, is returned")
 
     def _is_taken_apart(self, value: Any) -> bool:
         external = self.session.externals.get(id(value))
         return self._made_inside(value) or (external is not None and external[1] is not None)
 
     def _made_inside(self, value: Any) -> bool:
-        if id(value) in self.session.externals:
-            return False
-        return id(value) in self.session.created or _holds_traced(value)
+        if id(value) not in self.session.externals and _holds_traced(value):
+            return True
+        existed = existed_before(self.session, value)
+        if existed is None:  # given as it is, which is right for a Program of this call alone
+            self.session.once(f"nothing tells whether a {type(value).__name__} it gives was there before the call")
+            self.session.journal.keep_made()
+        return existed is False
 
     def _refuse(self, what: str) -> None:
         raise self.session.error(
@@ -272,7 +357,7 @@ class Outputs:
         return Record("growing", "", (("arrays", tuple(arrays)), ("item", columns(grown.item))))
 
 
-def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[int, Any] | None = None) -> Any:
+def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[Any, Any] | None = None) -> Any:
     """The caller's result from an output tree and the flat yields.
 
     ``built`` holds the containers that exist already, by identity of their subtree: one subtree is one object.
@@ -289,7 +374,7 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built:
     return tree
 
 
-def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[int, Any]) -> Any:
+def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[Any, Any]) -> Any:
     def build(part: Any) -> Any:
         return build_tree(part, values, classes, built)
 
@@ -318,6 +403,14 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     collection = _COLLECTIONS.get(tree.kind)
     if collection is not None:
         return collection(build(item) for _, item in tree.fields)
+    if tree.kind == "again":
+        return built[("function", tree.fields[0][1])]
+    if tree.kind == "function":
+        return _build_function(tree, classes[tree.type_name], build, built)
+    if tree.kind == "cell":
+        return types.CellType()
+    if tree.kind in remaking.REMADE:
+        return remaking.remake(tree.kind, classes[tree.type_name], {key: build(item) for key, item in tree.fields})
     keys, items = tree.fields[0][1], tuple(build(item) for _, item in tree.fields[1:])
     if tree.kind == "defaultdict":
         return classes[tree.type_name](zip(keys, items))
@@ -328,6 +421,21 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
                 object.__setattr__(result, key, item)
         return result
     return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
+
+
+def _build_function(tree: Record, template: Any, build: Callable[[Any], Any], built: dict[Any, Any]) -> Any:
+    """A function of a call's own; its cells are filled once it exists, as they may refer to it."""
+    fields = dict(tree.fields)
+    empty = [cell for cell in fields["cells"] if id(cell) not in built]
+    cells = tuple(map(build, fields["cells"]))
+    made = built[("function", fields["number"])] = built[id(tree)] = remaking.with_cells(template, cells)
+    for part, cell in zip(fields["cells"], cells):
+        if part in empty and part.kind == "cell":
+            for _, content in part.fields:
+                cell.cell_contents = build(content)
+    made.__defaults__, made.__kwdefaults__ = build(fields["defaults"]), build(fields["kwdefaults"])
+    made.__dict__.update(build(fields["attributes"]))
+    return made
 
 
 _COLLECTIONS: dict[str, Any] = {"size": torch.Size, "set": set, "frozenset": frozenset}
@@ -351,6 +459,15 @@ def _with_leaves(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
     if type(tree) is dict:
         return {key: _with_leaves(item, row, build) for key, item in tree.items()}
     return tree
+
+
+def is_written(storage: Storage) -> bool:
+    """Whether memory of the caller was written."""
+    return storage.origin is not None and storage.value is not storage.origin
+
+
+def _has_variables(steps: tuple[ViewStep, ...]) -> bool:
+    return any(True for step in steps for _ in _variables(step))
 
 
 def _variables(step: ViewStep) -> Iterator[Variable]:
@@ -391,6 +508,48 @@ def _inside(value: Any) -> list[Any]:
     if objects.is_simple(type(value)) or dataclasses.is_dataclass(value):
         return list(objects.attributes(value).values())
     return []
+
+
+def leads_to_traced(value: Any) -> bool:
+    """Whether a value of the trace can be come by from an object of whatever kind."""
+    todo, seen = [value], {id(value)}
+    while todo:
+        one = todo.pop()
+        if _holds_traced(one):
+            return True
+        for inner in gc.get_referents(one):
+            if id(inner) not in seen and not isinstance(inner, _NO_PARTS) and not structure.is_plain(inner):
+                seen.add(id(inner))
+                todo.append(inner)
+        if len(seen) > 10_000:
+            return False
+    return False
+
+
+_NO_PARTS = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
+
+
+def _is_only_fields(value: Any, keys: tuple[Any, ...]) -> bool:
+    """Whether a named tuple or a mapping has no attributes beside its items."""
+    if not isinstance(value, (tuple, dict)) or isinstance(value, structure.DictContent):
+        return True
+    if dataclasses.is_dataclass(value):
+        return True
+    attributes = objects.attributes(value)
+    return not attributes or isinstance(value, dict) and all(
+        name in keys and value[name] is held for name, held in attributes.items())
+
+
+def _content_of(cell: types.CellType) -> list[Any]:
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
+
+
+def _is_lasting(key: Any) -> bool:
+    """Whether a key of a dict is the same one in every call."""
+    return structure.is_plain(key) or isinstance(key, enum.Enum)
 
 
 def _is_filled(cell: types.CellType) -> bool:

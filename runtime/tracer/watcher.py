@@ -12,6 +12,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer import gradients, hung, number_arguments
+from runtime.tracer.identities import Identity
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
@@ -90,6 +91,9 @@ class Watcher(torch_internals.TorchFunctionMode):
         name = getattr(func, "__name__", "")
         session = self.session
         session.autocast = torch_internals.autocast_state()
+        for arg in args:
+            if type(arg) is Identity:
+                arg.refuse()
         if name == "__get__":
             return self._attribute(func, args)
         if name == "__set__":

@@ -31,6 +31,7 @@ from dy2static.operators.staging import (
 )
 from runtime import torch_internals
 from runtime.tracer import cond as tracer_cond
+from runtime.tracer import identities
 from runtime.tracer.scalars import refuse
 from runtime.tracer.watcher import History
 
@@ -44,6 +45,8 @@ def eager_type(value: Any) -> type:
     """``type(value)`` as the user's program, run eagerly, would see it."""
     if isinstance(value, Staged):
         return value.python_type
+    if isinstance(value, identities.Identity):
+        return int
     if isinstance(value, torch.Tensor):
         return tensor_attributes.eager_class(value)
     if isinstance(value, History):
@@ -175,7 +178,8 @@ def _identity(function: Any, how: str) -> Any:
             from dy2static.operators import traced_compare
 
             traced_compare.require_identity(session, args[0])
-            return function(session.one(args[0]), *args[1:], **kwargs)
+            value = session.one(args[0])
+            return identities.noted(session, value, function(value, *args[1:], **kwargs))
         return function(*args, **kwargs)
 
     return apply
@@ -186,5 +190,5 @@ HANDLERS: list[tuple[Any, Any]] = [
     (getattr, _getattr), (setattr, _setattr),
     (hasattr, _hasattr), (delattr, _delattr), (vars, _namespace(vars)),
     (dir, _namespace(dir)), (id, _identity(id, "asked for its id")),
-    (hash, _identity(hash, "hashed")),
+    (hash, _identity(hash, "hashed")), (torch.Tensor.__hash__, _identity(hash, "hashed")),
 ]  # fmt: skip
