@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,6 @@ from runtime.tracer.storage_table import (
 
 if TYPE_CHECKING:
     from runtime.tracer.notes import Note
-    from runtime.tracer.structure import Made
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
 """Says where in the user's source the trace stands; the converter installs one that maps generated code back."""
@@ -149,9 +148,8 @@ class Session:
         """Variables that hold tensors made from Python data, with what they hold."""
         self.raising: BaseException | None = None
         """The exception that is being recorded as one of the Program's."""
-        self.copying = False
-        self.paths = 1  # of the operations on values that are one of several, in each other
-        """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
+        self.paths = 1
+        """How many paths the operations on values that are one of several have, in each other."""
         self.has_growing = False
         """Whether a list has come to have a length that is only known at run time."""
         self.held_in_lists: dict[int, Location | None] = {}
@@ -171,14 +169,6 @@ class Session:
         """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
         self.hidden: dict[int, tuple[Any, Any]] = {}
         """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
-        self.arrays_hold_containers = True
-        """Whether lists of other lengths are joined to one whose length is carried where it would copy containers."""
-        self.made: dict[int, Made] = {}
-        """Objects that the iteration being joined made, by identity."""
-        self.stand_ins: dict[Hashable, Any] = {}
-        """What stands for such objects in the structures being lifted."""
-        self.mixed_lists = False
-        """Whether lists of other lengths whose items differ in structure are joined to one whose length is carried."""
         self.pictures: list[Any] = []
         """What was there when each of the paths began that the trace is on, innermost last (see ``unseen``)."""
         self.notes: list[Note] = []
