@@ -64,7 +64,6 @@ def append(session: Session, items: list[Any], item: Any) -> None:
     else:
         note_content_write(session, items)
         items.append(item)
-        session.journal.changed(items)
 
 
 def collected(session: Session, source: Any) -> list[Any]:

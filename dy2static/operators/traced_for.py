@@ -22,7 +22,7 @@ from dy2static.operators.staging import Choice, LocalNames, Session, Staged, pyt
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import containers, contents, unseen
-from runtime.tracer.branches import Names
+from runtime.tracer.branches import Names, all_names
 from runtime.tracer.journal import Place
 from runtime.tracer.while_loop import while_loop
 
@@ -196,25 +196,14 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
     unroll = (options or {}).get("unroll")
     if type(iterable) is not range or unroll or (len(iterable) <= ROLL_THRESHOLD and unroll is None):
         return False
-    block, scope = session.scope.block, session.scope
-    count, sizes, values = len(block.ops), dict(scope.sizes), names.get()
-    storages, asserts = session.storages.snapshot(), set(session.sizes._asserts_seen)
     counting = _Counting(iterable.start, iterable.step, len(iterable))
-    try:
+    if unroll is False:
         _staged_loop(session, counting, 0, test, body, names, options)
+        return True
+    try:
+        with session.attempt(all_names(session, names)):
+            _staged_loop(session, counting, 0, test, body, names, options)
     except Dy2StaticError:
-        if unroll is False:
-            raise
-        needed = {number.var for _, number in session.facts.values()}
-        kept = [op for op in block.ops[count:] if not needed.isdisjoint(op.outputs)]
-        for op in block.ops[count:]:
-            if op not in kept:
-                scope.names.difference_update(op.outputs)
-        block.ops[count:] = kept
-        scope.sizes = sizes
-        session.sizes._asserts_seen = asserts
-        session.storages.restore(storages)
-        names.set(values)
         return False
     return True
 

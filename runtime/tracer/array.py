@@ -129,7 +129,6 @@ def store(session: Session, target: list[Any] | deque[Any], items: list[Any]) ->
     """Give a list or deque another content."""
     session.journal.note_content(target)
     Place("content", target).set(items)
-    session.journal.changed(target)
 
 
 def length(session: Session, target: list[Any]) -> Any:

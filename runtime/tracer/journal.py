@@ -154,6 +154,8 @@ class Journal:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.frames: list[dict[Place, Any]] = [{}]
+        self.tries: list[dict[Place, Any]] = []
+        """What attempts put back where they fail (see ``attempt``)."""
         self.first_stores: dict[Place, Location | None] = {}
         """Where in the source each place was first stored to."""
 
@@ -173,6 +175,9 @@ class Journal:
                 frame[place] = place.get()
                 if frame[place] is MISSING:
                     self._require_absent(place)
+        for tried in self.tries:
+            if place not in tried:
+                tried[place] = place.get()
 
     def note_attribute(self, owner: Any, name: str) -> None:
         """Call before ``owner.name`` is stored or deleted."""
@@ -187,7 +192,7 @@ class Journal:
         if hidden is not None:
             self.note(Place("content", hidden[1]))
         self.first_stores.setdefault(place, self._session.location())
-        for frame in self.frames:
+        for frame in (*self.frames, *self.tries):
             frame.setdefault(place, before)
         if before is MISSING:
             self._require_absent(place)
@@ -203,15 +208,18 @@ class Journal:
         for name in objects.attributes(owner):
             place = Place("attribute", owner, name)
             self.first_stores.setdefault(place, self._session.location())
-            for frame in self.frames:
+            for frame in (*self.frames, *self.tries):
                 frame.setdefault(place, MISSING)
 
-    def note_content(self, owner: Any) -> None:
-        """Call before a list, dict, set or deque is changed, and ``changed`` afterwards."""
-        self.note(Place("content", owner))
+    def note_fact(self, place: Place, value: Any) -> None:
+        """Call before the trace puts a staged number where the caller has ``value``: at its end that comes back."""
+        self.frames[0][place] = value
+        for tried in self.tries:
+            tried.setdefault(place, value)
 
-    def changed(self, owner: Any) -> None:
-        """Call after a list, dict, set or deque was changed."""
+    def note_content(self, owner: Any) -> None:
+        """Call before a list, dict, set or deque is changed."""
+        self.note(Place("content", owner))
 
     def note_global(self, namespace: dict[str, Any], name: str) -> None:
         """Call before a global name is bound."""
@@ -239,12 +247,12 @@ class Journal:
         """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""
         return Counter(
             id(place.owner)
-            for place in {id(p): p for f in (*self.frames, *frames, self.first_stores) for p in f}.values()
+            for place in {id(p): p for f in (*self.frames, *self.tries, *frames, self.first_stores) for p in f}.values()
         ) + Counter(self._session.held_owners.keys())
 
     def before(self) -> Iterator[Any]:
         """What the open frames keep to put back, once for each reference."""
-        for frame in self.frames:
+        for frame in (*self.frames, *self.tries):
             for place, value in frame.items():
                 if place.kind != "content":
                     yield value

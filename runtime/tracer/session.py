@@ -44,6 +44,8 @@ from runtime.tracer.storage_table import (
 )
 
 if TYPE_CHECKING:
+    from runtime.tracer.attempt import Attempt
+    from runtime.tracer.branches import Names
     from runtime.tracer.notes import Note
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
@@ -176,6 +178,17 @@ class Session:
         self.looks = Looks()
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
+        self.attempts: list[Attempt] = []
+        """What is being tried, innermost last; every field of this class has its place in ``attempt.FIELDS``."""
+
+    def attempt(self, names: Names | None = None) -> Attempt:
+        """For a ``with`` block that may turn out not to be possible: a located error puts everything back.
+
+        ``names``: the local variables that it may assign.
+        """
+        from runtime.tracer.attempt import Attempt
+
+        return Attempt(self, names)
 
     # -- errors and places ---------------------------------------------------------------------------------------
 
