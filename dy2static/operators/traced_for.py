@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
-from dy2static.operators.generator import drive, generator_of, is_fresh
+from dy2static.operators.generator import drive, generator_of, is_fresh, require_not_left
 from dy2static.operators.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.policy import home_of
 from dy2static.operators.provenance import CONTAINERS, adopt
@@ -257,6 +257,7 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         return iter(iterable.unbind(0))
     if growing.is_growing(iterable):
         raise growing.refusal(session, "iteration outside a for loop")
+    require_not_left(session, iterable)
     unseen.note_advanced(session, iterable)
     unseen.require_own(session, iterable)
     method = python_method(iterable, "__iter__")
@@ -285,19 +286,9 @@ class _Converted:
         return call(method, self.iterator)
 
 
-_LIST: list[None] = []
-_DICT: dict[None, None] = {}
-_PURE: tuple[type, ...] = (
-    enumerate, zip, reversed, map, filter, itertools.chain, itertools.islice, type(iter(_LIST)), type(iter(())),
-    type(iter(_DICT)), type(iter(_DICT.values())), type(iter(_DICT.items())), type(iter(frozenset())),
-    type(iter(range(1))), type(iter("")), type(reversed(_LIST)), type(reversed(_DICT)), type(reversed(range(1))),
-)  # fmt: skip
-"""Iterators that only read what they iterate over."""
-
-
 def _require_repeatable(session: Session, iterable: Any, alone: bool) -> None:
     """Taking one item too many from an iterator has an effect that no path can undo, if anything else can see it."""
-    if hasattr(type(iterable), "__next__") and not (alone and isinstance(iterable, _PURE)):
+    if hasattr(type(iterable), "__next__") and not (alone and isinstance(iterable, contents.READING)):
         raise session.error(
             f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is "
             "only known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",
