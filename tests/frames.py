@@ -1,9 +1,15 @@
-"""What a debugger does to a program that it looks at: it reads the local variables of every frame, line by line.
+"""Who else refers to a program's objects must not matter: a debugger that looks on, or anything at all.
+
+A debugger reads the local variables of every frame, line by line.
 
 On Python before 3.13 that leaves one more reference to each value in a dict of the frame, until the next look.
 
     with looked_at():
         converted(x)
+
+The tracer asks two questions of reference counts, and both only save what need not be recorded: whether a variable is
+all that refers to a list (``branches.is_alone``), and whether anything refers to an object whose places a path stored
+to (``Journal.close``). ``all_held`` answers both for the worst.
 """
 
 from __future__ import annotations
@@ -14,6 +20,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
+from unittest import mock
+
+from runtime.tracer import cond, while_loop
+from runtime.tracer.journal import Journal
 
 _LIBRARIES = f"{os.sep}site-packages{os.sep}", os.path.dirname(os.__file__) + os.sep
 
@@ -37,3 +47,14 @@ def looked_at() -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+@contextmanager
+def all_held() -> Iterator[None]:
+    """While the block runs, the tracer takes every object for one that something else refers to."""
+    with (
+        mock.patch.object(cond, "is_alone", lambda *args: False),
+        mock.patch.object(while_loop, "is_alone", lambda *args: False),
+        mock.patch.object(Journal, "is_dropped", lambda *args: False),
+    ):
+        yield

@@ -489,7 +489,7 @@ def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bo
     if isinstance(value, Staged):
         return session.visible(value.var)
     if isinstance(value, structure.Growing):
-        return all(map(session.visible, value.variables))
+        return all(map(session.visible, value.arrays))
     if isinstance(value, structure.Choice):
         return session.visible(value.selector.var) and all(_outside(session, entry, option) for option in value.options)
     if isinstance(value, (list, tuple)):

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
 
+_WHILE_ASKED = 1
+"""References to an object while ``sys.getrefcount`` looks at it, the argument; the Place that has it is a holder."""
+
+
 class _Missing:
     def __repr__(self) -> str:
         return "<missing>"
@@ -239,9 +243,16 @@ class Journal:
         for place, before in reversed(frame.items()):
             place.set(before)
         held = self.holders(frame)
-        return {
-            place: value for place, value in after.items() if sys.getrefcount(place.owner) - 1 > held[id(place.owner)]
-        }
+        return {place: value for place, value in after.items() if not self.is_dropped(place, held)}
+
+    def is_dropped(self, place: Place, held: Counter[int]) -> bool:
+        """Whether nothing but the tracer refers to a place's owner any more; ``held``: what ``holders`` gives.
+
+        This only saves what need not be joined: of what nobody refers to, nobody can see what it holds. Where a
+        debugger refers to it, or counts mean something else, its places are joined as those of any other object
+        (``pytest --held`` runs tests so).
+        """
+        return sys.getrefcount(place.owner) - _WHILE_ASKED <= held[id(place.owner)]
 
     def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
         """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""

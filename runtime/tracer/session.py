@@ -443,6 +443,8 @@ class Session:
     def read(self, tensor: torch.Tensor) -> Variable:
         """The Variable that holds the tensor's value now, replaying its views if its memory was written since."""
         info = self.info(tensor)
+        if info.storage.lost is not None:
+            raise info.storage.lost.error(self)
         base = self.require_visible(info.storage.value)
         var = info.cached
         if var is None or info.cached_for is not base or not self.visible(var):

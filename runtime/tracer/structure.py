@@ -21,7 +21,7 @@ from runtime.tracer import objects, state
 from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING
-from runtime.tracer.pools import Pool
+from runtime.tracer.pools import Lost, Pool
 from runtime.tracer.scalars import Staged, StagedInt
 from runtime.tracer.staged_size import StagedSize
 
@@ -72,10 +72,12 @@ class Growing:
     list without our operators meets this object: all it can do with it is a located error.
     """
 
-    __slots__ = ("variables", "item", "pool", "joined", "__weakref__")
+    __slots__ = ("arrays", "item", "pool", "joined", "lost", "__weakref__")
 
     def __init__(self, variables: tuple[Variable, ...], item: Structure, pool: Pool) -> None:
-        self.variables = variables
+        self.arrays = variables
+        self.lost: Lost | None = None
+        """Set once a tensor was written that may be one of the items: they may not be read any more."""
         self.item = item
         self.pool = pool
         pool.hold(self)
@@ -84,6 +86,17 @@ class Growing:
         session = state.active()
         if session is not None:
             session.has_growing = True
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The arrays, to be read.
+
+        Raises:
+            TraceError: D2S222, an item may have been written.
+        """
+        if self.lost is not None:
+            raise self.lost.error(state.current())
+        return self.arrays
 
     def __repr__(self) -> str:
         if state.active() is not None:  # the text of what holds it
