@@ -31,13 +31,13 @@ class Lost:
     location: Location | None
 
     def error(self, session: Session) -> Exception:
-        """The located error for whoever reads what is lost."""
-        where = f" (at {self.location})" if self.location else ""
+        """The error for whoever reads what is lost, located at the write: reads may come after the user's last line."""
         return session.error(
-            f"something is read that an in-place write{where} may have changed: it holds, or is, an item of a list "
-            "that grows, and which tensor that is is only known while the Program runs",
+            "an in-place write to a tensor that may share its memory with something that is read later: a list that "
+            "grows, or an item of a list that grows; which tensors those hold is only known while the Program runs",
             hint="Write out of place (x = x + y instead of x += y), or .clone() the tensor before it is shared.",
             code="D2S222",
+            location=self.location,
         )
 
 
