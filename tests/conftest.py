@@ -1,15 +1,25 @@
-"""What every test starts from: one seed, and PyTorch's global settings put back afterwards."""
+"""What every test starts from: one seed, and PyTorch's global settings put back afterwards.
+
+    python -m pytest tests/conformance --frames
+    python -m pytest tests/conformance tests/end_to_end/test_containers_by_reference.py --held
+
+run tests while a debugger reads the local variables of all frames, and as if something else referred to every object:
+the results must be the same (see ``tests.frames``).
+"""
 
 from __future__ import annotations
 
 import os
 import random
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import numpy
 import pytest
 import torch
 from hypothesis import settings
+
+from tests.frames import all_held, looked_at
 
 # Examples are the same on every run, and a busy machine is no failure.
 settings.register_profile("default", derandomize=True, deadline=None)
@@ -17,6 +27,23 @@ settings.load_profile("default")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # the processes share the cores
     torch.set_num_threads(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What tests can be run under."""
+    parser.addoption("--frames", action="store_true", help="a debugger reads f_locals of all frames")
+    parser.addoption("--held", action="store_true", help="as if something referred to every object of a trace")
+
+
+@pytest.fixture(autouse=True)
+def onlookers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The debugger and the references that were asked for."""
+    with ExitStack() as stack:
+        if request.config.getoption("--frames"):
+            stack.enter_context(looked_at())
+        if request.config.getoption("--held"):
+            stack.enter_context(all_held())
+        yield
 
 
 @pytest.fixture(autouse=True)

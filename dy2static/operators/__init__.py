@@ -19,7 +19,7 @@ from dy2static.operators.context import context
 from dy2static.operators.display import dict_of, set_of
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.for_stmt import for_stmt
-from dy2static.operators.generator import Held, decided, generator, take
+from dy2static.operators.generator import Held, decided, fresh, generator, take
 from dy2static.operators.global_stmt import set_global
 from dy2static.operators.handler import handler
 from dy2static.operators.if_expr import if_expr
@@ -39,7 +39,7 @@ install()
 
 __all__ = [
     "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "call", "catching",
-    "compare", "context", "decided", "del_attr", "del_item", "dict_of", "each", "for_stmt", "format_value",
+    "compare", "context", "decided", "del_attr", "del_item", "dict_of", "each", "for_stmt", "format_value", "fresh",
     "fstring", "generator", "handler", "handling", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence",
     "item", "load", "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "positional", "raise_stmt",
     "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unpack",

@@ -63,6 +63,4 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         return _IN_PLACE[op](target, value)
     with observed(session, target):
         result = _IN_PLACE[op](target, value)
-    if isinstance(target, (list, dict)):
-        session.journal.changed(target)
     return result

@@ -216,12 +216,11 @@ class _Saved:
             name: value for name, value in vars(context).items() if name == "_saved" or structure.has_traced(value)
         }
         self.plain = {name: value for name, value in vars(context).items() if name not in self.values}
-        self.structure = structure.item_structure(session, self.values)
+        self.structure = structure.item_structure(session, self.values, structure.PLAIN)
 
     def operands(self) -> list[Operand]:
         """The residuals, read at the end of the forward block."""
-        with structure.copying(self.session):
-            return carrying.lower(self.session, self.values, self.structure)
+        return carrying.lower(self.session, self.values, self.structure, structure.PLAIN.copies())
 
     def types(self) -> list[Type]:
         """Their types."""
@@ -231,7 +230,7 @@ class _Saved:
         """``ctx`` as backward sees it."""
         made = Context(self.plain["needs_input_grad"])
         vars(made).update(self.plain)
-        vars(made).update(carrying.lift(self.session, self.structure, variables))
+        vars(made).update(carrying.lift(self.session, self.structure, variables, structure.PLAIN))
         return made
 
 

@@ -118,8 +118,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     else:
         result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
-    if name in _MUTATORS and isinstance(owner, (list, dict)):
-        session.journal.changed(owner)
     if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
         adopt(session, result)
     return result

@@ -7,16 +7,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from dy2static.loop_options import options_of
 from dy2static.operators.staging import LocalNames, active
-
-
-def _alone(iterable: Iterator[Any]) -> int:
-    """How many references Python counts to an argument that nothing else holds: ``_alone(iter([]))``."""
-    return sys.getrefcount(iterable)
 
 
 def for_stmt(
@@ -31,11 +26,12 @@ def for_stmt(
     """Run ``body(item)`` for each item, while ``test()`` (checked before an item is taken) is true."""
     session = active()
     if session is not None:
+        from dy2static.operators.generator import is_unheld
         from dy2static.operators.traced_for import traced_for
 
         options = options or options_of(session, sys._getframe(1))
-        alone = sys.getrefcount(iterable) <= _alone(iter([]))
-        traced_for(session, iterable, test, body, LocalNames(names, get_state, set_state), options, alone)
+        state = LocalNames(names, get_state, set_state)
+        traced_for(session, iterable, test, body, state, options, is_unheld(session, iterable))
         return
     if test is None:
         for value in iterable:

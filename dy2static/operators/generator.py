@@ -36,20 +36,52 @@ def generator(pull: Callable[..., Any], push: Push, values: tuple[Any, ...], nam
 
 def remember(session: Session, made: Generator[Any, Any, Any], run: Callable[[Give], None]) -> None:
     """Note the other form of a generator, and the path of the trace that made it."""
-    memo(session).generators[made] = run, session.journal.frames[-1]
+    known = memo(session)
+    known.made += 1
+    known.generators[made] = run, session.journal.frames[-1], known.made
+
+
+def fresh(value: Any) -> Any:
+    """The value of a call that stands where it is consumed: ``for v in gen(x)``, ``any(gen(x))``.
+
+    No variable has it, so that an iterator which this call made is nobody's but the consumer's. That is seen in the
+    source, not by a reference count: what a debugger refers to changes nothing.
+    """
+    session = active()
+    if session is not None:
+        known = memo(session)
+        generator = known.generators.get(value) if inspect.isgenerator(value) else None
+        if value is known.new_iterator if generator is None else generator[2] > known.before_call:
+            known.unheld.append(value)
+    return value
+
+
+def is_unheld(session: Session, value: Any) -> bool:
+    """Whether nothing but the consumer that asks has an iterator; it is the only one to be told so."""
+    unheld = memo(session).unheld
+    for position in range(len(unheld) - 1, -1, -1):
+        if unheld[position] is value:
+            del unheld[position:]  # later ones were left by calls that did not ask
+            return True
+    return False
 
 
 class Held:
-    """What a generator expression iterates over; nothing else of ours holds it, so that it can be seen to be alone."""
+    """What a generator expression iterates over, which is nobody else's if the expression makes it."""
 
     def __init__(self, value: Any) -> None:
+        session = active()
         self.value = value
+        self.unheld = session is not None and is_unheld(session, value)
 
 
 def take(held: Held) -> Any:
     """What was held, once."""
     value = held.value
     del held.value
+    session = active()
+    if held.unheld and session is not None:
+        memo(session).unheld.append(value)
     return value
 
 
@@ -70,6 +102,7 @@ def is_fresh(session: Session, value: Any) -> bool:
     """Whether a value is a generator of converted code that nothing was taken from yet."""
     if not inspect.isgenerator(value):
         return False
+    require_not_left(session, value)
     if value in memo(session).running:
         raise session.error("a generator is used inside a loop over it", code="D2S266",
                             hint="Make it a list first: items = list(...).")
@@ -80,6 +113,18 @@ def is_fresh(session: Session, value: Any) -> bool:
         raise session.error("a generator is used on a path that is only taken for some inputs, or again and again",
                             hint="Make it there, or make it a list first: items = list(...).", code="D2S266")
     return True
+
+
+def require_not_left(session: Session, value: Any) -> None:
+    """Refuse to take more from a generator that was left by a consumer, which took it to be its own.
+
+    Raises:
+        TraceError: D2S266.
+    """
+    if inspect.isgenerator(value) and value in memo(session).left:
+        raise session.error(
+            "a generator is used again after something else stopped taking its items: how far that came is only known "
+            "while the Program runs", hint="Make it a list first: items = list(...).", code="D2S266")
 
 
 def generator_of(session: Session, iterable: Any) -> Any:
@@ -127,8 +172,10 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
             session.surrounding = inner
         return session.scalar("not_", going) if isinstance(going, Staged) else not going
 
-    run, _ = memo(session).generators[source]
+    run = memo(session).generators[source][0]
     source.close()
+    if test is not None:
+        memo(session).left.add(source)
     memo(session).running.add(source)
     session.surrounding = (*outer, names)
     try:
@@ -142,4 +189,6 @@ def _push(session: Session, source: Any, body: Callable[[Any], None], test: Call
         memo(session).running.discard(source)
 
 
-__all__ = ["Held", "decided", "drive", "generator", "is_fresh", "remember", "take"]
+__all__ = [
+    "Held", "decided", "drive", "fresh", "generator", "is_fresh", "is_unheld", "remember", "require_not_left", "take",
+]  # fmt: skip

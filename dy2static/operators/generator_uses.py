@@ -6,44 +6,38 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from dy2static.operators import growing
-from dy2static.operators.generator import Give, drive, generator_of, is_fresh, remember
+from dy2static.operators.generator import Give, drive, generator_of, is_fresh, is_unheld, remember
 from dy2static.operators.load import settle
 from dy2static.operators.provenance import note_content_write
 from dy2static.operators.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined, truth_of
 from runtime.tracer import cond as tracer_cond
 
 
-def _alone(*args: Any) -> int:
-    """How many references Python counts to an argument that nothing else holds: ``_alone(iter([]))``."""
-    return sys.getrefcount(args[0])
+def is_alone(session: Session, value: Any) -> bool:
+    """Whether an argument of a call is a fresh generator that nothing but the call has."""
+    return is_fresh(session, value) and is_unheld(session, value)
 
 
-def is_alone(session: Session, args: tuple[Any, ...], position: int = 0) -> bool:
-    """Whether one of a call's arguments is a fresh generator that nothing but the call holds."""
-    return is_fresh(session, args[position]) and sys.getrefcount(args[position]) <= _alone(iter([]))
-
-
-def is_shared(session: Session, args: tuple[Any, ...], position: int) -> bool:
-    """Whether one of a call's arguments is an iterator that something else may take items from as well."""
-    if not hasattr(type(args[position]), "__next__"):
+def is_shared(session: Session, value: Any) -> bool:
+    """Whether an argument of a call is an iterator that something else may take items from as well."""
+    if not hasattr(type(value), "__next__"):
         return False
-    is_fresh(session, args[position])  # refuses one that is being looped over
-    return sys.getrefcount(args[position]) > _alone(iter([]))
+    is_fresh(session, value)  # refuses one that is being looped over
+    return not is_unheld(session, value)
 
 
-def source_of(session: Session, args: tuple[Any, ...], position: int = 0, whole: bool = True) -> Any:
-    """The generator to be driven for one of a call's arguments, None if that is something else.
+def source_of(session: Session, value: Any, whole: bool = True) -> Any:
+    """The generator to be driven for an argument of a call, None if that is something else.
 
-    ``whole``: all its items are taken, so that others may hold it as well.
+    ``whole``: all its items are taken, so that others may have it as well.
     """
-    if is_fresh(session, args[position]):
-        return args[position] if whole or is_alone(session, args, position) else None
-    return generator_of(session, args[position])
+    if is_fresh(session, value):
+        return value if is_unheld(session, value) or whole else None
+    return generator_of(session, value)
 
 
 class _Cells:
@@ -64,7 +58,6 @@ def append(session: Session, items: list[Any], item: Any) -> None:
     else:
         note_content_write(session, items)
         items.append(item)
-        session.journal.changed(items)
 
 
 def collected(session: Session, source: Any) -> list[Any]:
@@ -76,7 +69,7 @@ def collected(session: Session, source: Any) -> list[Any]:
 
 def listed(session: Session, value: Any) -> Any:
     """The items of a fresh generator as a list, anything else as it is."""
-    source = source_of(session, (value,))
+    source = source_of(session, value)
     return value if source is None else collected(session, source)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from dy2static.operators.generator import require_not_left
 from dy2static.operators.staging import Session
 from runtime.tracer import unseen
 
@@ -28,12 +29,13 @@ def keeps(f: Any) -> bool:
 
 
 def note_given(session: Session, args: tuple[Any, ...]) -> None:
-    """Arguments of a builtin that may advance them. (The caller's frame must not refer to one: see ``is_alone``.)
+    """Arguments of a builtin that may advance them.
 
     Raises:
-        TraceError: One is an iterator that is older than the path being traced.
+        TraceError: One is an iterator that is older than the path being traced, or that was left at an open place.
     """
     for arg in args:
+        require_not_left(session, arg)
         unseen.note_advanced(session, arg)
         unseen.require_own(session, arg)
 

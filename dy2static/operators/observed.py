@@ -86,8 +86,6 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
                 if _differs_by_path(held):
                     raise _unsettled(session)
                 _note(session, Place("content", value), held)
-                if isinstance(value, (list, dict)):
-                    session.journal.changed(value)
         else:
             now = _attributes(value)
             for name in dict.fromkeys([*held, *now]):

@@ -51,6 +51,16 @@ class Memo:
     """Generators of converted code, with the form of each that takes its consumer."""
     running: Any = field(default_factory=weakref.WeakSet)
     """Those whose consumer is being run."""
+    left: Any = field(default_factory=weakref.WeakSet)
+    """Those that were driven and left: how far is only known at run time, so that nothing may take more from them."""
+    made: int = 0
+    """How many generators were made."""
+    before_call: int = 0
+    """How many had been made when the call that ended last began."""
+    new_iterator: Any = None
+    """What that call gave, if it is an iterator of Python's own that was made for it."""
+    unheld: list[Any] = field(default_factory=list)
+    """Iterators that the expression which made them hands to a consumer, until that takes them (see ``fresh``)."""
     depth: int = field(default_factory=callers.depth)
     """How many Python frames are outside of the traced function."""
     filters: Any = field(default_factory=lambda: warnings.filters)

@@ -214,26 +214,34 @@ def _raising(
     """A path that raises what the function raises for a value outside its domain; ``sample`` is one."""
 
     def path() -> Any:
-        ops = session.scope.block.ops
-        before = len(ops)
-        try:
-            run(sample)
-        except Dy2StaticError:
-            raise
-        except Exception as error:
+        error = _tried(session, lambda: run(sample))
+        if error is not None:
             args = error.args
             if isinstance(error, IndexError) and not any(str(sample) in str(arg) for arg in args):
                 args = (_out_of_range(rank),)
             raised = type(error)(*(_with_value(session, arg, str(sample), value) for arg in args))
-        else:
+        else:  # shape rules do not look; kernels do
             if value.kind == "str":
                 raise _refusal(session, f, value, names)
-            del ops[before:]  # shape rules do not look; kernels do
             raised = IndexError(_with_value(session, _out_of_range(rank), str(sample), value))
         stage_raise(session, raised)
         raise PathEnds
 
     return path
+
+
+def _tried(session: Session, run: Callable[[], Any]) -> Exception | None:
+    """What a call raises that leaves nothing in the trace."""
+    with session.attempt() as tried:
+        try:
+            run()
+        except Dy2StaticError:
+            raise
+        except Exception as error:
+            tried.undo()
+            return error
+        tried.undo()
+    return None
 
 
 def _out_of_range(rank: int) -> str:
@@ -270,16 +278,16 @@ def _recorded(session: Session, f: Any, number: Any, names: frozenset[str], run:
     ops = session.scope.block.ops
     before = len(ops)
     for sample in _SAMPLES:
-        placeholder = float_operands.stand_in(session, number, sample)
-        try:
-            result = run(placeholder)
-        except Dy2StaticError:
-            raise
-        except (RuntimeError, ValueError, IndexError) as error:  # not for this value
-            failures.append(error)
-            if len(ops) != before:
-                break
-            continue
+        with session.attempt() as tried:
+            placeholder = float_operands.stand_in(session, number, sample)
+            try:
+                result = run(placeholder)
+            except Dy2StaticError:
+                raise
+            except (RuntimeError, ValueError, IndexError) as error:  # not for this value
+                failures.append(error)
+                tried.undo()
+                continue
         if not float_operands.is_used(number, ops[before:]):
             break
         return result

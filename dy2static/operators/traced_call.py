@@ -75,7 +75,17 @@ _ABOUT_OBJECTS: tuple[Any, ...] = (id, isinstance, type, callable, hasattr, geta
 
 
 def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``f(*args, **kwargs)``."""
+    """``f(*args, **kwargs)``; notes which iterators it may have made (see ``generator.fresh``)."""
+    known = memo(session)
+    made = known.made
+    result = _called(session, f, args, kwargs)
+    known.before_call, known.new_iterator = made, None
+    if type(result) in contents.READING and (isinstance(f, type) or (f is iter and result is not args[0])):
+        known.new_iterator = result
+    return result
+
+
+def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from dy2static.operators import autograd_function, modules
     from dy2static.operators.builtins import compiled, handler_of, operator_functions
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
-from dy2static.operators.generator import drive, generator_of, is_fresh
+from dy2static.operators.generator import drive, generator_of, is_fresh, require_not_left
 from dy2static.operators.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.policy import home_of
 from dy2static.operators.provenance import CONTAINERS, adopt
@@ -22,7 +22,7 @@ from dy2static.operators.staging import Choice, LocalNames, Session, Staged, pyt
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import containers, contents, unseen
-from runtime.tracer.branches import Names
+from runtime.tracer.branches import Names, all_names
 from runtime.tracer.journal import Place
 from runtime.tracer.while_loop import while_loop
 
@@ -196,25 +196,14 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
     unroll = (options or {}).get("unroll")
     if type(iterable) is not range or unroll or (len(iterable) <= ROLL_THRESHOLD and unroll is None):
         return False
-    block, scope = session.scope.block, session.scope
-    count, sizes, values = len(block.ops), dict(scope.sizes), names.get()
-    storages, asserts = session.storages.snapshot(), set(session.sizes._asserts_seen)
     counting = _Counting(iterable.start, iterable.step, len(iterable))
-    try:
+    if unroll is False:
         _staged_loop(session, counting, 0, test, body, names, options)
+        return True
+    try:
+        with session.attempt(all_names(session, names)):
+            _staged_loop(session, counting, 0, test, body, names, options)
     except Dy2StaticError:
-        if unroll is False:
-            raise
-        needed = {number.var for _, number in session.facts.values()}
-        kept = [op for op in block.ops[count:] if not needed.isdisjoint(op.outputs)]
-        for op in block.ops[count:]:
-            if op not in kept:
-                scope.names.difference_update(op.outputs)
-        block.ops[count:] = kept
-        scope.sizes = sizes
-        session.sizes._asserts_seen = asserts
-        session.storages.restore(storages)
-        names.set(values)
         return False
     return True
 
@@ -268,6 +257,7 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
         return iter(iterable.unbind(0))
     if growing.is_growing(iterable):
         raise growing.refusal(session, "iteration outside a for loop")
+    require_not_left(session, iterable)
     unseen.note_advanced(session, iterable)
     unseen.require_own(session, iterable)
     method = python_method(iterable, "__iter__")
@@ -296,19 +286,9 @@ class _Converted:
         return call(method, self.iterator)
 
 
-_LIST: list[None] = []
-_DICT: dict[None, None] = {}
-_PURE: tuple[type, ...] = (
-    enumerate, zip, reversed, map, filter, itertools.chain, itertools.islice, type(iter(_LIST)), type(iter(())),
-    type(iter(_DICT)), type(iter(_DICT.values())), type(iter(_DICT.items())), type(iter(frozenset())),
-    type(iter(range(1))), type(iter("")), type(reversed(_LIST)), type(reversed(_DICT)), type(reversed(range(1))),
-)  # fmt: skip
-"""Iterators that only read what they iterate over."""
-
-
 def _require_repeatable(session: Session, iterable: Any, alone: bool) -> None:
     """Taking one item too many from an iterator has an effect that no path can undo, if anything else can see it."""
-    if hasattr(type(iterable), "__next__") and not (alone and isinstance(iterable, _PURE)):
+    if hasattr(type(iterable), "__next__") and not (alone and isinstance(iterable, contents.READING)):
         raise session.error(
             f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is "
             "only known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",

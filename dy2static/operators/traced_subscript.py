@@ -80,10 +80,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     key = traced_compare.own_key(session, obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
         note_content_write(session, obj)
-        value = obj[key]
-        session.journal.changed(obj)
-    else:
-        value = obj[key]
+    value = obj[key]
     if isinstance(obj, CONTAINERS):
         note_item_read(session, obj, key, value)
     return value
@@ -258,7 +255,6 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
         return
     note_content_write(session, obj)
     operator.setitem(obj, key, value)  # type: ignore[arg-type]  # a set raises
-    session.journal.changed(obj)
 
 
 def _require_module(session: Session, obj: Any) -> None:
@@ -282,7 +278,6 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
         def run() -> None:
             note_content_write(session, obj)
             obj[position] = value
-            session.journal.changed(obj)
 
         return run
 
@@ -318,6 +313,5 @@ def delete(session: Session, obj: Any, key: Any) -> None:
         return
     note_content_write(session, obj)
     operator.delitem(obj, key)  # type: ignore[arg-type]  # a set raises
-    session.journal.changed(obj)
 
 

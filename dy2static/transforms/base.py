@@ -236,6 +236,15 @@ def is_operator(node: gast.AST) -> bool:
     return isinstance(node, gast.Attribute) and isinstance(node.value, gast.Name) and node.value.id == OPERATORS
 
 
+def consumed(value: gast.AST) -> gast.AST:
+    """An expression whose value is consumed where it stands: one that calls something says that no variable has it."""
+    if not isinstance(value, gast.Call) or (is_operator(value.func) and value.func.attr != "call"):
+        return value
+    if isinstance(value.func, gast.Name) and value.func.id == "range":
+        return value
+    return operator("fresh", value, origin=value)
+
+
 def constant(value: Any) -> Any:
     return gast.Constant(value, None)
 

@@ -21,9 +21,12 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.names import OPERATORS
 from dy2static.template import replace_expr
-from dy2static.transforms.base import Context, Transformer, is_operator
+from dy2static.transforms.base import Context, Transformer, consumed, is_operator
 
 _DIRECT = {"breakpoint", "dir", "eval", "exec", "globals", "locals", "vars"}
+
+_CONSUMERS = {"all", "any", "enumerate", "filter", "map", "next"}
+"""Builtins that may leave an iterator they are given, or hand it on."""
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -36,7 +39,8 @@ class _Call(Transformer):
         self.generic_visit(node)
         if is_operator(node.func) or isinstance(node.func, gast.Lambda) or self._is_direct(node):
             return node
-        args = [node.func, *node.args]
+        taken = isinstance(node.func, gast.Name) and node.func.id in _CONSUMERS
+        args = [node.func, *(map(consumed, node.args) if taken else node.args)]
         return replace_expr(f"{OPERATORS}.call(args, **keywords)", args=args, keywords=node.keywords, origin=node)
 
     def _is_direct(self, node: gast.AST) -> bool:

@@ -28,7 +28,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.scope import has_walrus, is_consumed, scope_of
 from dy2static.template import replace, replace_expr
-from dy2static.transforms.base import Context, Transformer, converts, name_node, operator
+from dy2static.transforms.base import Context, Transformer, consumed, converts, name_node, operator
 
 _EMPTY = {"listcomp": "[]", "setcomp": "{*()}", "dictcomp": "{}"}
 
@@ -96,7 +96,7 @@ class _Comprehension(Transformer):
         self.before.append(function)
         value = self.visit(first)
         if lazy:
-            value = operator("Held", value, origin=node)
+            value = operator("Held", consumed(value), origin=node)
         call = replace_expr("name(iterable)", name=name, iterable=value, origin=node)
         if immediate:
             facts.put(call.func, Fact.READS, scope.free)

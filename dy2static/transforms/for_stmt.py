@@ -33,7 +33,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import without_loop_test
 from dy2static.template import replace, replace_expr
-from dy2static.transforms.base import Context, constant
+from dy2static.transforms.base import Context, constant, consumed
 from dy2static.transforms.state_functions import ConstructTransformer
 
 
@@ -51,13 +51,14 @@ class _For(ConstructTransformer):
         test = constant(None)
         if len(block) < len(node.body):
             test = replace_expr("lambda: not flag", flag=node.body[-1].test.id, origin=node.body[-1])
+        iterable = consumed(node.iter) if len(block) < len(node.body) else node.iter
         item = self.context.namer.fresh("item")
         target = replace("target = item", target=node.target, item=item, origin=node.target)
         body = self.body_function("for_body", [*target, *block], node, [item])
         state = self.state_functions(node)
         call = replace(
             "_d2s.for_stmt(iterable, test, body, get_state, set_state, names)",
-            iterable=node.iter, test=test, body=body.name, get_state=state.get_state, set_state=state.set_state,
+            iterable=iterable, test=test, body=body.name, get_state=state.get_state, set_state=state.set_state,
             names=state.names, origin=node,
         )  # fmt: skip
         return [body, *state.definitions, *call]

@@ -441,9 +441,11 @@ class Forward:
             return var
         if old.type.dtype is None or old.type.shape is None or len({fake.dtype for fake in fakes}) > 1:
             raise NotDifferentiable("a value whose dtype or rank differs between paths")
-        merged: structure.Structure = structure.structure_of(session, fakes[0])
+        merged: structure.Structure = structure.structure_of(session, fakes[0], structure.PLAIN)
         for fake in fakes[1:]:
-            merged = joining.unify(session, merged, structure.structure_of(session, fake))
+            merged = joining.unify(
+                session, merged, structure.structure_of(session, fake, structure.PLAIN), structure.PLAIN
+            )
         if not isinstance(merged, structure.Tensor):
             raise NotDifferentiable("values on different devices")
         return self.lift_tensor(var, old, merged.device)
@@ -456,7 +458,7 @@ class Forward:
             device = next(value.device for value in self.env.values() if isinstance(value, torch.Tensor))
         shape = tuple(dim if isinstance(dim, int) else self.sizes.get(dim, structure.DYNAMIC) for dim in old.type.shape)
         pictured = structure.Tensor(shape, None, old.type.dtype, device, False, True)
-        lifted: torch.Tensor = carrying.lift(self.session, pictured, iter([var]))
+        lifted: torch.Tensor = carrying.lift(self.session, pictured, iter([var]), structure.PLAIN)
         for dim, size in zip(old.type.shape, lifted.shape):
             if isinstance(dim, str):
                 self.sizes.setdefault(dim, size)

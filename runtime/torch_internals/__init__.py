@@ -38,6 +38,7 @@ from runtime.torch_internals.fake_calls import (
     with_plain_numbers,
 )
 from runtime.torch_internals.fakes import (
+    SizeFacts,
     TraceMode,
     alias_of,
     contiguity,
@@ -143,6 +144,7 @@ __all__ = [
     "with_node",
     "GlobalModuleHooks",
     "OpOverload",
+    "SizeFacts",
     "SHAPE_ERRORS",
     "SYMBOLIC_MATH",
     "TORCH_CHECKS",

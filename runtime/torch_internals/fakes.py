@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
@@ -69,6 +70,41 @@ def new_symbol(shape_env: ShapeEnv, *, size: bool, hint: int | None = None) -> t
     if hint is not None:
         shape_env.set_real_tensor_prop_unbacked_vals(symbol.node.expr, hint)
     return symbol
+
+
+class SizeFacts:
+    """What a shape environment takes for true about its symbols, to be put back: shape rules make assumptions.
+
+    Symbols made since stay: fake tensors remember some, and no two are ever the same.
+    """
+
+    def __init__(self, shape_env: ShapeEnv) -> None:
+        self._env = shape_env
+        self._facts = {name: copy.copy(getattr(shape_env, name)) for name in _FACTS if hasattr(shape_env, name)}
+        asserts = shape_env.deferred_runtime_asserts
+        self._asserts = {symbol: list(facts) for symbol, facts in asserts.items()}
+        self._ranges = dict(shape_env.var_to_range)
+
+    def put_back(self) -> None:
+        """Forget what was assumed since."""
+        env: Any = self._env
+        asserts = env.deferred_runtime_asserts
+        if self._asserts.keys() == asserts.keys() and all(len(f) == len(asserts[s]) for s, f in self._asserts.items()):
+            if all(getattr(env, name) == value for name, value in self._facts.items()):
+                if all(env.var_to_range.get(symbol) == range_ for symbol, range_ in self._ranges.items()):
+                    return
+        for name, value in self._facts.items():
+            setattr(env, name, copy.copy(value))
+        asserts.clear()
+        asserts.update({symbol: list(facts) for symbol, facts in self._asserts.items()})
+        env.var_to_range.update(self._ranges)
+        env._resimplify_floor_div_axioms = True
+        for counter in ("_version_counter", "_replacements_version_counter"):  # its caches are of these versions
+            if hasattr(env, counter):
+                setattr(env, counter, getattr(env, counter) + 1)
+
+
+_FACTS = ("replacements", "divisible", "axioms", "num_deferred_runtime_asserts", "size_like", "guards")
 
 
 def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, torch.SymInt]) -> torch.Tensor:

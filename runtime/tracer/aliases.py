@@ -184,15 +184,15 @@ def propagate(session: Session, written: Sequence[Storage]) -> None:
     for source in written:
         for reached in _reached(session, source):
             require_certain(session, reached)
-        related = _related(session, source)
+        connected = related(session, source)
         for touched in session.touched:
-            touched.update(related)
-        targets = [s for s in related if s is not source and (id(s) in observed or s.origin is not None)]
+            touched.update(connected)
+        targets = [s for s in connected if s is not source and (id(s) in observed or s.origin is not None)]
         if targets:
-            _Update(session, source, set(related), infos).run(targets)
+            _Update(session, source, set(connected), infos).run(targets)
 
 
-def _related(session: Session, source: Storage) -> list[Storage]:
+def related(session: Session, source: Storage) -> list[Storage]:
     """The storages that aliases connect with one, itself included."""
     return _closure(session, [source], lambda s: [*(alias.base for alias in s.aliases), *_dependents(s)])
 

@@ -15,7 +15,7 @@ from runtime.ir import ArrayType, Operand, ScalarType, Variable
 from runtime.tracer import carrying, joining, scalars, state, structure
 from runtime.tracer.journal import Place
 from runtime.tracer.session import Session
-from runtime.tracer.structure import Growing
+from runtime.tracer.structure import PLAIN, Growing
 
 
 def content(target: list[Any]) -> Growing:
@@ -30,35 +30,37 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
     grown = structure.growing(value)
     if grown is not None:
         like.pool.merge(grown.pool)
-        return with_items(session, grown, _wider(session, like.item, grown.item))
+        return with_items(session, grown, _wider(session, like.item, grown.item), PLAIN)
     item = like.item
     for one in value:
-        item = _wider(session, item, structure.item_structure(session, one))
+        item = _wider(session, item, structure.item_structure(session, one, PLAIN))
     return _of(session, value, structure.Array(item, like.pool))
 
 
 def of_items(session: Session, items: list[Any]) -> list[Any]:
     """A list that grows, with the items of an ordinary list that has some."""
-    item = joining.as_items(structure.item_structure(session, items[0]))
+    item = joining.as_items(structure.item_structure(session, items[0], PLAIN))
     for one in items[1:]:
-        item = _wider(session, item, structure.item_structure(session, one))
+        item = _wider(session, item, structure.item_structure(session, one, PLAIN))
     return [_of(session, items, structure.Array(item))]
 
 
 def _of(session: Session, items: list[Any], array: structure.Array) -> Growing:
-    operands = carrying.lower(session, items, array)
+    operands = carrying.lower(session, items, array, PLAIN)
     variables = tuple(operand for operand in operands if isinstance(operand, Variable))
     return Growing(variables, array.item, array.pool)
 
 
 def _wider(session: Session, item: structure.Structure, other: structure.Structure) -> structure.Structure:
     """The structure of items that fits both; it must be carried by the same number of Variables."""
-    if joining.fits(session, other, item):
+    if joining.fits(session, other, item, PLAIN):
         return item
-    return joining.as_items(joining.unify(session, item, other))
+    return joining.as_items(joining.unify(session, item, other, PLAIN))
 
 
-def with_items(session: Session, grown: Growing, item: structure.Structure) -> Growing:
+def with_items(
+    session: Session, grown: Growing, item: structure.Structure, context: structure.JoinContext
+) -> Growing:
     """The same list, its items carried in a structure that holds theirs.
 
     Raises:
@@ -70,12 +72,12 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
         return Growing(grown.variables, item, grown.pool)
     if isinstance(grown.item, structure.Options):
         selector, rest = grown.variables[0], list(grown.variables[1:])
-        targets = [_place_of(session, option, item) for option in grown.item.options]
+        targets = [_place_of(session, option, item, context) for option in grown.item.options]
         columns = [[rest.pop(0) for _ in range(structure.width(option))] for option in grown.item.options]
         if targets != list(range(len(targets))):
             (selector,) = session.emit("array.lookup", [selector, targets], types=[selector.type])
     else:
-        targets, columns = [_place_of(session, grown.item, item)], [list(grown.variables)]
+        targets, columns = [_place_of(session, grown.item, item, context)], [list(grown.variables)]
         (selector,) = session.emit("array.fill", [grown.variables[0], targets[0]], types=[ArrayType(ScalarType("int"))])
     if len(set(targets)) < len(targets):
         raise _differ(session)
@@ -93,9 +95,11 @@ def with_items(session: Session, grown: Growing, item: structure.Structure) -> G
     return Growing(tuple(variables), item, grown.pool)
 
 
-def _place_of(session: Session, item: structure.Structure, among: structure.Options) -> int:
+def _place_of(
+    session: Session, item: structure.Structure, among: structure.Options, context: structure.JoinContext
+) -> int:
     for index, option in enumerate(among.options):
-        if joining.fits(session, item, option):
+        if joining.fits(session, item, option, context):
             return index
     raise _differ(session)
 
@@ -125,7 +129,6 @@ def store(session: Session, target: list[Any] | deque[Any], items: list[Any]) ->
     """Give a list or deque another content."""
     session.journal.note_content(target)
     Place("content", target).set(items)
-    session.journal.changed(target)
 
 
 def length(session: Session, target: list[Any]) -> Any:
@@ -137,17 +140,18 @@ def length(session: Session, target: list[Any]) -> Any:
 def append(session: Session, target: list[Any], value: Any) -> None:
     """``target.append(value)``."""
     grown = content(target)
-    item = _wider(session, grown.item, structure.item_structure(session, value))
-    grown = with_items(session, grown, item)
+    item = _wider(session, grown.item, structure.item_structure(session, value, PLAIN))
+    grown = with_items(session, grown, item, PLAIN)
     grown.pool.put(session, value)
-    _store(session, target, _each(session, grown, "array.append", carrying.lower_item(session, value, item)), grown)
+    operands = carrying.lower_item(session, value, item, PLAIN)
+    _store(session, target, _each(session, grown, "array.append", operands), grown)
 
 
 def extend(session: Session, target: list[Any], values: list[Any]) -> None:
     """``target.extend(values)`` for another list or tuple."""
     grown = content(target)
     other = as_growing(session, list(values), grown)
-    grown = with_items(session, grown, other.item)
+    grown = with_items(session, grown, other.item, PLAIN)
     _store(session, target, _each(session, grown, "array.extend", list(other.variables)), other)
 
 
@@ -157,7 +161,7 @@ def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     grown = own if own is not None else content(b)
     first = as_growing(session, a, grown)
     second = as_growing(session, b, first)
-    first = with_items(session, first, second.item)
+    first = with_items(session, first, second.item, PLAIN)
     return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item, second.pool)]
 
 
@@ -199,7 +203,7 @@ def get(session: Session, target: list[Any], index: Any) -> Any:
 
 
 def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
-    value = carrying.lift(session, grown.item, iter(variables))
+    value = carrying.lift(session, grown.item, iter(variables), PLAIN)
     if isinstance(value, structure.Choice) and len(value.options) == 1:
         value = value.options[0]
     grown.pool.got(session, value)
@@ -209,11 +213,11 @@ def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
 def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
     """``target[index] = value``."""
     grown = content(target)
-    item = _wider(session, grown.item, structure.item_structure(session, value))
-    grown = with_items(session, grown, item)
+    item = _wider(session, grown.item, structure.item_structure(session, value, PLAIN))
+    grown = with_items(session, grown, item, PLAIN)
     grown.pool.put(session, value)
     places: list[Operand] = [session.operand(index)] * len(grown.variables)
-    values = carrying.lower_item(session, value, item)
+    values = carrying.lower_item(session, value, item, PLAIN)
     _store(session, target, _each(session, grown, "array.set", places, values), grown)
 
 
@@ -317,4 +321,4 @@ def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
     needs = item.requires_grad and torch.is_grad_enabled()
     joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, needs, False, needs and item.sometimes)
     (var,) = session.emit(name, [array, dim], types=carrying.types(session, joined))
-    return carrying.lift(session, joined, iter([var]))
+    return carrying.lift(session, joined, iter([var]), PLAIN)

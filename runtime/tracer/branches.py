@@ -155,8 +155,9 @@ def trace_path(
 def is_alone(session: Session, position: int, names: Sequence[Any], paths: Sequence[Path] = ()) -> bool:
     """Whether a variable of a construct, ``names[position]``, is all that refers to its list or dict.
 
-    Nobody can tell it from a new one then. This decides how much is recorded, never what it means: where a debugger
-    refers to it as well, it becomes one of several.
+    Nobody can tell it from a new one then. This is an optimisation: it decides how much is recorded, never what it
+    means. Where a debugger refers to it as well, or on a Python that counts otherwise, it becomes one of several
+    (``pytest --held`` runs tests with the answer no).
     """
     value = names[position]
     if type(value) not in (list, dict) or id(value) in session.externals or id(value) in session.hidden:

@@ -19,6 +19,7 @@ from runtime.tracer.structure import (
     Choice,
     Fields,
     Growing,
+    JoinContext,
     Known,
     Made,
     Number,
@@ -26,7 +27,6 @@ from runtime.tracer.structure import (
     Sequence,
     Structure,
     Tensor,
-    copying,
     field_items,
     growing,
     rebuild_fields,
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
 
-def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
+def lower(session: Session, value: Any, s: Structure, context: JoinContext) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
-    if isinstance(value, Choice) and (isinstance(s, Number) or session.copying and not isinstance(s, (Known, Options))):
-        return _lower_options(session, value, Options((s,)))[1:]
+    if isinstance(value, Choice) and (isinstance(s, Number) or context.copying and not isinstance(s, (Known, Options))):
+        return _lower_options(session, value, Options((s,)), context)[1:]
     if isinstance(s, (Known, Made)):
         return []
     if isinstance(s, Number):
@@ -50,26 +50,26 @@ def lower(session: Session, value: Any, s: Structure) -> list[Operand]:
         hung.require_none(session, value, "is another one after a branch or an iteration")
         return [session.read(value)]
     if isinstance(s, Sequence):
-        return [operand for item, inner in zip(value, s.items) for operand in lower(session, item, inner)]
+        return [operand for item, inner in zip(value, s.items) for operand in lower(session, item, inner, context)]
     if isinstance(s, Fields):
         fields = field_items(value)
         assert fields is not None
-        return [operand for item, inner in zip(fields[1], s.items) for operand in lower(session, item, inner)]
+        return [operand for item, inner in zip(fields[1], s.items) for operand in lower(session, item, inner, context)]
     if isinstance(s, Array):
-        return _lower_array(session, value, s)
-    return _lower_options(session, value, s)
+        return _lower_array(session, value, s, context)
+    return _lower_options(session, value, s, context)
 
 
-def _lower_array(session: Session, value: Any, s: Array) -> list[Operand]:
+def _lower_array(session: Session, value: Any, s: Array, context: JoinContext) -> list[Operand]:
     """Arrays for a list: its own where it has grown already, new ones from the items of a plain list."""
     grown = growing(value)
     if grown is not None:
         from runtime.tracer.array import with_items
 
         s.pool.merge(grown.pool)
-        grown = with_items(session, grown, s.item)
+        grown = with_items(session, grown, s.item, context)
         return [session.require_visible(var, "a list") for var in grown.variables]
-    rows = [lower_item(session, item, s.item) for item in value]
+    rows = [lower_item(session, item, s.item, context) for item in value]
     for item in value:
         s.pool.put(session, item)
     arrays: list[Operand] = []
@@ -78,17 +78,16 @@ def _lower_array(session: Session, value: Any, s: Array) -> list[Operand]:
     return arrays
 
 
-def lower_item(session: Session, value: Any, s: Structure) -> list[Operand]:
+def lower_item(session: Session, value: Any, s: Structure, context: JoinContext) -> list[Operand]:
     """The operands that carry an item of an array: None where they stand for an option that the item is not."""
-    with copying(session):
-        return [None if operand is UNDEF else operand for operand in lower(session, value, s)]
+    return [None if operand is UNDEF else operand for operand in lower(session, value, s, context.copies())]
 
 
-def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
+def _lower_options(session: Session, value: Any, s: Options, context: JoinContext) -> list[Operand]:
     def target(option: Any) -> int:
-        pictured = structure_of(session, option)
+        pictured = structure_of(session, option, context)
         for index, candidate in enumerate(s.options):
-            if fits(session, pictured, candidate) or fits(session, Known(option), candidate):
+            if fits(session, pictured, candidate, context) or fits(session, Known(option), candidate, context):
                 return index
         raise AssertionError("a value does not fit the structure it was unified into")
 
@@ -103,7 +102,7 @@ def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
                 chosen = session.scalar("select", value.selector == index, targets[index], chosen)
             selector = session.operand(chosen)
         for number, (option, index) in enumerate(zip(value.options, targets)):
-            operands = lower(session, option, s.options[index])
+            operands = lower(session, option, s.options[index], context)
             before = slots[index]
             slots[index] = (
                 operands
@@ -113,7 +112,7 @@ def _lower_options(session: Session, value: Any, s: Options) -> list[Operand]:
     else:
         index = target(value)
         selector = index
-        slots[index] = lower(session, value, s.options[index])
+        slots[index] = lower(session, value, s.options[index], context)
     result: list[Operand] = [selector]
     for operands_or_none, option in zip(slots, s.options):
         result += operands_or_none if operands_or_none is not None else [UNDEF] * width(option)
@@ -143,20 +142,20 @@ def types(session: Session, s: Structure) -> list[Type]:
     return [t for item in s.items for t in types(session, item)]
 
 
-def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
+def lift(session: Session, s: Structure, variables: Iterator[Variable], context: JoinContext) -> Any:
     """A value of structure ``s`` carried by the next Variables (which belong to the current Block)."""
     if isinstance(s, Known):
         return s.value
     if isinstance(s, Made):
-        return session.stand_ins[s.cell]
+        return context.stand_ins[s.cell]
     if isinstance(s, Number):
         return scalars.wrap(next(variables))
     if isinstance(s, Tensor):
         return _lift_tensor(session, s, next(variables))
     if isinstance(s, Sequence):
-        return s.kind(lift(session, item, variables) for item in s.items)
+        return s.kind(lift(session, item, variables, context) for item in s.items)
     if isinstance(s, Fields):
-        made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables) for item in s.items))
+        made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables, context) for item in s.items))
         if not isinstance(made, (dict, tuple, *BOUND)):
             session.created[id(made)] = made
             session.journal.note_made(made)
@@ -164,7 +163,7 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable]) -> Any:
     if isinstance(s, Array):
         return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)]
     selector = StagedInt(next(variables))
-    return Choice(selector, tuple(lift(session, option, variables) for option in s.options))
+    return Choice(selector, tuple(lift(session, option, variables, context) for option in s.options))
 
 
 def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:

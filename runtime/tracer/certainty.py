@@ -19,6 +19,8 @@ def require_certain(session: Session, storage: Storage) -> None:
         TraceError: It may be.
         Restart: Both belong to arguments, whose sharing another trace can take into account.
     """
+    if storage.lost is not None:
+        raise storage.lost.error(session)
     for uncertainty in storage.uncertain:
         other = uncertainty.other()
         if other is None:
@@ -27,7 +29,7 @@ def require_certain(session: Session, storage: Storage) -> None:
             raise session.restart(Known(shared=frozenset((storage.label, other.label))))
         raise _may_share(session, uncertainty.reason, uncertainty.location)
     for pool, location in storage.pools:
-        if pool.shares(session, storage):
+        if pool.lose(session, storage):
             raise _may_share(session, "it is an item of a list that grows", location)
 
 

@@ -100,38 +100,31 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     session.held_in_lists = {key: value for held in (held_before, *held_by_path) for key, value in held.items()}
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
-    join = Join(session, paths, entry)
     merged = Merged(session, paths, alone, old, objects, of)
+    join = Join(session, paths, entry, merged.context())
     places: dict[Place, None] = {
         place: None for path in alive for place in path.places if not names.holds(place) and merged.leaves(place)
     }
-    session.made, session.arrays_hold_containers = merged.made, False
-    try:
-        for position in range(len(entry_names)):
-            join.add([path.names[position] for path in paths], hint=names.names[position])
-        for place in places:
-            before = _before(place)
-            made = _is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
-            if made and not _outside(session, entry, before):
-                before = _NOWHERE
-            session.mixed_lists = place.kind == "content"
-            ends = [path.contents if place.kind == "content" else path.places for path in paths]
-            join.add([end.get(place, before) for end in ends], place.name)
-            if made and isinstance(join.items[-1][1], structure.Options):
-                del join.items[-1]
-                join.add([end.get(place, _NOWHERE) for end in ends], place.name)
-        session.mixed_lists = False
-        join.items += merged.contents
-        join.add([path.result for path in paths], of=of)
-        storages = join.changed_storages()
-        outputs = join.emit(name, pred, storages, location)
-    finally:
-        session.made, session.mixed_lists, session.arrays_hold_containers = {}, False, True
+    for position in range(len(entry_names)):
+        join.add([path.names[position] for path in paths], hint=names.names[position])
+    for place in places:
+        before = _before(place)
+        made = _is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
+        if made and not _outside(session, entry, before):
+            before = _NOWHERE
+        content = place.kind == "content"
+        ends = [path.contents if content else path.places for path in paths]
+        join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
+        if made and isinstance(join.items[-1][1], structure.Options):
+            del join.items[-1]
+            join.add([end.get(place, _NOWHERE) for end in ends], place.name, mixed_lists=content)
+    join.items += merged.contents
+    join.add([path.result for path in paths], of=of)
+    storages = join.changed_storages()
+    outputs = join.emit(name, pred, storages, location)
     if not alive:
         raise PathEnds()
-    session.stand_ins = merged.stand_ins
     values = join.values(outputs)
-    session.stand_ins = {}
     names.set(tuple(values[: len(entry_names)]))
     for place, value in zip((*places, *merged.places), values[len(entry_names) :]):
         if place.kind == "content":
@@ -232,21 +225,18 @@ class Merged:
         the contents that refer to its members differ in another way."""
         session = self._session
         left = [members for members in groups.values() if any(map(self._is_new, members.values()))]
-        session.arrays_hold_containers = False
         while True:
             self.made = {
                 id(value): structure.Made(number, type(value))
                 for number, members in enumerate(left)
                 for value in members.values()
             }
-            session.made = self.made
             joined = [self._joined_content(paths, members) for members in left]
             one = [not isinstance(s, structure.Options) and not (isinstance(s, structure.Known) and s.value)
                    for s in joined]  # fmt: skip
             if all(one):
                 break
             left = [members for members, kept in zip(left, one) if kept]
-        session.made, session.arrays_hold_containers = {}, True
         for number, (members, content) in enumerate(zip(left, joined)):
             first = next(value for value in members.values() if self._is_new(value))
             self.stand_ins[number] = first
@@ -254,20 +244,26 @@ class Merged:
             self.contents.append((self._contents_of(paths, members), content, ""))
             self.places.append(Place("content", first))
 
+    def context(self) -> structure.JoinContext:
+        """What joins of what the paths leave know of these containers."""
+        return structure.JoinContext(self.made, self.stand_ins, arrays_hold_containers=False)
+
     def _contents_of(self, paths: Sequence[Path], members: dict[int, Any]) -> list[Any]:
         return [path.contents[Place("content", members[n])] if n in members else _NOWHERE
                 for n, path in enumerate(paths)]  # fmt: skip
 
     def _joined_content(self, paths: Sequence[Path], members: dict[int, Any]) -> structure.Structure:
         """The structure that carries what any of a group holds at the end of its path."""
+        context = self.context()
         pictures: list[structure.Structure] = []
         for number, value in members.items():
             with paths[number].inside(self._session):
                 content = paths[number].contents[Place("content", value)]
-                pictures.append(joining.carried(self._session, structure.structure_of(self._session, content)))
+                picture = structure.structure_of(self._session, content, context)
+                pictures.append(joining.carried(self._session, picture, context))
         joined = pictures[0]
         for picture in pictures[1:]:
-            joined = joining.unify(self._session, joined, picture)
+            joined = joining.unify(self._session, joined, picture, context)
         return joined
 
 
@@ -283,24 +279,29 @@ def _is_new(session: Session, place: Place, old: frozenset[int], objects: set[in
 class Join:
     """Values that paths bring out of a construct, and the Variables that carry what differs."""
 
-    def __init__(self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable]) -> None:
+    def __init__(
+        self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable], context: structure.JoinContext
+    ) -> None:
         self.session = session
+        self.context = context
         self.paths = paths
         self.entry = entry
         self.items: list[tuple[list[Any], structure.Structure, str]] = []
         self.links: dict[Any, tuple[Storage, Storage, Any, Any, dict[Path, list[Any]]]] = {}
         """Which joined memory is which, by path."""
 
-    def add(self, values: list[Any], hint: str = "", of: structure.Choice | None = None) -> None:
+    def add(
+        self, values: list[Any], hint: str = "", of: structure.Choice | None = None, mixed_lists: bool = False
+    ) -> None:
         """One value per path; those of paths that ended, or do not have it, are not looked at."""
-        session = self.session
+        session, context = self.session, self.context.mixing(mixed_lists)
         alive = [
             (path, value) for path, value in zip(self.paths, values) if not path.ended and value is not _NOWHERE
         ]
 
         def picture(path: Path, value: Any) -> structure.Structure:
             with path.inside(session):
-                return structure.structure_of(session, value)
+                return structure.structure_of(session, value, context)
 
         joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
         if of is not None and alive and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended):
@@ -309,12 +310,12 @@ class Join:
             path, value = alive[0]
             if structure.has_traced(value) and not _outside(session, self.entry, value):
                 with path.inside(session):
-                    joined = joining.carried(session, picture(path, value))
+                    joined = joining.carried(session, picture(path, value), context)
         elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
             pictures = [picture(path, value) for path, value in alive]
             joined = pictures[0]
             for one in pictures[1:]:
-                joined = joining.require_few(session, joining.unify(session, joined, one))
+                joined = joining.require_few(session, joining.unify(session, joined, one, context))
         self.items.append((values, joined, hint))
 
     def changed_storages(self) -> list[Storage]:
@@ -349,8 +350,10 @@ class Join:
                 with path.inside(session):
                     for values, item, _ in self.items:
                         value = values[index]
-                        absent = value is _NOWHERE
-                        yields += [UNDEF] * structure.width(item) if absent else carrying.lower(session, value, item)
+                        if value is _NOWHERE:
+                            yields += [UNDEF] * structure.width(item)
+                        else:
+                            yields += carrying.lower(session, value, item, self.context)
                     yields += [path.storages.get(storage, self.entry[storage]) for storage in storages]
             path.scope.block.yields.extend(yields)
         outputs = session.emit(
@@ -383,7 +386,7 @@ class Join:
                     next(variables)
                 results.append(seen[identity])
                 continue
-            value = carrying.lift(session, item, variables)
+            value = carrying.lift(session, item, variables, self.context)
             if one_object:
                 seen[identity] = value
             results.append(value)
@@ -486,7 +489,7 @@ def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bo
     if isinstance(value, Staged):
         return session.visible(value.var)
     if isinstance(value, structure.Growing):
-        return all(map(session.visible, value.variables))
+        return all(map(session.visible, value.arrays))
     if isinstance(value, structure.Choice):
         return session.visible(value.selector.var) and all(_outside(session, entry, option) for option in value.options)
     if isinstance(value, (list, tuple)):

@@ -9,6 +9,7 @@ import array
 import contextlib
 import inspect
 import io
+import itertools
 import sys
 import types
 import warnings
@@ -23,6 +24,14 @@ _SMALL = 1 << 16
 """Up to so many bytes a buffer is kept for comparison; beyond, its checksum is."""
 _OVER_ITERATORS = (enumerate, zip, map, filter)
 _BUFFERS = (bytearray, array.array, memoryview)
+_LIST: list[None] = []
+_DICT: dict[None, None] = {}
+READING: tuple[type, ...] = (
+    enumerate, zip, reversed, map, filter, itertools.chain, itertools.islice, type(iter(_LIST)), type(iter(())),
+    type(iter(_DICT)), type(iter(_DICT.values())), type(iter(_DICT.items())), type(iter(frozenset())),
+    type(iter(range(1))), type(iter("")), type(reversed(_LIST)), type(reversed(_DICT)), type(reversed(range(1))),
+)  # fmt: skip
+"""Iterators that only read what they iterate over."""
 
 
 def state_of(value: Any) -> Any:

@@ -58,7 +58,7 @@ def stage(session: Session, place: Place, value: Any) -> bool:
     with session.reopen(session.root()), torch_internals.no_modes():
         fake = session.inputs.add_input(fact.tensor(), place.describe())
         number = session.from_tensor("item", fake, kind=type(value).__name__)
-    session.journal.frames[0][place] = value
+    session.journal.note_fact(place, value)
     place.set(number)
     session.facts[place] = (fact, number)
     session.guards.add_test((place, "kind"), f"the type of {place.describe()}", fact.holds)

@@ -244,6 +244,14 @@ class GuardSet:
         """Forget a fact (its place is written by the Program itself and handled otherwise)."""
         self._guards.pop(key, None)
 
+    def copy(self) -> dict[Any, Guard]:
+        """What is recorded now."""
+        return dict(self._guards)
+
+    def put_back(self, before: dict[Any, Guard]) -> None:
+        """Record again what was recorded before; what came since stays."""
+        self._guards = {**before, **self._guards}
+
     def freeze(self) -> tuple[Guard, ...]:
         """All guards, in the order they were recorded."""
         return tuple(self._guards.values())

@@ -19,6 +19,7 @@ from runtime.tracer.structure import (
     Array,
     Choice,
     Fields,
+    JoinContext,
     Known,
     ListContent,
     Made,
@@ -70,23 +71,23 @@ def _unify_tensors(a: Tensor, b: Tensor) -> Structure:
     return Tensor(shape, strides, a.dtype, a.device, needs, known, sometimes)
 
 
-def _opened(session: Session, s: Structure) -> Structure:
+def _opened(session: Session, s: Structure, context: JoinContext) -> Structure:
     """A known choice as its options, which are joined one by one; an object that an iteration made as such."""
-    opened = isinstance(s, Known) and (isinstance(s.value, Choice) or id(s.value) in session.made)
-    return structure_of(session, s.value) if isinstance(s, Known) and opened else s
+    opened = isinstance(s, Known) and (isinstance(s.value, Choice) or id(s.value) in context.made)
+    return structure_of(session, s.value, context) if isinstance(s, Known) and opened else s
 
 
-def unify(session: Session, a: Structure, b: Structure) -> Structure:
+def unify(session: Session, a: Structure, b: Structure, context: JoinContext) -> Structure:
     """The structure that carries what either of two carries."""
     if isinstance(a, Known) and isinstance(b, Known) and same_known(a.value, b.value):
         return a
-    a, b = _opened(session, a), _opened(session, b)
+    a, b = _opened(session, a, context), _opened(session, b, context)
     if isinstance(a, Options) or isinstance(b, Options):
-        return _unify_options(session, a, b)
+        return _unify_options(session, a, b, context)
     if isinstance(a, Known) and isinstance(a.value, torch.Tensor):
-        a = structure_of(session, a.value)
+        a = structure_of(session, a.value, context)
     if isinstance(b, Known) and isinstance(b.value, torch.Tensor):
-        b = structure_of(session, b.value)
+        b = structure_of(session, b.value, context)
     kinds = [_number_kind(s) for s in (a, b)]
     if kinds[0] is not None and kinds[0] == kinds[1]:
         return Number(kinds[0])
@@ -97,36 +98,39 @@ def unify(session: Session, a: Structure, b: Structure) -> Structure:
     if isinstance(a, Made) and isinstance(b, Made) and a.cell == b.cell:
         return a
     kept = a, b
-    a, b = _opened_fields(session, a), _opened_fields(session, b)
+    a, b = _opened_fields(session, a, context), _opened_fields(session, b, context)
     if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
-        return Sequence(a.kind, tuple(unify(session, x, y) for x, y in zip(a.items, b.items)))
+        return Sequence(a.kind, tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items)))
     if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and same_keys(a.keys, b.keys):
-        items = tuple(unify(session, x, y) for x, y in zip(a.items, b.items))
+        items = tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items))
         if a.cls not in BOUND or isinstance(items[0], Tensor):  # of tensors that differ there are two methods
             return Fields(a.cls, a.keys, items)
-    return _unify_arrays(session, a, b) or Options((carried(session, kept[0]), carried(session, kept[1])))
+    first, second = (carried(session, one, context) for one in kept)
+    return _unify_arrays(session, a, b, context) or Options((first, second))
 
 
-def _unify_arrays(session: Session, a: Structure, b: Structure) -> Structure | None:
+def _unify_arrays(session: Session, a: Structure, b: Structure, context: JoinContext) -> Structure | None:
     """Lists of different lengths become one whose length is carried, if their items have one structure."""
     items: list[Structure] = []
-    pool = Pool()
     for s in (a, b):
         if isinstance(s, Array):
             items.append(s.item)
-            pool = s.pool.merge(pool)
         elif isinstance(s, Sequence) and s.kind in (list, ListContent):
-            items += [_copied(session, item) for item in s.items]
+            items += [_copied(session, item, context) for item in s.items]
         else:
             return None
-    if not items or not (session.arrays_hold_containers or not any(map(_holds_container, (a, b)))):
+    if not items or not (context.arrays_hold_containers or not any(map(_holds_container, (a, b)))):
         return None
     item = items[0]
     for other in items[1:]:
-        item = unify(session, item, other)
-    items_of_one = as_items(structure_of(session, item.value) if isinstance(item, Known) else item)
-    if isinstance(items_of_one, Options) and not (session.mixed_lists or isinstance(a, Array) or isinstance(b, Array)):
+        item = unify(session, item, other, context)
+    items_of_one = as_items(structure_of(session, item.value, context) if isinstance(item, Known) else item)
+    if isinstance(items_of_one, Options) and not (context.mixed_lists or isinstance(a, Array) or isinstance(b, Array)):
         return None
+    pool = Pool()
+    for s in (a, b):
+        if isinstance(s, Array):
+            pool = s.pool.merge(pool)
     return Array(items_of_one, pool)
 
 
@@ -137,24 +141,24 @@ def _holds_container(s: Structure) -> bool:
     return False
 
 
-def _copied(session: Session, item: Structure) -> Structure:
+def _copied(session: Session, item: Structure, context: JoinContext) -> Structure:
     """The structure of an item as a list that grows holds it: containers and records by what they hold."""
     if isinstance(item, Known):
         if is_container(item.value) or can_be_copied(session, item.value):
-            return item_structure(session, item.value)
-        opened = structure_of(session, item.value)
-        return item if isinstance(opened, Known) else _copied(session, opened)
+            return item_structure(session, item.value, context)
+        opened = structure_of(session, item.value, context)
+        return item if isinstance(opened, Known) else _copied(session, opened, context)
     if isinstance(item, Options):
-        return one_kind(session, Options(tuple(_copied(session, option) for option in item.options)))
+        return one_kind(session, Options(tuple(_copied(session, option, context) for option in item.options)), context)
     if isinstance(item, (Sequence, Fields)):
-        return dataclasses.replace(item, items=tuple(_copied(session, inner) for inner in item.items))
+        return dataclasses.replace(item, items=tuple(_copied(session, inner, context) for inner in item.items))
     return item.picture if isinstance(item, Made) and item.picture is not None else item
 
 
-def one_kind(session: Session, options: Options) -> Structure:
+def one_kind(session: Session, options: Options, context: JoinContext) -> Structure:
     """Options of which several copies have one structure."""
     first, *rest = options.options
-    return _unify_options(session, first, Options(tuple(rest))) if rest else options
+    return _unify_options(session, first, Options(tuple(rest)), context) if rest else options
 
 
 def as_items(item: Structure) -> Structure:
@@ -239,29 +243,29 @@ def _ways(s: Structure) -> int:
     return 1
 
 
-def _opened_fields(session: Session, s: Structure) -> Structure:
-    return structure_of(session, s.value) if isinstance(s, Known) else s
+def _opened_fields(session: Session, s: Structure, context: JoinContext) -> Structure:
+    return structure_of(session, s.value, context) if isinstance(s, Known) else s
 
 
-def carried(session: Session, s: Structure) -> Structure:
+def carried(session: Session, s: Structure, context: JoinContext) -> Structure:
     """A structure without values of the trace that are taken as known: they may belong to one path only."""
     if isinstance(s, Known):
-        if isinstance(s.value, (torch.Tensor, Staged, Choice)) or id(s.value) in session.made:
-            return structure_of(session, s.value)
+        if isinstance(s.value, (torch.Tensor, Staged, Choice)) or id(s.value) in context.made:
+            return structure_of(session, s.value, context)
         traced = isinstance(s.value, tuple) or field_items(s.value) is not None
         if not traced or is_container(s.value):
             return s
-        s = structure_of(session, s.value)
+        s = structure_of(session, s.value, context)
     if isinstance(s, (Sequence, Fields)):
-        return dataclasses.replace(s, items=tuple(carried(session, item) for item in s.items))
+        return dataclasses.replace(s, items=tuple(carried(session, item, context) for item in s.items))
     return s
 
 
-def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
-    options: list[Structure] = list(a.options) if isinstance(a, Options) else [carried(session, a)]
-    for other in b.options if isinstance(b, Options) else (carried(session, b),):
+def _unify_options(session: Session, a: Structure, b: Structure, context: JoinContext) -> Structure:
+    options: list[Structure] = list(a.options) if isinstance(a, Options) else [carried(session, a, context)]
+    for other in b.options if isinstance(b, Options) else (carried(session, b, context),):
         for index, option in enumerate(options):
-            joined = unify(session, option, other)
+            joined = unify(session, option, other, context)
             if not isinstance(joined, Options):
                 options[index] = joined
                 break
@@ -271,14 +275,14 @@ def _unify_options(session: Session, a: Structure, b: Structure) -> Structure:
     return options[0] if len(options) == 1 else Options(tuple(options))
 
 
-def fits(session: Session, inner: Structure, outer: Structure) -> bool:
+def fits(session: Session, inner: Structure, outer: Structure, context: JoinContext) -> bool:
     """Whether ``outer`` already carries everything ``inner`` does (so that unifying changes nothing)."""
     if isinstance(outer, Known):
         return isinstance(inner, Known) and same_known(inner.value, outer.value)
-    inner = _opened(session, inner)
+    inner = _opened(session, inner, context)
     if isinstance(outer, Options):
         options = inner.options if isinstance(inner, Options) else (inner,)
-        return all(any(fits(session, option, target) for target in outer.options) for option in options)
+        return all(any(fits(session, option, target, context) for target in outer.options) for option in options)
     if isinstance(outer, Made):
         options = inner.options if isinstance(inner, Options) else (inner,)
         return all(isinstance(option, Made) and option.cell == outer.cell for option in options)
@@ -289,16 +293,16 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
     if isinstance(outer, Number):
         return _number_kind(inner) == outer.kind
     if isinstance(inner, Known):
-        inner = structure_of(session, inner.value)
+        inner = structure_of(session, inner.value, context)
         if isinstance(inner, Known):
             return False
     if isinstance(outer, Array):
         if isinstance(inner, Array):
-            return fits(session, inner.item, outer.item)  # ``lower`` converts the arrays
+            return fits(session, inner.item, outer.item, context)  # ``lower`` converts the arrays
         return (
             isinstance(inner, Sequence)
             and inner.kind in (list, ListContent)
-            and all(fits(session, _copied(session, x), outer.item) for x in inner.items)
+            and all(fits(session, _copied(session, x, context), outer.item, context) for x in inner.items)
         )
     if isinstance(outer, Tensor) and isinstance(inner, Tensor):
         if inner.device != outer.device or inner.dtype != outer.dtype or len(inner.shape) != len(outer.shape):
@@ -312,13 +316,13 @@ def fits(session: Session, inner: Structure, outer: Structure) -> bool:
         return (
             inner.kind is outer.kind
             and len(inner.items) == len(outer.items)
-            and all(fits(session, x, y) for x, y in zip(inner.items, outer.items))
+            and all(fits(session, x, y, context) for x, y in zip(inner.items, outer.items))
         )
     if isinstance(outer, Fields) and isinstance(inner, Fields):
         return (
             inner.cls is outer.cls
             and same_keys(inner.keys, outer.keys)
-            and all(fits(session, x, y) for x, y in zip(inner.items, outer.items))
+            and all(fits(session, x, y, context) for x, y in zip(inner.items, outer.items))
         )
     return False
 

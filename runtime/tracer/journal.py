@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
 
+_WHILE_ASKED = 1
+"""References to an object while ``sys.getrefcount`` looks at it, the argument; the Place that has it is a holder."""
+
+
 class _Missing:
     def __repr__(self) -> str:
         return "<missing>"
@@ -190,6 +194,8 @@ class Journal:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.frames: list[dict[Place, Any]] = [{}]
+        self.tries: list[dict[Place, Any]] = []
+        """What attempts put back where they fail (see ``attempt``)."""
         self.first_stores: dict[Place, Location | None] = {}
         """Where in the source each place was first stored to."""
 
@@ -209,6 +215,9 @@ class Journal:
                 frame[place] = place.get()
                 if frame[place] is MISSING:
                     self._require_absent(place)
+        for tried in self.tries:
+            if place not in tried:
+                tried[place] = place.get()
 
     def note_attribute(self, owner: Any, name: str) -> None:
         """Call before ``owner.name`` is stored or deleted."""
@@ -223,7 +232,7 @@ class Journal:
         if hidden is not None:
             self.note(Place("content", hidden[1]))
         self.first_stores.setdefault(place, self._session.location())
-        for frame in self.frames:
+        for frame in (*self.frames, *self.tries):
             frame.setdefault(place, before)
         if before is MISSING:
             self._require_absent(place)
@@ -239,15 +248,18 @@ class Journal:
         for name in objects.attributes(owner):
             place = Place("attribute", owner, name)
             self.first_stores.setdefault(place, self._session.location())
-            for frame in self.frames:
+            for frame in (*self.frames, *self.tries):
                 frame.setdefault(place, MISSING)
 
-    def note_content(self, owner: Any) -> None:
-        """Call before a list, dict, set or deque is changed, and ``changed`` afterwards."""
-        self.note(Place("content", owner))
+    def note_fact(self, place: Place, value: Any) -> None:
+        """Call before the trace puts a staged number where the caller has ``value``: at its end that comes back."""
+        self.frames[0][place] = value
+        for tried in self.tries:
+            tried.setdefault(place, value)
 
-    def changed(self, owner: Any) -> None:
-        """Call after a list, dict, set or deque was changed."""
+    def note_content(self, owner: Any) -> None:
+        """Call before a list, dict, set or deque is changed."""
+        self.note(Place("content", owner))
 
     def note_global(self, namespace: dict[str, Any], name: str) -> None:
         """Call before a global name is bound."""
@@ -267,20 +279,27 @@ class Journal:
         for place, before in reversed(frame.items()):
             place.set(before)
         held = self.holders(frame)
-        return {
-            place: value for place, value in after.items() if sys.getrefcount(place.owner) - 1 > held[id(place.owner)]
-        }
+        return {place: value for place, value in after.items() if not self.is_dropped(place, held)}
+
+    def is_dropped(self, place: Place, held: Counter[int]) -> bool:
+        """Whether nothing but the tracer refers to a place's owner any more; ``held``: what ``holders`` gives.
+
+        This only saves what need not be joined: of what nobody refers to, nobody can see what it holds. Where a
+        debugger refers to it, or counts mean something else, its places are joined as those of any other object
+        (``pytest --held`` runs tests so).
+        """
+        return sys.getrefcount(place.owner) - _WHILE_ASKED <= held[id(place.owner)]
 
     def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
         """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""
         return Counter(
             id(place.owner)
-            for place in {id(p): p for f in (*self.frames, *frames, self.first_stores) for p in f}.values()
+            for place in {id(p): p for f in (*self.frames, *self.tries, *frames, self.first_stores) for p in f}.values()
         ) + Counter(self._session.held_owners.keys())
 
     def before(self) -> Iterator[Any]:
         """What the open frames keep to put back, once for each reference."""
-        for frame in self.frames:
+        for frame in (*self.frames, *self.tries):
             for place, value in frame.items():
                 if place.kind != "content":
                     yield value

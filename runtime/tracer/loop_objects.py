@@ -85,14 +85,11 @@ class LoopObjects:
         for cell, mine in members.items():
             self.contents[cell] = self._content(cell, mine, tops)
         made = {key: Made(known.cell, type(known.value)) for key, known in self._known.items()}
-        before, self._session.made = self._session.made, made
-        try:
-            copied = {key: known.value for key, known in self._known.items()
-                      if structure.is_container(known.value)
-                      or structure.can_be_copied(self._session, known.value)}  # fmt: skip
-            pictures = {key: structure.item_structure(self._session, value) for key, value in copied.items()}
-        finally:
-            self._session.made = before
+        copied = {key: known.value for key, known in self._known.items()
+                  if structure.is_container(known.value)
+                  or structure.can_be_copied(self._session, known.value)}  # fmt: skip
+        context = structure.JoinContext(made)
+        pictures = {key: structure.item_structure(self._session, value, context) for key, value in copied.items()}
         return {key: replace(one, picture=pictures.get(key)) for key, one in made.items()}
 
     def is_made(self, value: Any) -> bool:

@@ -40,6 +40,8 @@ def own_references(session: Session, wanted: Iterable[int], *frames: dict[Place,
     noted = list(_noted(session))
     held = session.journal.holders(*frames, {value: None for value in noted if isinstance(value, Place)})
     found = Counter({key: held[key] + (key in session.created) for key in keys})
+    for tried in session.attempts:
+        found.update({key: tried.references[key] for key in keys})
     for value in noted:
         if id(value) in keys:
             found[id(value)] += 1

@@ -1,27 +1,44 @@
-"""Which tensors the items of lists that grow may be: what must not be written while such a list, or an item, is in use.
+"""Which tensors the items of lists that grow may be: after a write to one, what such a list holds is not known.
 
 Which item a tensor is is only known while the Program runs, so a write to one that is in a list cannot be carried to
-it. All lists that may hold items of each other, because one was made from the other, form a *pool*.
+it: the lists, and the items that came out of them, may not be read any more. All lists that may hold items of each
+other, because one was made from the other, form a *pool*.
 """
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Iterator
-from types import FrameType
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime.tracer import objects, shared_items
 from runtime.tracer.aliases import few_roots
-from runtime.tracer.notes import others, own_references
 
 if TYPE_CHECKING:
+    from runtime.ir import Location
     from runtime.tracer import structure
     from runtime.tracer.session import Session
     from runtime.tracer.storage_table import Storage
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Where in the source a tensor was written that may be an item."""
+
+    location: Location | None
+
+    def error(self, session: Session) -> Exception:
+        """The error for whoever reads what is lost, located at the write: reads may come after the user's last line."""
+        return session.error(
+            "an in-place write to a tensor that may share its memory with something that is read later: a list that "
+            "grows, or an item of a list that grows; which tensors those hold is only known while the Program runs",
+            hint="Write out of place (x = x + y instead of x += y), or .clone() the tensor before it is shared.",
+            code="D2S222",
+            location=self.location,
+        )
 
 
 class Pool:
@@ -84,18 +101,24 @@ class Pool:
                 new = True
         return new
 
-    def shares(self, session: Session, storage: Storage) -> bool:
-        """Whether a write to memory of the pool could be seen through one of its lists or items."""
-        one = self.find()
-        used = {id(info.storage) for info in session.known_tensors()}
+    def lose(self, session: Session, storage: Storage) -> bool:
+        """Memory of the pool is written: what its lists and items hold from now on is not known, and may not be read.
+
+        Whether some of that is the caller's, who would see it. Nothing is asked about which lists and items are still
+        in use: those that are not, nobody reads.
+        """
+        from runtime.tracer.aliases import related
+
+        one, location = self.find(), session.location()
         others = one._got if storage not in one._got else one._got | one._put
-        if any(other is not storage and (id(other) in used or other.origin is not None) for other in others):
-            return True
+        reached = {more for other in others if other is not storage for more in related(session, other)} - {storage}
+        for other in reached:
+            other.lost = Lost(location)
         for ref in one._lists:
             grown = ref()
-            if grown is not None and _in_use(session, grown):
-                return True
-        return False
+            if grown is not None:
+                grown.lost = Lost(location)
+        return any(other.origin is not None for other in reached)
 
 
 def inherit(storage: Storage, like: Storage) -> bool:
@@ -155,24 +178,3 @@ def _memory(session: Session, tensor: torch.Tensor, pool: Pool) -> set[Storage]:
 def _note(session: Session, storage: Storage, pool: Pool) -> None:
     if all(known.find() is not pool.find() for known, _ in storage.pools):
         storage.pools.append((pool, session.location()))
-
-
-def _in_use(session: Session, grown: structure.Growing) -> bool:
-    """Whether the user's program still has a list with this content; the tracer's notes of it do not count.
-
-    A debugger that refers to the list as well makes it one in use: a write is refused then, never let through.
-    """
-    noted = {id(before): place for frame in session.journal.frames for place, before in frame.items()}
-    referrers = gc.get_referrers(grown)
-    while referrers:
-        referrer = referrers.pop()
-        if isinstance(referrer, FrameType) and referrer.f_globals is globals():
-            continue
-        if type(referrer) is not list:
-            return True
-        place = noted.get(id(referrer))
-        if place is not None and place.kind == "content":  # what a list held before: that list may get it back
-            referrer = place.owner
-        if others(referrer) - own_references(session, (id(referrer),))[id(referrer)] > 0:
-            return True
-    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,9 @@ from runtime.tracer.storage_table import (
 )
 
 if TYPE_CHECKING:
+    from runtime.tracer.attempt import Attempt
+    from runtime.tracer.branches import Names
     from runtime.tracer.notes import Note
-    from runtime.tracer.structure import Made
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
 """Says where in the user's source the trace stands; the converter installs one that maps generated code back."""
@@ -154,9 +155,8 @@ class Session:
         """Variables that hold tensors made from Python data, with what they hold."""
         self.raising: BaseException | None = None
         """The exception that is being recorded as one of the Program's."""
-        self.copying = False
-        self.paths = 1  # of the operations on values that are one of several, in each other
-        """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
+        self.paths = 1
+        """How many paths the operations on values that are one of several have, in each other."""
         self.has_growing = False
         """Whether a list has come to have a length that is only known at run time."""
         self.held_in_lists: dict[int, Location | None] = {}
@@ -176,14 +176,6 @@ class Session:
         """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
         self.hidden: dict[int, tuple[Any, Any]] = {}
         """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
-        self.arrays_hold_containers = True
-        """Whether lists of other lengths are joined to one whose length is carried where it would copy containers."""
-        self.made: dict[int, Made] = {}
-        """Objects that the iteration being joined made, by identity."""
-        self.stand_ins: dict[Hashable, Any] = {}
-        """What stands for such objects in the structures being lifted."""
-        self.mixed_lists = False
-        """Whether lists of other lengths whose items differ in structure are joined to one whose length is carried."""
         self.pictures: list[Any] = []
         """What was there when each of the paths began that the trace is on, innermost last (see ``unseen``)."""
         self.notes: list[Note] = []
@@ -191,6 +183,17 @@ class Session:
         self.looks = Looks()
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
+        self.attempts: list[Attempt] = []
+        """What is being tried, innermost last; every field of this class has its place in ``attempt.FIELDS``."""
+
+    def attempt(self, names: Names | None = None) -> Attempt:
+        """For a ``with`` block that may turn out not to be possible: a located error puts everything back.
+
+        ``names``: the local variables that it may assign.
+        """
+        from runtime.tracer.attempt import Attempt
+
+        return Attempt(self, names)
 
     # -- errors and places ---------------------------------------------------------------------------------------
 
@@ -445,6 +448,8 @@ class Session:
     def read(self, tensor: torch.Tensor) -> Variable:
         """The Variable that holds the tensor's value now, replaying its views if its memory was written since."""
         info = self.info(tensor)
+        if info.storage.lost is not None:
+            raise info.storage.lost.error(self)
         base = self.require_visible(info.storage.value)
         var = info.cached
         if var is None or info.cached_for is not base or not self.visible(var):

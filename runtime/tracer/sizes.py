@@ -131,9 +131,7 @@ class Sizes:
     def symbolic(self, value: Any) -> Any:
         """The SymInt, SymFloat or SymBool for a staged value; other values unchanged, containers item by item."""
         if isinstance(value, Staged):
-            if value.sym is None:
-                value.sym = self._symbol_for(value)
-            return value.sym
+            return self._symbol_for(value) if value.sym is None else value.sym
         if type(value) in (list, tuple):
             return type(value)(self.symbolic(item) for item in value)
         if type(value) is dict:

@@ -19,7 +19,7 @@ from runtime.ir import Location, Variable
 if TYPE_CHECKING:
     from runtime.tracer.aliases import Alias
     from runtime.tracer.late import Flags, Late
-    from runtime.tracer.pools import Pool
+    from runtime.tracer.pools import Lost, Pool
 
 
 @dataclass(eq=False)
@@ -45,6 +45,8 @@ class Storage:
     """Whether some write was through ``.data``."""
     written: dict[Variable, Write] = field(default_factory=dict)
     """By value it got from an in-place operator or a join: what that was."""
+    lost: Lost | None = None
+    """Set once it may have been written as an item of a list that grows: it may not be read any more."""
     first: Variable = field(init=False)
     """What it held when it was made."""
 

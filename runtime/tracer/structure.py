@@ -6,12 +6,11 @@ structure to Variables and back. ``cond``, ``while_loop`` and ``switch`` all joi
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import types
 from collections import deque
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
@@ -22,7 +21,7 @@ from runtime.tracer import objects, state
 from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING
-from runtime.tracer.pools import Pool
+from runtime.tracer.pools import Lost, Pool
 from runtime.tracer.scalars import Staged, StagedInt
 from runtime.tracer.staged_size import StagedSize
 
@@ -73,10 +72,12 @@ class Growing:
     list without our operators meets this object: all it can do with it is a located error.
     """
 
-    __slots__ = ("variables", "item", "pool", "joined", "__weakref__")
+    __slots__ = ("arrays", "item", "pool", "joined", "lost", "__weakref__")
 
     def __init__(self, variables: tuple[Variable, ...], item: Structure, pool: Pool) -> None:
-        self.variables = variables
+        self.arrays = variables
+        self.lost: Lost | None = None
+        """Set once a tensor was written that may be one of the items: they may not be read any more."""
         self.item = item
         self.pool = pool
         pool.hold(self)
@@ -85,6 +86,17 @@ class Growing:
         session = state.active()
         if session is not None:
             session.has_growing = True
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The arrays, to be read.
+
+        Raises:
+            TraceError: D2S222, an item may have been written.
+        """
+        if self.lost is not None:
+            raise self.lost.error(state.current())
+        return self.arrays
 
     def __repr__(self) -> str:
         if state.active() is not None:  # the text of what holds it
@@ -226,6 +238,34 @@ class Made:
 Structure = Known | Number | Tensor | Sequence | Fields | Array | Options | Made
 
 
+@dataclass(frozen=True, eq=False)
+class JoinContext:
+    """What is asked of a structure depends on besides the values: on the join, and the place in it, that asks."""
+
+    made: Mapping[int, Made] = field(default_factory=dict)
+    """Objects that become one with others here, or that the iteration made, by identity."""
+    stand_ins: Mapping[Hashable, Any] = field(default_factory=dict)
+    """What stands for such objects, by their cell, where structures are lifted."""
+    mixed_lists: bool = False
+    """Whether lists of other lengths whose items differ in structure become one whose length is carried."""
+    arrays_hold_containers: bool = True
+    """Whether lists of other lengths become one whose length is carried where that would copy containers."""
+    copying: bool = False
+    """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
+
+    def copies(self) -> JoinContext:
+        """The same for the items of a list that grows, which has copies."""
+        return self if self.copying else replace(self, copying=True)
+
+    def mixing(self, mixed_lists: bool) -> JoinContext:
+        """The same for a place where lists may, or may not, hold items that differ in structure."""
+        return self if self.mixed_lists == mixed_lists else replace(self, mixed_lists=mixed_lists)
+
+
+PLAIN = JoinContext()
+"""Where nothing is joined, or nothing but values whose parts the join did not make."""
+
+
 def is_namedtuple(value: object) -> bool:
     """Whether a value is an instance of a namedtuple class, torch's own (``torch.return_types``) included."""
     return isinstance(value, tuple) and (hasattr(type(value), "_fields") or _is_return_type(type(value)))
@@ -319,11 +359,11 @@ def has_traced(value: Any, depth: int = 0) -> bool:
     return fields is not None and any(has_traced(item, depth + 1) for item in fields[1])
 
 
-def structure_of(session: Session, value: Any) -> Structure:
+def structure_of(session: Session, value: Any, context: JoinContext) -> Structure:
     """The structure in which ``value`` is carried by Variables."""
-    copied = session.copying and (is_container(value) or can_be_copied(session, value))
-    if id(value) in session.made and not copied:
-        return session.made[id(value)]
+    copied = context.copying and (is_container(value) or can_be_copied(session, value))
+    if id(value) in context.made and not copied:
+        return context.made[id(value)]
     if isinstance(value, Staged):
         return Number(value.kind)
     if isinstance(value, torch.Tensor):
@@ -331,13 +371,14 @@ def structure_of(session: Session, value: Any) -> Structure:
     if isinstance(value, Choice):
         from runtime.tracer.joining import carried
 
-        options = Options(tuple(carried(session, structure_of(session, option)) for option in value.options))
-        if session.copying:
+        pictures = [structure_of(session, option, context) for option in value.options]
+        options = Options(tuple(carried(session, picture, context) for picture in pictures))
+        if context.copying:
             from runtime.tracer.joining import one_kind
 
-            return one_kind(session, options)
+            return one_kind(session, options, context)
         return options
-    if is_container(value) and not session.copying:
+    if is_container(value) and not context.copying:
         return Known(value)
     grown = growing(value) if type(value) in (list, ListContent) else None
     if grown is not None:
@@ -348,12 +389,12 @@ def structure_of(session: Session, value: Any) -> Structure:
         keys, items = tuple(value), tuple(value.values())
         return Fields(DictContent, keys, tuple(map(Known, items)))
     if type(value) in (list, tuple, StagedSize):
-        return Sequence(type(value), tuple(structure_of(session, item) for item in value))
+        return Sequence(type(value), tuple(structure_of(session, item, context) for item in value))
     if objects.is_record(value) and not copied:
         return Known(value)
     fields = field_items(value)
     if fields is not None and (copied or isinstance(value, (dict, tuple)) or has_traced(value)):
-        return Fields(type(value), fields[0], tuple(structure_of(session, item) for item in fields[1]))
+        return Fields(type(value), fields[0], tuple(structure_of(session, item, context) for item in fields[1]))
     return Known(value)
 
 
@@ -390,20 +431,9 @@ def can_be_copied(session: Session, value: Any) -> bool:
     return objects.attributes(value).keys() <= {field.name for field in dataclasses.fields(value)}
 
 
-def item_structure(session: Session, value: Any) -> Structure:
+def item_structure(session: Session, value: Any, context: JoinContext) -> Structure:
     """The structure in which a list that grows holds ``value``."""
-    with copying(session):
-        return structure_of(session, value)
-
-
-@contextlib.contextmanager
-def copying(session: Session) -> Iterator[None]:
-    """While structures are asked for, instances of dataclasses are what they hold: a list that grows has copies."""
-    before, session.copying = session.copying, True
-    try:
-        yield
-    finally:
-        session.copying = before
+    return structure_of(session, value, context.copies())
 
 
 def width(s: Structure) -> int:
@@ -429,10 +459,12 @@ __all__ = [
     "Choice",
     "Fields",
     "Known",
+    "JoinContext",
     "Made",
     "Number",
     "ObjectType",
     "Options",
+    "PLAIN",
     "Sequence",
     "Structure",
     "Tensor",

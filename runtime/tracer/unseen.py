@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.tracer import contents, structure
+from runtime.tracer.journal import Place
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -91,6 +92,25 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
                 hint="Change it in the function itself, or before the branch or loop.",
                 code="D2S227",
             )
+
+
+def put_back(session: Session, before: Picture) -> None:
+    """Give everything that changed unseen what it held in the picture.
+
+    Raises:
+        TraceError: That cannot be: an iterator was advanced, or a buffer changed.
+    """
+    for value, content in before:
+        after = _content(value)
+        if _same(content, after):
+            continue
+        if isinstance(content, _State):
+            require_unchanged(session, [(value, content)], "in a loop that is traced more than once")
+        elif isinstance(value, _CONTAINERS):
+            Place("content", value).set(content)
+        else:
+            value.__dict__.clear()
+            value.__dict__.update(content)
 
 
 def advanced(session: Session, where: str = "on a path that is only taken for some inputs") -> Exception:

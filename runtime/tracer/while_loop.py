@@ -5,8 +5,7 @@ The condition is computed before the loop and at the end of each iteration, in e
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,12 +202,14 @@ class _Attempt:
     def _lifted(self, variables: Iterator[Variable]) -> list[Any]:
         """The values of all slots, carried by the next Variables."""
         session = self.session
-        session.stand_ins = {slot.cell: loop_objects.stand_in(session, slot.cell) for slot in self.slots if slot.cell}
-        values = [carrying.lift(session, slot.carried, variables) for slot in self.slots]
+        stand_ins: dict[Hashable, Any] = {
+            slot.cell: loop_objects.stand_in(session, slot.cell) for slot in self.slots if slot.cell
+        }
+        context = structure.JoinContext(stand_ins=stand_ins)
+        values = [carrying.lift(session, slot.carried, variables, context) for slot in self.slots]
         for slot, value in zip(self.slots, values):
             if slot.cell is not None:
-                loop_objects.fill(session, session.stand_ins[slot.cell], slot.cell, value)
-        session.stand_ins = {}
+                loop_objects.fill(session, stand_ins[slot.cell], slot.cell, value)
         return values
 
     def _pairs(self, values: Sequence[Any], stand_ins: Sequence[Any]) -> Pairs:
@@ -240,22 +241,23 @@ class _Attempt:
         stable = self.old.isdisjoint(later) and self.objects.isdisjoint(later)  # the next iteration begins with them
         stable = stable and not any(storage.pools for storage in self.no_item)
         next_slots: list[_Slot] = []
-        starts = [structure.structure_of(session, slot.init) for slot in self.slots]
-        with path.inside(session), self._made():
+        starts = [structure.structure_of(session, slot.init, structure.PLAIN) for slot in self.slots]
+        context = structure.JoinContext(self.made)
+        with path.inside(session):
             for slot, start, out in zip(self.slots, starts, outs):
                 carried = slot.carried
                 if out is None and slot.cell is not None:  # no object of this iteration
                     next_slots.append(slot)
                     continue
-                session.mixed_lists = late or (slot.place is not None and slot.place.kind == "content")
-                picture = structure.structure_of(session, out)
+                mine = context.mixing(late or (slot.place is not None and slot.place.kind == "content"))
+                picture = structure.structure_of(session, out, mine)
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
-                        carried = joining.unify(session, start, picture)
+                        carried = joining.unify(session, start, picture, mine)
                         if isinstance(carried, structure.Known):
-                            carried = joining.carried(session, picture)
-                elif not joining.fits(session, picture, carried):
-                    carried = joining.unify(session, carried, picture)
+                            carried = joining.carried(session, picture, mine)
+                elif not joining.fits(session, picture, carried, mine):
+                    carried = joining.unify(session, carried, picture, mine)
                 next_slots.append(_Slot(slot.label, slot.init, carried, slot.place, slot.cell))
                 if carried is not slot.carried:
                     stable = False
@@ -271,22 +273,22 @@ class _Attempt:
                     if id(place.owner) not in self.made:
                         unknown.add(place)
                     continue
-                session.mixed_lists = late or place.kind == "content"
-                pictures = [structure.structure_of(session, value) for value in (before, out)]
-                carried = joining.unify(session, *pictures)
+                mine = context.mixing(late or place.kind == "content")
+                first, last = (structure.structure_of(session, value, mine) for value in (before, out))
+                carried = joining.unify(session, first, last, mine)
                 next_slots.append(_Slot(place.name, before, carried, place))
                 stable = False
             for cell in contents:
                 if any(slot.cell == cell for slot in self.slots):
                     continue
-                carried = joining.carried(session, structure.structure_of(session, contents[cell]))
+                carried = joining.carried(session, structure.structure_of(session, contents[cell], context), context)
                 init = self.starts.get(cell)
                 if init is not None:
-                    session.mixed_lists = False
-                    carried = joining.unify(session, structure.structure_of(session, init), carried)
+                    carried = joining.unify(
+                        session, structure.structure_of(session, init, context), carried, context
+                    )
                 next_slots.append(_Slot("", init, carried, cell=cell))
                 stable = False
-        session.mixed_lists = False
         for storage in self.entry:
             if storage in self.written:
                 continue
@@ -336,21 +338,12 @@ class _Attempt:
             if not containers.is_container(first) or containers.kind_of(first) != cell.kind:
                 continue
             start = self.firsts[places[0][0]]
-            with self._made():
-                pictures = [structure.structure_of(session, value) for value in (start, content)]
-                like = cell in known or not isinstance(joining.unify(session, *pictures), structure.Options)
+            context = structure.JoinContext(self.made)
+            old, new = (structure.structure_of(session, value, context) for value in (start, content))
+            like = cell in known or not isinstance(joining.unify(session, old, new, context), structure.Options)
             if like:
                 self.starts[cell] = start
                 self.made[id(first)] = structure.Made(cell, cell.cls)
-
-    @contextlib.contextmanager
-    def _made(self) -> Iterator[None]:
-        """Let structures know the objects that the iteration made."""
-        self.session.made = self.made
-        try:
-            yield
-        finally:
-            self.session.made = {}
 
     def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> None:
         """Record the Operator and give names, places and memory their values after the loop."""
@@ -360,8 +353,7 @@ class _Attempt:
         types: list[Type] = []
         hints: list[str] = []
         for slot in self.slots:
-            with self._made():
-                inits += self._lowered(slot, slot.init)
+            inits += self._lowered(slot, slot.init)
             mine = carrying.types(session, slot.carried)
             types += mine
             hints += [slot.label] * len(mine)
@@ -373,7 +365,7 @@ class _Attempt:
         if path.ended:
             yields = [UNDEF] * (1 + len(types))
         else:
-            with path.inside(session), self._made():
+            with path.inside(session):
                 yields = [
                     session.operand(path.result if isinstance(path.result, (bool, Staged)) else bool(path.result))
                 ]
@@ -421,7 +413,8 @@ class _Attempt:
     def _lowered(self, slot: _Slot, value: Any) -> list[Operand]:
         if slot.cell is not None and value is None:  # no object stands there: nothing says that it is read
             return [UNDEF] * structure.width(slot.carried)
-        return carrying.lower(self.session, value, slot.carried)
+        return carrying.lower(self.session, value, slot.carried, structure.JoinContext(self.made))
+
 
 def _held(place: Place) -> Any:
     return containers.content(place.owner) if place.kind == "content" else place.get()

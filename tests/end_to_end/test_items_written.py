@@ -287,7 +287,7 @@ def what_an_iteration_before_appended_may_be(x, n):
     ],
 )  # fmt: skip
 def test_a_write_that_a_list_or_an_item_would_show_is_refused(function):
-    with pytest.raises(TraceError, match="item of a list that grows") as caught:
+    with pytest.raises(TraceError, match="an item of a list that grows") as caught:
         to_static(function)(*calls()[0])
     assert caught.value.code == "D2S222"
 

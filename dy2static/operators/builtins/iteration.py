@@ -65,7 +65,7 @@ def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
     if sequence is not None:
         return StagedEnumerate(sequence, start)
-    if args and generator_uses.is_alone(session, args):
+    if args and generator_uses.is_alone(session, args[0]):
         return generator_uses.enumerated(session, args[0], start)
     if isinstance(start, Staged):
         first: Any = start
@@ -99,8 +99,7 @@ def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if any(sequence is not None for sequence in staged):
         inner = StagedZip([_as_sequence(session, one, found) for one, found in zip(iterables, staged)], False)
         return StagedMap(_callback(function), inner)
-    del iterables, staged
-    shared = any(generator_uses.is_shared(session, args, index) for index in range(1, len(args)))
+    shared = sum(generator_uses.is_shared(session, one) for one in reversed(iterables))  # asks all of them
     if shared or not (callable(function) or isinstance(function, Choice)):
         return map(_callback(function), *_iterables(session, args[1:]))
     if len(args) == 2:
@@ -116,7 +115,7 @@ def _callback(function: Any) -> Any:
 
 
 def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if generator_uses.is_shared(session, args, 1):
+    if generator_uses.is_shared(session, args[1]):
         return filter(_callback(args[0]), iterate(session, args[1]))
     return generator_uses.filtered(session, (lambda item: item) if args[0] is None else _callback(args[0]), args[1])
 
@@ -163,7 +162,7 @@ def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 
 def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if args and not kwargs and generator_uses.is_alone(session, args):
+    if args and not kwargs and generator_uses.is_alone(session, args[0]):
         return generator_uses.first(session, *args)
     if args and isinstance(args[0], StagedIterator):
         raise session.error(
@@ -188,7 +187,7 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _container(kind: type) -> Any:
     def make(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        source = generator_uses.source_of(session, args) if len(args) == 1 else None
+        source = generator_uses.source_of(session, args[0]) if len(args) == 1 else None
         if source is not None:
             items = generator_uses.collected(session, source)
             return items if kind is list else make(session, (items,), kwargs)
@@ -220,7 +219,7 @@ def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if sequence is not None:
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
         return fold(session, sequence, start, lambda total, item: total + item)
-    source = generator_uses.source_of(session, args) if args else None
+    source = generator_uses.source_of(session, args[0]) if args else None
     if source is not None:
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
         return generator_uses.folded(session, source, start, lambda total, item: total + item)
@@ -229,7 +228,7 @@ def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 def _any_all(stop: bool) -> Any:
     def decide(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        source = generator_uses.source_of(session, args, whole=False) if len(args) == 1 else None
+        source = generator_uses.source_of(session, args[0], whole=False) if len(args) == 1 else None
         if source is not None:
             return generator_uses.any_all(session, source, stop)
         (iterable,) = args
@@ -260,7 +259,7 @@ def _per_option(handler: Any) -> Any:
     """The handler, once for every value an argument may be."""
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for index in range(len(args)):  # no name may hold an argument: see is_alone
+        for index in range(len(args)):
             if isinstance(args[index], Choice):
                 return distribute(session, args[index], lambda option, index=index: apply(  # type: ignore[misc]
                     session, (*args[:index], option, *args[index + 1:]), kwargs))

@@ -1,0 +1,75 @@
+"""Generators that a consumer leaves: one that its consumer's own line makes is nobody else's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dy2static import to_static
+from dy2static.errors import Dy2StaticError
+from tests.end_to_end.oracle import check
+
+X = torch.tensor([1.0, -2.0, 3.0])
+CALLS = [(X,), (-X,), (X * 0,)]
+
+
+def positive(x):
+    for v in x:
+        if v > 0:
+            yield v
+
+
+class Holder:
+    def __init__(self, x):
+        self.x = x
+
+    def items(self):
+        return (v for v in self.x if v > 0)
+
+    def kept(self):
+        self.made = positive(self.x)
+        return self.made
+
+
+def given_on_by_a_method(x):
+    total = x.sum() * 0
+    for v in Holder(x).items():
+        if v > 2:
+            break
+        total = total + v
+    return total, any(v > 2 for v in Holder(x).items()), next(Holder(x).items(), None)
+
+
+def taken_one_by_one_without_tensors(x):
+    def numbers():
+        yield 1
+        yield 2
+        yield 3
+
+    items = numbers()
+    first = next(items)
+    for n in items:
+        if n == 2:
+            break
+    return x * first, list(items)
+
+
+@pytest.mark.parametrize("function", [given_on_by_a_method, taken_one_by_one_without_tensors], ids=lambda f: f.__name__)
+def test_like_eager(function):
+    check(function, *CALLS)
+
+
+def used_again_after_it_was_left(x):
+    holder = Holder(x)
+    total = x.sum() * 0
+    for v in holder.kept():
+        if v > 2:
+            break
+        total = total + v
+    return total, list(holder.made)
+
+
+def test_one_that_was_left_is_not_used_again():
+    with pytest.raises(Dy2StaticError, match="used again") as caught:
+        to_static(used_again_after_it_was_left)(X)
+    assert caught.value.code == "D2S266"
