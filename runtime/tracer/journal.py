@@ -230,10 +230,22 @@ class Journal:
         after = {place: place.get() for place in frame}
         for place, before in reversed(frame.items()):
             place.set(before)
-        held = self.holders(frame)
+        held, created = self.holders(frame), self._session.created
+        held += self._left_hidden(held)
         return {
-            place: value for place, value in after.items() if sys.getrefcount(place.owner) - 1 > held[id(place.owner)]
+            place: value
+            for place, value in after.items()
+            if sys.getrefcount(place.owner) - 1 > held[id(place.owner)] + (id(place.owner) in created)
         }
+
+    def _left_hidden(self, held: Counter[int]) -> Counter[int]:
+        """References from hidden containers that nothing but the tracer's notes refers to any more."""
+        found: Counter[int] = Counter()
+        for made, _ in self._session.hidden.values():
+            if sys.getrefcount(made) - 3 <= held[id(made)]:
+                kind = python_kind(made)
+                found.update(map(id, kind.values(made) if issubclass(kind, dict) else kind.__iter__(made)))
+        return found
 
     def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
         """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""
