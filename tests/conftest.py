@@ -1,4 +1,4 @@
-"""What every test starts from: one seed, and PyTorch's global settings put back afterwards."""
+"""What every test starts from: a watch for leaks, one seed, and PyTorch's global settings put back afterwards."""
 
 from __future__ import annotations
 
@@ -11,12 +11,22 @@ import pytest
 import torch
 from hypothesis import settings
 
+from tests.leaks import watching
+
 # Examples are the same on every run, and a busy machine is no failure.
 settings.register_profile("default", derandomize=True, deadline=None)
 settings.load_profile("default")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # the processes share the cores
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks() -> Iterator[None]:
+    """No stand-in of the tracer's leaves a call, or reaches a function that would misread it."""
+    with watching() as found:
+        yield
+    assert not found, "\n".join(found)
 
 
 @pytest.fixture(autouse=True)
