@@ -1,4 +1,4 @@
-"""What every test starts from: one seed, and PyTorch's global settings put back afterwards.
+"""What every test starts from: a watch for leaks, one seed, and PyTorch's global settings put back afterwards.
 
     python -m pytest tests/conformance --frames
     python -m pytest tests/conformance tests/end_to_end/test_containers_by_reference.py --held
@@ -20,6 +20,7 @@ import torch
 from hypothesis import settings
 
 from tests.frames import all_held, looked_at
+from tests.leaks import watching
 
 # Examples are the same on every run, and a busy machine is no failure.
 settings.register_profile("default", derandomize=True, deadline=None)
@@ -44,6 +45,14 @@ def onlookers(request: pytest.FixtureRequest) -> Iterator[None]:
         if request.config.getoption("--held"):
             stack.enter_context(all_held())
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaks() -> Iterator[None]:
+    """No stand-in of the tracer's leaves a call, or reaches a function that would misread it."""
+    with watching() as found:
+        yield
+    assert not found, "\n".join(found)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,8 @@ import torch
 
 from dy2static.operators import boundary, growing
 from dy2static.operators.observed import observed
-from dy2static.operators.staging import Choice, Session, Staged, active, distribute
+from dy2static.operators.staging import Choice, Session, Staged, active, distribute, python_method
+from runtime.tracer.containers import is_container, opened, several
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "@=": operator.imatmul, "/=": operator.itruediv,
@@ -41,11 +42,37 @@ def aug(op: str, target: Any, value: Any) -> Any:
     return _traced(session, op, target, value)
 
 
+def _change(session: Session, op: str, hidden: Any, value: Any) -> None:
+    """The same of a container that stands for one that may hold several things, and stays itself.
+
+    Raises:
+        TraceError: D2S254, the operator makes another one.
+    """
+    if _traced(session, op, hidden, value) is not hidden:
+        raise session.error(
+            f"'{op}' makes another {type(hidden).__name__} of one that holds different things on different paths",
+            hint="Write the operation out, and bind its result.", code="D2S254")
+
+
 def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if isinstance(target, Choice):
-        return distribute(session, target, lambda option: _traced(session, op, option, value))
+        return distribute(session, target, lambda option: _traced(session, op, option, value), itself=True)
+    if is_container(target):
+        value = opened(value)
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _traced(session, op, target, option))
+    own = f"__{_IN_PLACE[op].__name__}__"
+    method = python_method(target, own)
+    if method is not None:
+        from dy2static.operators.call import call
+
+        result = call(method, target, value)
+        if result is not NotImplemented:
+            return result
+    inside = several(target)
+    if inside is not None:
+        distribute(session, inside, lambda option: _change(session, op, option, value))
+        return target
     if growing.is_growing(target):
         growing.add_in_place(session, target, op, value)
         return target

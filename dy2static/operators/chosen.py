@@ -26,6 +26,8 @@ Run = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 Look = tuple[str, int]
 """What a function looks at, and the position of the argument: see ``_parts``."""
 
+_OF_ONE = ("key", "keys", "pairs")
+"""Looks at one argument."""
 _NOTHING: Look = ("nothing", 0)
 _ALL: Look = ("all", 0)
 _WHOLE: Look = ("whole", 0)
@@ -60,8 +62,9 @@ _KEEPING_ITERATORS = frozenset({
 def per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Run) -> Any:
     """``run(args, kwargs)``, which calls ``f``: once for each value that what it looks at may be."""
     look = _look(f)
-    if session.hidden and look is not _NOTHING:
-        args = tuple(map(opened, args))
+    if session.hidden and look is not _NOTHING:  # what it keeps stays what it is
+        only = look[1] + len(args) if look[1] < 0 else look[1]
+        args = tuple(opened(arg) if look[0] not in _OF_ONE or index == only else arg for index, arg in enumerate(args))
     pairs = any(isinstance(arg, (zip, enumerate)) for arg in args)
     if not pairs and not any_staged(args) and not any_staged(kwargs.values()):
         return run(args, kwargs)

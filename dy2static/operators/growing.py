@@ -41,6 +41,8 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
         return array_methods.copy(target)
     if name == "__len__":
         return array.length(session, target)
+    if name in _SYNTAX and not kwargs:
+        return _SYNTAX[name](session, target, *args)
     if name in ("extend", "extendleft") and len(args) == 1 and not isinstance(args[0], (list, tuple, deque)):
         from dy2static.operators.call import call
 
@@ -98,6 +100,10 @@ def delete(session: Session, target: Any, key: Any) -> None:
     kind = "deque" if isinstance(target, deque) else "list assignment"
     array_methods.require_index(session, target, key, f"{kind} index out of range")
     array.pop(session, target, key)
+
+
+_SYNTAX: dict[str, Any] = {"__getitem__": read, "__setitem__": write, "__delitem__": delete}
+"""What a user's subclass asks its ``super()`` for."""
 
 
 def add_in_place(session: Session, target: Any, op: str, value: Any) -> Any:

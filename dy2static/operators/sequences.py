@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from dy2static.operators.staging import Session, Staged
+from dy2static.operators.staging import Session, Staged, python_method
 from runtime.tracer import stale_views, state
 from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.structure import growing
@@ -221,7 +221,7 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
     """The value as a staged sequence, if it is one or is a tensor whose first size is symbolic."""
     if isinstance(value, StagedSequence):
         return value
-    if growing(value) is not None:
+    if growing(value) is not None and python_method(value, "__iter__") is None:
         from dy2static.operators.growing import GrownItems
 
         return GrownItems(value)

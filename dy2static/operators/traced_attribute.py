@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import types
+from collections import OrderedDict, deque, namedtuple
 from typing import Any
 
 import torch
@@ -35,11 +36,12 @@ _NOTHING = object()
 
 def read(session: Session, obj: Any, name: str) -> Any:
     """``obj.name``."""
-    obj = containers.opened(obj)
+    if _is_of_content(obj, name):
+        obj = containers.opened(obj)
     if isinstance(obj, Choice):
         if all(isinstance(option, torch.Tensor) for option in obj.options) and callable(getattr(torch.Tensor, name, 0)):
             return functools.partial(_method, session, obj, name)
-        return distribute(session, obj, lambda option: read(session, option, name))
+        return distribute(session, obj, lambda option: read(session, option, name), itself=True)
     if isinstance(obj, Undefined):
         raise UnboundLocalError(unbound_message(obj.name))
     if isinstance(obj, torch.Tensor):
@@ -62,6 +64,14 @@ def read(session: Session, obj: Any, name: str) -> Any:
     if obj is os.environ:
         return getattr(WatchedEnvironment(session), name)
     return _of_object(session, obj, name)
+
+
+_OF_PYTHON = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def _is_of_content(obj: Any, name: str) -> bool:
+    """Whether an attribute is a method of Python's own containers: others are of the object, whatever it holds."""
+    return containers.is_container(obj) and isinstance(_class_attribute(type(obj), name), _OF_PYTHON)
 
 
 def _method(session: Session, tensors: Choice, method: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -124,8 +134,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
         if found is _NOTHING and not own and _is_user_function(_class_attribute(cls, "__getattr__")):
             return _plain(session, obj, name, found)  # nothing is stored there, and asking again runs the method again
         value = _plain(session, obj, name, found)
-        slot = isinstance(found, types.MemberDescriptorType) or (
-            isinstance(found, types.GetSetDescriptorType) and isinstance(obj, (types.FunctionType, BaseException)))
+        slot = isinstance(found, (types.MemberDescriptorType, _TUPLE_FIELD)) or (
+            isinstance(found, types.GetSetDescriptorType) and isinstance(obj, _WITH_SLOTS))
         if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
             if _is_user_function(getattr(found, "__func__", found)):
                 note_definition(session, obj, name)
@@ -209,7 +219,7 @@ def _is_user_function(function: Any) -> bool:
 def write(session: Session, obj: Any, name: str, value: Any) -> None:
     """``obj.name = value``."""
     if isinstance(obj, Choice):
-        distribute(session, obj, lambda option: write(session, option, name, value))
+        distribute(session, obj, lambda option: write(session, option, name, value), itself=True)
         return
     found = _class_attribute(type(obj), name)
     if isinstance(found, property) and _is_user_function(found.fset):
@@ -247,7 +257,7 @@ def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:
 def delete(session: Session, obj: Any, name: str) -> None:
     """``del obj.name``; AttributeError at run time where the path taken did not set it."""
     if isinstance(obj, Choice):
-        distribute(session, obj, lambda option: delete(session, option, name))
+        distribute(session, obj, lambda option: delete(session, option, name), itself=True)
         return
     held = missing_on_some_paths(obj, name)
     if held is not None:
@@ -294,7 +304,16 @@ def require_settled(session: Session, obj: Any) -> None:
                 hint="Ask with hasattr(), or set the attribute on every path.", code="D2S254")
 
 
-_PLAIN_LOOKUPS: tuple[Any, ...] = (object.__getattribute__,)
+_PLAIN_LOOKUPS: tuple[Any, ...] = (
+    object.__getattribute__, list.__getattribute__, dict.__getattribute__, set.__getattribute__,
+    deque.__getattribute__, OrderedDict.__getattribute__, frozenset.__getattribute__, tuple.__getattribute__,
+    str.__getattribute__, int.__getattribute__, float.__getattribute__, BaseException.__getattribute__,
+)  # fmt: skip
+"""Lookups that find what ``object``'s finds: many built-in classes have one of their own."""
+_OneField = namedtuple("_OneField", "field")
+_TUPLE_FIELD = type(_OneField.field)
+_WITH_SLOTS = (types.FunctionType, BaseException, deque)
+"""Classes written in C whose objects hold values as attributes."""
 
 
 def note_absent(session: Session, obj: Any, name: str) -> None:

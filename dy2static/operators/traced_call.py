@@ -404,9 +404,18 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         boundary.require(session, cls, args, kwargs)
         if issubclass(cls, _MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
-        made = chosen.per_option(session, cls, args, kwargs, functools.partial(chosen.foreign, session, cls))
+        made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
     else:
         made = _construct(session, cls, args, kwargs)
+    return _note_made(session, made)
+
+
+def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An instance of a class that is not converted, on one of the paths on which it is made."""
+    return _note_made(session, chosen.foreign(session, cls, args, kwargs))
+
+
+def _note_made(session: Session, made: Any) -> Any:
     if not isinstance(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
         if objects.is_record(made):  # a generated __init__ keeps no journal

@@ -167,7 +167,7 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
              if one.storage is other.storage and not one.steps and not other.steps]
     if any(one.flags or other.flags for one, other in whole) or any(
         one.other() is second.storage for one in first.storage.uncertain
-    ):
+    ) or any(pool.may_be_one(first.storage, second.storage) for pool, _ in first.storage.pools):
         raise session.error(
             "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
             code="D2S264", hint="Set a flag on each path and test that.")

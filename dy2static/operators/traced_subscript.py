@@ -41,11 +41,17 @@ from runtime.tracer.catching import require_uncaught_type
 _MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 
 
+def _opened(obj: Any, method: str) -> Any:
+    """``containers.opened``, but for an object whose class says itself what the operation does: it is given that."""
+    found = containers.several(obj)
+    return obj if found is None or python_method(obj, method) is not None else found
+
+
 def read(session: Session, obj: Any, key: Any) -> Any:
     """``obj[key]``."""
-    obj, key = containers.opened(obj), containers.opened(key)
+    obj, key = _opened(obj, "__getitem__"), containers.opened(key)
     if isinstance(obj, Choice):
-        return distribute(session, obj, lambda option: read(session, option, key))
+        return distribute(session, obj, lambda option: read(session, option, key), itself=True)
     if isinstance(key, Choice):
         return _by_choice(session, obj, key)
     if held_choice(key) is not None:
@@ -58,7 +64,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return obj[tensor_index.plain(session, key)]
     if isinstance(obj, StagedSequence):
         return _of_staged(session, obj, key)
-    if growing.is_growing(obj):
+    if growing.is_growing(obj) and python_method(obj, "__getitem__") is None:
         return growing.read(session, obj, _as_int(session, obj, key))
     key = _as_int(session, obj, key)
     if isinstance(key, Staged):
@@ -210,9 +216,9 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
 
 def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     """``obj[key] = value``."""
-    obj = containers.opened(obj)
+    obj = _opened(obj, "__setitem__")
     if isinstance(obj, Choice):
-        distribute(session, obj, lambda option: write(session, option, key, value))
+        distribute(session, obj, lambda option: write(session, option, key, value), itself=True)
         return
     if held_choice(key) is not None:
         spread(session, key, lambda given: write(session, obj, given, value))
@@ -231,7 +237,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             obj[tensor_index.plain(session, key)] = _stored(session, value)
         return
     key = _as_int(session, obj, key)
-    if growing.is_growing(obj):
+    if growing.is_growing(obj) and python_method(obj, "__setitem__") is None:
         growing.write(session, obj, key, value)
         return
     if isinstance(key, Staged) and isinstance(obj, (list, deque)):
@@ -287,14 +293,14 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
 
 def delete(session: Session, obj: Any, key: Any) -> None:
     """``del obj[key]``."""
-    obj = containers.opened(obj)
+    obj = _opened(obj, "__delitem__")
     if isinstance(obj, Choice):
-        distribute(session, obj, lambda option: delete(session, option, key))
+        distribute(session, obj, lambda option: delete(session, option, key), itself=True)
         return
     if held_choice(key) is not None:
         spread(session, key, lambda given: delete(session, obj, given))
         return
-    if growing.is_growing(obj):
+    if growing.is_growing(obj) and python_method(obj, "__delitem__") is None:
         growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
         return
     if any_staged([key]):

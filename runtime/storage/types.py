@@ -46,6 +46,10 @@ EXCEPTION_BASES = frozenset(
 """Builtin exceptions that a user's may derive from."""
 
 _MAPPINGS: dict[str, type] = {"collections.OrderedDict": collections.OrderedDict}
+_BASES: dict[str, type] = {
+    f"{base.__name__} instance": base for base in (list, dict, set, collections.deque)
+}
+"""By kind of record: what a user's container class derives from."""
 _RETURN_TYPES = "torch.return_types."
 
 
@@ -93,6 +97,9 @@ def record_class(record: Record) -> type | None:
     if record.kind == "namedtuple" or (record.kind == "dataclass" and not _unfit(record)):
         known = _return_type(record.type_name)
         return known if known is not None else _namedtuple(_short_name(record.type_name), tuple(record.fields[0][1]))
+    base = _BASES.get(record.kind)
+    if base is not None:
+        return _container_class(_short_name(record.type_name), base)
     return _plain_class(_short_name(record.type_name)) if record.kind in ("dataclass", "instance") else None
 
 
@@ -114,6 +121,11 @@ def _namedtuple(name: str, keys: tuple[str, ...]) -> type:
 @functools.cache
 def _plain_class(name: str) -> type:
     return type(name, (Attributes,), {})
+
+
+@functools.cache
+def _container_class(name: str, base: type) -> type:
+    return type(name, (base,), {})
 
 
 def exception_class(name: str, base: str) -> type[BaseException]:
@@ -177,6 +189,21 @@ def _check_deque(record: Record) -> str:
     return "" if right else "without a greatest length"
 
 
+def _check_container(record: Record) -> str:
+    if [name for name, _ in record.fields] != ["maxlen", "attributes", "content"]:
+        return "without attributes and content"
+    attributes = record.fields[1][1]
+    named = type(attributes) is dict and all(map(_is_name, attributes))
+    if not named or not _is_name(_short_name(record.type_name)):
+        return "whose names are no names"
+    if any(name.startswith("__") for name in attributes):
+        return "whose attributes are Python's own"
+    content = record.fields[2][1]
+    kinds = {"dict instance": (dict,), "set instance": (Record,)}.get(record.kind, (list, Record))
+    inner = content.kind in ("growing", "choice", "frozenset") if isinstance(content, Record) else True
+    return _check_deque(record) if type(content) in kinds and inner else "without content"
+
+
 def _check_growing_deque(record: Record) -> str:
     names = [name for name, _ in record.fields]
     items = record.fields[1][1] if names == ["maxlen", "items"] else None
@@ -204,6 +231,7 @@ _CHECKS: dict[str, Callable[[Record], str]] = {
     "frozenset": lambda record: "",
     "deque": _check_deque,
     "growing deque": _check_growing_deque,
+    **dict.fromkeys(_BASES, _check_container),
     "choice": _check_choice,
     "growing": _check_growing,
 }

@@ -137,8 +137,14 @@ def _unify_arrays(session: Session, a: Structure, b: Structure, context: JoinCon
 def _holds_container(s: Structure) -> bool:
     """Whether what is joined to a list that grows holds containers, of which that would have copies."""
     if isinstance(s, Sequence):
-        return any(isinstance(i, Made) or (isinstance(i, Known) and is_container(i.value)) for i in s.items)
+        return any(isinstance(i, Made) or (isinstance(i, Known) and _is_or_holds_container(i.value)) for i in s.items)
     return False
+
+
+def _is_or_holds_container(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return any(map(_is_or_holds_container, value.options))
+    return is_container(value) or (isinstance(value, tuple) and any(map(_is_or_holds_container, value)))
 
 
 def _copied(session: Session, item: Structure, context: JoinContext) -> Structure:

@@ -279,6 +279,7 @@ class Journal:
         for place, before in reversed(frame.items()):
             place.set(before)
         held = self.holders(frame)
+        held += self._left_hidden(held)
         return {place: value for place, value in after.items() if not self.is_dropped(place, held)}
 
     def is_dropped(self, place: Place, held: Counter[int]) -> bool:
@@ -288,7 +289,17 @@ class Journal:
         debugger refers to it, or counts mean something else, its places are joined as those of any other object
         (``pytest --held`` runs tests so).
         """
-        return sys.getrefcount(place.owner) - _WHILE_ASKED <= held[id(place.owner)]
+        kept = held[id(place.owner)] + (id(place.owner) in self._session.created)
+        return sys.getrefcount(place.owner) - _WHILE_ASKED <= kept
+
+    def _left_hidden(self, held: Counter[int]) -> Counter[int]:
+        """References from hidden containers that nothing but the tracer's notes refers to any more."""
+        found: Counter[int] = Counter()
+        for made, _ in self._session.hidden.values():
+            if sys.getrefcount(made) - 3 <= held[id(made)]:
+                kind = python_kind(made)
+                found.update(map(id, kind.values(made) if issubclass(kind, dict) else kind.__iter__(made)))
+        return found
 
     def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
         """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""

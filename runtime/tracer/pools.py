@@ -101,6 +101,12 @@ class Pool:
                 new = True
         return new
 
+    def may_be_one(self, a: Storage, b: Storage) -> bool:
+        """Whether two tensors may be one, because an item that came out of a list is any of those put in."""
+        one = self.find()
+        members = one._put | one._got
+        return (a in one._got and b in members) or (b in one._got and a in members)
+
     def lose(self, session: Session, storage: Storage) -> bool:
         """Memory of the pool is written: what its lists and items hold from now on is not known, and may not be read.
 

@@ -27,7 +27,7 @@ from runtime.tracer import aliases, containers, gradients, hung, objects, remaki
 from runtime.tracer.ages import existed_before
 from runtime.tracer.arguments import Path
 from runtime.tracer.identities import Identity
-from runtime.tracer.journal import MISSING
+from runtime.tracer.journal import MISSING, Place, python_kind
 from runtime.tracer.late import staged_flag
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
@@ -220,6 +220,10 @@ class Outputs:
             make: Any = functools.partial(collections.defaultdict, value.default_factory)
             name = self._name(make, f"collections.defaultdict of {value.default_factory}")
             return self._record("defaultdict", name, tuple(value), tuple(value.values()))
+        if structure.is_container(value) and self._made_inside(value):
+            made = self._of_users_class(value)
+            if made is not None:
+                return made
         fields = structure.field_items(value)
         if fields is not None and _is_only_fields(value, fields[0]) and (
                 isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
@@ -232,6 +236,22 @@ class Outputs:
                 keys, items = (*keys, *(key for key, _ in extra)), (*items, *(item for _, item in extra))
             return self._record(kind, self._name(type(value), _name_of(type(value))), keys, items)
         return self._object(value)
+
+    def _of_users_class(self, value: Any) -> Record | None:
+        """The tree of a container of a class derived from Python's own; None for a dict that is its items alone."""
+        attributes, base = objects.attributes(value), python_kind(value)
+        if issubclass(base, dict):
+            if not attributes and all(map(structure.is_plain, value)):
+                return None
+            base = dict
+            if isinstance(value, collections.defaultdict):
+                self._refuse(f"a {type(value).__name__} with keys or attributes that are objects")
+        fields = (
+            ("maxlen", value.maxlen if isinstance(value, collections.deque) else None),
+            ("attributes", {name: self.tree(held) for name, held in attributes.items()}),
+            ("content", self.tree(containers.content(value))),
+        )
+        return Record(f"{base.__name__} instance", self._name(type(value), _name_of(type(value))), fields)
 
     def _object(self, value: Any) -> Any:
         if isinstance(value, torch.nn.Module) and id(value) in self.session.created and self.location is not None:
@@ -400,6 +420,9 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
         return collections.deque(build(tree.fields[1][1]), tree.fields[0][1])
     if tree.kind == "deque":
         return collections.deque((build(item) for _, item in tree.fields[1:]), tree.fields[0][1])
+    if tree.kind.endswith(" instance"):
+        maxlen, attributes, content = (build(item) for _, item in tree.fields)
+        return _of_class(classes[tree.type_name], maxlen, attributes, content)
     collection = _COLLECTIONS.get(tree.kind)
     if collection is not None:
         return collection(build(item) for _, item in tree.fields)
@@ -435,6 +458,18 @@ def _build_function(tree: Record, template: Any, build: Callable[[Any], Any], bu
                 cell.cell_contents = build(content)
     made.__defaults__, made.__kwdefaults__ = build(fields["defaults"]), build(fields["kwdefaults"])
     made.__dict__.update(build(fields["attributes"]))
+    return made
+
+
+def _of_class(cls: Any, maxlen: int | None, attributes: dict[str, Any], content: Any) -> Any:
+    """A container of a user's class, whose own methods have nothing to say about what it holds."""
+    made = cls.__new__(cls)
+    if isinstance(made, collections.deque):
+        collections.deque.__init__(made, (), maxlen)
+    Place("content", made).set(content)
+    for name, held in attributes.items():
+        if held is not MISSING:
+            object.__setattr__(made, name, held)
     return made
 
 

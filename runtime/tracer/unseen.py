@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.tracer import contents, structure
-from runtime.tracer.journal import Place
+from runtime.tracer.journal import Place, python_kind
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -166,9 +166,10 @@ def _is_ours(value: Any) -> bool:
 
 
 def _items(value: Any) -> Any:
-    if isinstance(value, dict):
-        return list(value.values()) if len(value) <= _LARGE else ()
-    if isinstance(value, (list, tuple, deque)):
+    if isinstance(value, (dict, list, deque)):  # a user's class may give other items
+        held = Place("content", value).get() if python_kind(value).__len__(value) <= _LARGE else ()
+        return list(held.values()) if isinstance(held, dict) else held
+    if isinstance(value, tuple):
         return list(value) if len(value) <= _LARGE else ()
     if isinstance(value, (set, frozenset)):
         return ()
@@ -197,12 +198,8 @@ def _content(value: Any) -> Any:
     state = contents.state_of(value)
     if state is not None:
         return _State(state)
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, set):
-        return frozenset(value)
-    if isinstance(value, (list, deque)):
-        return list(value)
+    if isinstance(value, _CONTAINERS):
+        return Place("content", value).get()
     return dict(value.__dict__)
 
 

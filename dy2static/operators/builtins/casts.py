@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.f_string import format_value, is_staged_container
-from dy2static.operators.sequences import StagedIterator, staged_sequence
+from dy2static.operators.sequences import StagedIterator, StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method, truth_of
 from runtime.tracer import reads
 
@@ -90,12 +90,7 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             raise TypeError(f"object of type '{value.kind}' has no len()")
         raise session.error("the length of a piece of text that is only known while the Program runs", code="D2S263",
                             hint="Compute the length from numbers.")
-    sequence = staged_sequence(session, value)
-    if isinstance(sequence, StagedIterator):
-        raise TypeError(f"object of type '{sequence.python_name}' has no len()")
-    if sequence is not None:
-        return sequence.length(session)
-    method = python_method(value, "__len__")
+    method = None if isinstance(value, StagedSequence) else python_method(value, "__len__")
     if method is not None:
         from dy2static.operators.call import call
 
@@ -103,6 +98,11 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         if type(result) is int and result < 0:
             raise ValueError("__len__() should return >= 0")
         return result
+    sequence = staged_sequence(session, value)
+    if isinstance(sequence, StagedIterator):
+        raise TypeError(f"object of type '{sequence.python_name}' has no len()")
+    if sequence is not None:
+        return sequence.length(session)
     return len(value)
 
 

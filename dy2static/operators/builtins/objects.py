@@ -91,7 +91,8 @@ def _getattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not isinstance(name, str) or not default:
         return traced_attribute.read(session, obj, _name(name))
     if isinstance(obj, Choice):
-        return distribute(session, obj, lambda option: _getattr(session, (option, name, *default), {}))
+        return distribute(session, obj, lambda option: _getattr(session, (option, name, *default), {}),
+                          itself=True)
     held = traced_attribute.missing_on_some_paths(obj, name)
     if held is not None:
         paths = [functools.partial(_itself, default[0] if option is MISSING else option) for option in held.options]
@@ -112,7 +113,7 @@ def _hasattr(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if isinstance(name, Choice):
         return distribute(session, name, lambda option: _hasattr(session, (obj, option), {}))
     if isinstance(obj, Choice):
-        return distribute(session, obj, lambda option: _hasattr(session, (option, name), {}))
+        return distribute(session, obj, lambda option: _hasattr(session, (option, name), {}), itself=True)
     if isinstance(obj, Staged):
         return hasattr(obj.python_type, _name(name))
     held = traced_attribute.missing_on_some_paths(obj, _name(name))

@@ -18,11 +18,17 @@ import torch
 from tests.fuzz.modes.attributes import Attributes
 from tests.fuzz.modes.autocast import Autocast
 from tests.fuzz.modes.cached_helpers import CachedHelpers
+from tests.fuzz.modes.chosen_keys import ChosenKeys
 from tests.fuzz.modes.dependent_results import DependentResults
+from tests.fuzz.modes.deques import Deques
+from tests.fuzz.modes.dict_set_changes import DictSetChanges
+from tests.fuzz.modes.identity import Identity
 from tests.fuzz.modes.metadata import Metadata
+from tests.fuzz.modes.nested import Nested
 from tests.fuzz.modes.out_argument import OutArgument
 from tests.fuzz.modes.raising import Raising
 from tests.fuzz.modes.skeleton import Mode, judge
+from tests.fuzz.modes.unpacking import Unpacking
 from tests.fuzz.oracle import Outcome
 from tests.fuzz.reduce import reduce
 from tests.fuzz.run import FAILURES
@@ -31,10 +37,16 @@ MODES: dict[str, type[Mode]] = {
     "attributes": Attributes,
     "autocast": Autocast,
     "cached": CachedHelpers,
+    "chosen_keys": ChosenKeys,
     "dependent": DependentResults,
+    "deques": Deques,
+    "dict_set_changes": DictSetChanges,
+    "identity": Identity,
     "metadata": Metadata,
+    "nested": Nested,
     "out": OutArgument,
     "raising": Raising,
+    "unpacking": Unpacking,
 }
 
 
