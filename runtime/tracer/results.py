@@ -245,7 +245,7 @@ class Outputs:
                 return None
             base = dict
             if isinstance(value, collections.defaultdict):
-                self._refuse(f"a {type(value).__name__} with keys or attributes that are objects")
+                return None  # it has a factory as well
         fields = (
             ("maxlen", value.maxlen if isinstance(value, collections.deque) else None),
             ("attributes", {name: self.tree(held) for name, held in attributes.items()}),

@@ -468,8 +468,8 @@ def test_what_nobody_can_make_anew_is_for_one_call():
     assert len(set(map(id, locks))) == 3
 
 
-@pytest.mark.parametrize("name", ["array", "bytearray", "namespace of tensors", "list's subclass", "partial of tensors",
-                                  "exception", "closures that count", "method"])  # fmt: skip
+@pytest.mark.parametrize("name", ["array", "bytearray", "namespace of tensors", "partial of tensors", "exception",
+                                  "closures that count", "method"])  # fmt: skip
 def test_no_file_holds_them(name, tmp_path):
     class Layer(torch.nn.Module):
         def forward(self, x):
