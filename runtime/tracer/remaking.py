@@ -39,7 +39,7 @@ _FIXED = (
 _BASES = (int, float, complex, str, bytes, tuple, frozenset)
 """Values that a user's class may add attributes to."""
 
-REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "method", "reduced", "function", "cell",
+REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "bound method", "reduced", "function", "cell",
           "pairs")  # fmt: skip
 """Kinds of Records that ``remake`` knows."""
 
@@ -74,7 +74,7 @@ def parts_of(value: Any) -> Parts | None:
     if isinstance(value, BaseException):
         return _exception(value)
     if isinstance(value, types.MethodType):
-        return Parts("method", None, {"function": value.__func__, "owner": value.__self__})
+        return Parts("bound method", None, {"function": value.__func__, "owner": value.__self__})
     if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
         return Parts("bound", value.__name__, {"owner": value.__self__})
     base = next((base for base in _BASES if isinstance(value, base)), None)
@@ -171,7 +171,7 @@ def remake(kind: str, named: Any, items: dict[str, Any]) -> Any:
         return _raised(named, items)
     if kind == "pairs":
         return dict(zip(items["keys"], items["items"]))
-    if kind == "method":
+    if kind == "bound method":
         return types.MethodType(items["function"], items["owner"])
     if kind == "bound":
         return getattr(items["owner"], named)
