@@ -16,9 +16,10 @@ from runtime.autodiff import replay
 from runtime.autodiff.activity import any_of
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.dead import does_more, remove_dead
+from runtime.autodiff.forward import Forward
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, passed_through
-from runtime.autodiff.tape import Grads, Tape
+from runtime.autodiff.tape import Grads, Segment, Tape
 from runtime.autodiff.view_results import ViewResult, chains
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
@@ -136,14 +137,19 @@ def derive(
                 if old not in passed:
                     yields[index] = None
         halves: list[_Recorded] = []
+        wholes: list[_Recorded | None] = []
         for number, entries in reversed(list(enumerate(tape.stages()))):
             wanted = [index for index, need in enumerate(needs) if need]
             with torch_internals.casting_as(casting):
                 given = [old for old, _ in stages[number]]
                 half = _stage(session, backward, program, entries, number, given, wanted, casting)
-            if len(stages) > 1:
-                _narrow(half)
+                if len(stages) > 1:
+                    _narrow(half)
+                whole = None
+                if len(given) > 1 and _is_straight(forward, entries, given):
+                    whole = _stage(session, backward, program, entries, number, given, half.needs, casting, half)
             halves.insert(0, half)
+            wholes.insert(0, whole)
             for old in half.read:
                 place(old, lambda var: session.operand(forward.plain(var)))
         flags: dict[int, int] = {}
@@ -155,17 +161,23 @@ def derive(
     block = root.block
     block.args = args
     made: list[Stage] = []
-    for half, outputs, (_, start) in zip(halves, stages, [(0, 0), *tape.cuts]):
-        remove_dead(half.block, half.block.yields, does_more)
-        captured = [var for var in half.block.captures() if var in root.names]
-        residuals = rebuild(block, half.block, captured, backward.rebuilds(), session.new_name)
+    for half, whole, outputs, (_, start) in zip(halves, wholes, stages, [(0, 0), *tape.cuts]):
+        residuals: list[Variable] = []
+        recorded = [one for one in (half, whole) if one is not None]
+        for one in recorded:
+            remove_dead(one.block, one.block.yields, does_more)
+            captured = [var for var in one.block.captures() if var in root.names]
+            found = rebuild(block, one.block, captured, backward.rebuilds(), session.new_name)
+            residuals += [var for var in found if var not in residuals]
         kept = list(range(len(yields), len(yields) + len(residuals)))
         yields += residuals
-        half.block.args = [*residuals, *half.grads]
-        _take_lists(session, half.block, residuals)
+        for one in recorded:
+            one.block.args = [*residuals, *one.grads]
+            _take_lists(session, one.block, residuals)
+        programs = [_half(f"{program.name}.backward", one.block, None) for one in recorded]
         made.append(Stage(
-            _half(f"{program.name}.backward", half.block, None), [index for _, index in outputs], half.needs,
-            [places[old] for old in half.read], kept, start, half.given, half.read,
+            programs[0], [index for _, index in outputs], half.needs, [places[old] for old in half.read], kept, start,
+            half.given, half.read, programs[1] if whole is not None else None,
         ))  # fmt: skip
     block.yields = yields
     remove_dead(block, block.yields)
@@ -184,9 +196,13 @@ def derive(
 
 def _stage(
     session: Session, backward: Backward, program: Program, tape: Tape, number: int, given: list[Variable],
-    wanted: list[int], casting: tuple[tuple[str, bool, str], ...],
+    wanted: list[int], casting: tuple[tuple[str, bool, str], ...], like: _Recorded | None = None,
 ) -> _Recorded:
-    """Record one stage's backward Block: from gradients of what it gives to those of arguments and earlier values."""
+    """Record one stage's backward Block: from gradients of what it gives to those of arguments and earlier values.
+
+    ``like``: the stage as it is recorded for gradients that may be None. It is then recorded for gradients that all
+    are there, and yields the same.
+    """
     forward = backward.forward
     own = set(program.block.args)
     with session.open("backward") as scope:
@@ -197,15 +213,25 @@ def _stage(
         for old in given:
             arg = session.new_variable(backward.type_like(old))
             grad_args.append(arg)
-            backward.add(grads, old, backward.grad_of(old, arg, len(given) > 1))
+            backward.add(grads, old, backward.grad_of(old, arg, len(given) > 1 and like is None))
         backward.block(tape, grads)
         read = [old for old in grads if old not in own and forward.stage.get(old, number) < number]
+        if like is not None:
+            assert set(read) == set(like.read)
+            read = like.read
         for index in wanted:
             grad = grads.get(program.block.args[index])
             scope.block.yields.append(None if grad is None else backward.read(grad))
         scope.block.yields.extend(backward.read(grads[old]) for old in read)
         session.autocast = before
     return _Recorded(scope.block, given, grad_args, wanted, read)
+
+
+def _is_straight(forward: Forward, tape: Tape, given: list[Variable]) -> bool:
+    """Whether a stage has neither branches nor loops nor lists: it can be walked back twice."""
+    return all(isinstance(entry, Segment) for entry in tape.entries) and all(
+        isinstance(forward.env[old], torch.Tensor) for old in given
+    )
 
 
 def _narrow(half: _Recorded) -> None:

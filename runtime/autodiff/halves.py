@@ -126,6 +126,7 @@ class _Compiled:
         self.halves = halves
         self.plan = plan
         self.backward = halves.compile(plan.backward, consuming=True)
+        self.whole = self.backward if plan.whole is None else halves.compile(plan.whole, consuming=True)
         self.may_be_stale = any(op.name == "raise" for op in plan.backward.block.walk())
         self._again: Executable | None = None
 
@@ -257,10 +258,11 @@ class ProgramNode(torch.autograd.Function):
         residuals = load(ctx, call.saved, keep=torch_internals.graph_is_kept())
         found: list[Any] = [None] * (len(plan.needs) + len(plan.leaves))
         if any(grad is not None for grad in grads):
+            half = call.stage.backward if any(grad is None for grad in grads) else call.stage.whole
             residuals += _per_result(call, [grad if grad is None else grad.contiguous() for grad in grads])
             del grads
             with torch_internals.autocast_off(run.autocast):
-                found = call.stage.backward.run(residuals, [])
+                found = half.run(residuals, [])
         return (None, *_in_order(call, found))
 
 

@@ -41,6 +41,8 @@ class Stage:
     """The Program's own Variables behind ``results``."""
     read: list[Variable] = field(default_factory=list)
     """The Program's own Variables behind ``leaves``."""
+    whole: Program | None = None
+    """``backward`` for gradients that all are there: they are added up in eager's order, and nothing is asked."""
 
 
 def computed_from(program: Program, skip: Collection[int]) -> frozenset[Variable]:

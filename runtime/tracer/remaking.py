@@ -39,8 +39,8 @@ _FIXED = (
 _BASES = (int, float, complex, str, bytes, tuple, frozenset)
 """Values that a user's class may add attributes to."""
 
-REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "bound method", "reduced", "function", "cell",
-          "pairs")  # fmt: skip
+REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "bound method", "reduced", "function",
+          "cell", "pairs")  # fmt: skip
 """Kinds of Records that ``remake`` knows."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 Inputs = dict[str, Any]
-FLOAT32 = {"cohere", "gemma2", "mixtral", "olmoe", "qwen2_moe", "t5", "xglm"}
+FLOAT32 = {"gemma2", "mixtral", "olmoe", "qwen2_moe", "t5", "xglm"}
 """Models that compute parts in single precision whatever their weights are: compared in it."""
 SMALL = {
     "vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
