@@ -54,9 +54,13 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         location=op.location,
     )
     recorded = session.scope.block.ops[-1]
+
+    def taken(parts: Sequence[Activity]) -> Activity:
+        return _path_flag(forward, recorded, paths, parts, [])
+
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [row[position] for row in likes])
-        forward.versions.joined(forward.env[old], [row[position] for row in ends])
+        forward.versions.joined(forward.env[old], [row[position] for row in ends], taken)
         per_path = [row[position] for row in reached]
         if not forward.can_carry(old) or not any(per_path):
             continue

@@ -12,16 +12,18 @@ operands need a gradient, ``kept.py`` says whether eager saved the value at all.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime import torch_internals
+from runtime.autodiff.activity import any_of
 from runtime.autodiff.tape import Activity, Segment
-from runtime.ir import Operator, Variable
-from runtime.tracer.session import Session
+from runtime.ir import Operator, ScalarType, Variable
+from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import storage_key
 
 if TYPE_CHECKING:
@@ -38,6 +40,21 @@ class Memory:
     stand_ins: list[torch.Tensor] = field(default_factory=list)
     unnoticed: bool = False
     """Whether it was written past autograd's eyes, through ``.data``."""
+    parts: list[Link] = field(default_factory=list)
+    """For what a branch gives: the memories that it is, each on some paths."""
+    joins: list[Link] = field(default_factory=list)
+    """Results of branches that are this memory on some paths."""
+
+
+@dataclass(eq=False)
+class Link:
+    """Two memories are one on some paths of a branch."""
+
+    other: Memory
+    scope: Scope
+    """The Block that the branch stands in."""
+    flag: Callable[[], Activity]
+    """Whether such a path was taken; asked for when one of the two is written."""
 
 
 @dataclass(eq=False)
@@ -104,14 +121,36 @@ class Versions:
             if self._memories.get(storage_key(fake)) is not memory:
                 self._same(storage_key(fake), fake, memory)
 
-    def joined(self, fake: Any, ends: Sequence[Any]) -> None:
-        """``fake`` is what all paths give: their memory, if that is one."""
-        if isinstance(fake, torch.Tensor) and all(isinstance(end, torch.Tensor) for end in ends):
-            memories = {id(self.memory(end)) for end in ends}
-            if len(memories) == 1:
-                if self.memory(ends[0]).unnoticed:
-                    self.overwrote(ends[0], fake)
-                self.continues(fake, ends[0])
+    def joined(
+        self, fake: Any, ends: Sequence[Any], taken: Callable[[Sequence[Activity]], Activity] | None = None
+    ) -> None:
+        """``fake`` is what all paths give: their memory, if that is one, else that of the path taken.
+
+        ``taken``: makes a flag from one for each path.
+        """
+        if not isinstance(fake, torch.Tensor) or not all(isinstance(end, torch.Tensor) for end in ends):
+            return
+        memories = [self.memory(end) for end in ends]
+        if all(memory is memories[0] for memory in memories):
+            if memories[0].unnoticed:
+                self.overwrote(ends[0], fake)
+            self.continues(fake, ends[0])
+        elif taken is not None:
+            joined, scope = self.memory(fake), self._session.scope
+            visible = list(scope.chain())
+            paths: list[dict[Memory, Callable[[], Activity]]] = []
+            for memory in memories:
+                inner = {link.other: link.flag for link in memory.parts if link.scope not in visible}
+                paths.append({**inner, memory: lambda: True})
+
+            def flag_of(memory: Memory) -> Callable[[], Activity]:
+                return functools.cache(lambda: taken([path[memory]() if memory in path else False for path in paths]))
+
+            for memory in dict.fromkeys(memory for path in paths for memory in path):
+                if memory is not joined:
+                    flag = flag_of(memory)
+                    joined.parts.append(Link(memory, scope, flag))
+                    memory.joins.append(Link(joined, scope, flag))
 
     def wrote(self, before: Any, op: Operator) -> None:
         """An Operator wrote what ``before`` shows."""
@@ -119,6 +158,31 @@ class Versions:
             memory = self.memory(before)
             memory.writes.append(True)
             memory.last = op
+            self._spread(memory, op)
+
+    def _spread(self, memory: Memory, op: Operator) -> None:
+        """A memory was written: so were those that it is on the paths taken, and those that are it."""
+        visible = list(self._session.scope.chain())
+        seen = {memory}
+        todo: list[tuple[Memory, Activity, bool]] = [(memory, True, True)]
+        while todo:
+            one, when, down = todo.pop()
+            ways = [(link, True) for link in one.parts if down] + [(link, False) for link in one.joins]
+            for link, further in ways:
+                if link.other in seen or not any(link.scope is scope for scope in visible):
+                    continue
+                seen.add(link.other)
+                both = self._both(when, link.flag())
+                link.other.writes.append(both)
+                link.other.last = op
+                todo.append((link.other, both, further))
+
+    def _both(self, one: Activity, other: Activity) -> Activity:
+        if one is True or other is True:
+            return other if one is True else one
+        flags = [any_of(self._session, part) for part in (one, other)]
+        (out,) = self._session.emit("scalar.and_", flags, types=[ScalarType("bool")])
+        return frozenset({out})
 
     def overwrote(self, before: Any, after: Any) -> None:
         """Something wrote it past autograd's eyes: backward reads what the memory holds then, as eager's does."""

@@ -323,6 +323,76 @@ def needed_by_neither(x, n):
     return z * w
 
 
+def made_on_a_path_and_written_after_it(x, n):
+    a, z = x * 0.5, x
+    if n > 1:
+        a = x + 1
+        z = x.tanh() * a
+    a += 0.5
+    return z
+
+
+def what_the_result_was_is_written(x, n):
+    a = x * 0.5
+    b = a if n > 1 else x + 1
+    z = x.tanh() * b
+    a += 0.5
+    return z
+
+
+def another_result_is_written(x, n):
+    a, b = x * 0.5, x + 1
+    if n > 1:
+        c, d = a, a
+    else:
+        c, d = a, b
+    z = x.tanh() * d
+    c += 0.5
+    return z
+
+
+def result_of_nested_branches_is_written(x, n):
+    a, b, c = x * 0.5, x + 1, x * 2
+    z = x.tanh() * a
+    if n > 0:
+        d = b
+        if n > 2:
+            d = a
+    else:
+        d = c
+    d += 0.5
+    return z
+
+
+def result_is_written_in_a_branch(x, n):
+    a, b = x * 0.5, x + 1
+    z = x.tanh() * a
+    d = a if n > 0 else b
+    if n < 2:
+        d += 0.5
+    return z
+
+
+def result_is_written_in_a_loop(x, n):
+    a, b = x * 0.5, x + 1
+    z = x.tanh() * a
+    d = a if n > 1 else b
+    for _ in range(n.item()):
+        d += 0.5
+    return z
+
+
+def made_in_a_branch_of_a_loop(x, n):
+    z = x
+    for i in range(3):
+        a = x * 0.5
+        if i < n:
+            a = z + 1
+            z = z * a
+        a += 0.5
+    return z
+
+
 RAISE_ALWAYS = [
     straight, through_a_view, result_that_is_kept, detached, without_gradient, no_gradient_of_its_own, rows,
     in_nested_loops, chain_of_writes,
@@ -333,6 +403,9 @@ RAISE_SOMETIMES = [
     new_in_each_iteration, other_needs_a_gradient_on_a_path, other_needs_a_gradient_in_an_iteration,
     it_needs_a_gradient_on_a_path, result_needs_a_gradient_on_a_path, one_of_three_needs_a_gradient_on_a_path,
     of_a_composite_operator, of_a_write, written_on_a_path_and_needed_on_another,
+    made_on_a_path_and_written_after_it, what_the_result_was_is_written, another_result_is_written,
+    result_of_nested_branches_is_written, result_is_written_in_a_branch, result_is_written_in_a_loop,
+    made_in_a_branch_of_a_loop,
 ]  # fmt: skip
 RAISE_NEVER = [
     nothing_is_kept, needed_by_neither, rows_that_are_added, not_asked_for, past_autograd,
