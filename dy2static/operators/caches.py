@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
+import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,14 +19,17 @@ from typing import Any
 import torch
 
 from dy2static.operators.provenance import adopt, holds_traced, is_external, memo
+from dy2static.operators.reached import reaches
 from dy2static.operators.staging import Session
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
+from runtime.ir import Operator
 from runtime.ops.registry import definition
 from runtime.tracer import state
 from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import Place
 from runtime.tracer.session import Scope
+from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.watcher import Watcher
 
 CACHED: Any = type(functools.lru_cache(lambda: None))
@@ -32,11 +37,16 @@ CACHED: Any = type(functools.lru_cache(lambda: None))
 
 _NOTHING = object()
 _RAISING = ("assert", "raise")
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_OURS = ("dy2static", "runtime")
+_DEPTH = 8
 
 
 def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)`` of a cached function."""
     inside = is_generated_file(getattr(getattr(f.__wrapped__, "__code__", None), "co_filename", ""))
+    args = tuple(map(_as_called, args))
+    kwargs = {name: _as_called(arg) for name, arg in kwargs.items()}
     if any(map(_of_trace(session), (*args, *kwargs.values()))):
         return _traced(session, f, args, kwargs)
     if not on_main_path(session):
@@ -49,9 +59,9 @@ def call_cached(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         return _rest_on(session, f, args, kwargs, found)
     if inside:  # the cache lives as long as the call
         return f(*args, **kwargs)
-    if any(place.get() is not old and holds_traced(place.get()) for place, old in session.journal.frames[0].items()):
-        return _traced(session, f, args, kwargs)  # it could see values of the trace
     found = peek(f, args, kwargs)
+    if found is _NOTHING and _sees_values(session, (f.__wrapped__, *args, *kwargs.values())):
+        return _traced(session, f, args, kwargs)
     value = _really(session, f, args, kwargs, found is _NOTHING)
     session.uses.append(functools.partial(f, *args, **kwargs))
     return _rest_on(session, f, args, kwargs, value)
@@ -126,14 +136,49 @@ def _is_table(f: Any, part: dict[Any, Any], referents: list[Any]) -> bool:
 # -- calls
 
 
+def _as_called(value: Any) -> Any:
+    """An argument as eager has it: what stands for a ``torch.Size`` would stay in the cache, as a key."""
+    if type(value) is tuple:
+        return tuple(map(_as_called, value))
+    if isinstance(value, StagedSize) and all(type(size) is int for size in value):
+        return torch.Size(value)
+    return value
+
+
 def _of_trace(session: Session) -> Any:
-    def check(value: Any) -> bool:
+    """Whether a value is one of the trace, is made by the converted function, or has such a part."""
+
+    def check(value: Any, depth: int = 0) -> bool:
         if is_plain(value):
             return False
-        made = id(value) in memo(session).created
-        return made or holds_traced(value) or (type(value) is tuple and any(map(check, value)))
+        if id(value) in memo(session).created or holds_traced(value) or isinstance(value, _SYMBOLS):
+            return True
+        if type(value).__module__.partition(".")[0] in _OURS:
+            return True
+        return depth < _DEPTH and any(check(part, depth + 1) for part in _parts(value))
 
     return check
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """What calling or comparing a value may use."""
+    if isinstance(value, (tuple, frozenset)):
+        return tuple(value)
+    if isinstance(value, functools.partial):
+        return (value.func, *value.args, *value.keywords.values())
+    if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+        return (value.__self__,)
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if cell != types.CellType()]
+        return (*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+    return ()
+
+
+def _sees_values(session: Session, roots: tuple[Any, ...]) -> bool:
+    """Whether code run outside the trace may come to values of it that the converted function stored."""
+    frame = session.journal.frames[0]
+    stored = [place for place, old in frame.items() if place.get() is not old and holds_traced(place.get())]
+    return bool(stored) and reaches(roots, stored)
 
 
 @contextmanager
@@ -175,7 +220,13 @@ def really(session: Session, function: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _really(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], missing: bool) -> Any:
     if missing:
-        return really(session, f, *args, **kwargs)
+        value = really(session, f, *args, **kwargs)
+        if _of_trace(session)(value):
+            f.cache_clear()  # a value of the trace must not be found by the next one
+            raise session.error(
+                f"{f.__qualname__} is cached and gives a value that the converted function stored", code="D2S276",
+                hint="Take the cache away, or give it the value as an argument.")
+        return value
     with outside(session):
         return f(*args, **kwargs)
 
@@ -248,7 +299,7 @@ def _require_pure(session: Session, name: str, count: int, held: dict[Place, Any
             known = definition(one.name)
             if known.random:
                 said = "draws random numbers"
-            elif known.effect and one.name not in _RAISING:
+            elif known.effect and one.name not in _RAISING and not _is_silent(session, one):
                 said = "reports or does something"
     for place in session.journal.frames[-1]:
         older = place.kind == "global" or id(place.owner) in session.externals
@@ -259,6 +310,21 @@ def _require_pure(session: Session, name: str, count: int, held: dict[Place, Any
             f"{name} is cached, gets values of the Program or is called where only some inputs come, and {said}: a run "
             "cannot tell whether eager would run it again", code="D2S276",
             hint="Call it with plain values before the branch or loop, or take the cache away.")
+
+
+def _is_silent(session: Session, op: Operator) -> bool:
+    """Whether an Operator is a call of a logger that reports nothing at this level; guarded."""
+    if op.name != "log" or op.attrs["configure"]:
+        return False
+    logger, severity = logging.getLogger(op.attrs["logger"]), op.attrs["severity"]
+
+    def silent() -> bool:  # isEnabledFor keeps its answers in a dict, a change of state
+        return logger.disabled or logger.manager.disable >= severity or severity < logger.getEffectiveLevel()
+
+    if not silent():
+        return False
+    session.guards.add_test(("logger", id(logger), "silent", severity), f"the level of logger '{logger.name}'", silent)
+    return True
 
 
 __all__ = ["CACHED", "ask", "call_cached", "on_main_path", "outside", "really"]

@@ -371,7 +371,12 @@ def finish(session: Session, body: Scope, arg: Variable, op: Operator, end: Path
     """The loop is recorded: the name that it carries beside ``arg`` starts as that before it."""
     position = body.block.args.index(arg)
     value = session.looks.carried[body.block, arg]
+    ops = session.scope.block.ops
+    count = len(ops)
     value.start(_AtEnd(PathEnd(session.scope, False), op.args[position]).demand(session))
+    before, ops[count:] = ops[count:], []  # what computes the name is recorded now, and the loop starts with it
+    where = next(i for i, one in enumerate(ops) if one is op)
+    ops[where:where] = before
     value.next = _AtEnd(end, body.block.yields[position])
     value.finish(session, op, end)
 

@@ -49,7 +49,7 @@ Picture = list[tuple[Any, Any]]
 def picture(session: Session) -> Picture:
     """What every list, dict, set and plain object holds that the user's frames can reach."""
     found: Picture = []
-    seen: set[int] = set()
+    seen = {id(sys.modules)}  # what is imported on a path, by torch for one, stays imported
     opaque: dict[type, bool] = {}
     todo: deque[tuple[Any, int]] = deque((value, 0) for value in _roots(session))
     while todo and len(found) < _OBJECTS:
