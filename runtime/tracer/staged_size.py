@@ -21,12 +21,11 @@ class StagedSize(tuple[Any, ...]):
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, tuple) or len(other) != len(self):
             return False
-        session = state.current()
         flag: Any = True
         for mine, theirs in zip(self, other):
             same = mine == theirs
             if isinstance(same, Staged):
-                flag = same if flag is True else session.scalar("and_", flag, same)
+                flag = same if flag is True else state.current().scalar("and_", flag, same)
             elif not same:
                 return False
         return flag

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import itertools
 import logging
 from collections import namedtuple
 
@@ -77,6 +78,18 @@ def test_sizes_of_two_functions():
         x = torch.ones(n, 3)
         assert first(x) == n * 3 * n * 2 and second(x) == n * 3 + 6
         assert plan(x.shape, (1,)) == ([n * 2, 6], (1,))
+
+
+def test_a_size_that_code_which_is_not_converted_gave_to_a_cache():
+    @functools.lru_cache(None)
+    def plan(shape, extra):
+        return shape[0] * 2 + extra
+
+    for _ in range(2):
+        converted = to_static(lambda x: x * sum(itertools.starmap(plan, [(x.shape, 1)])))
+        for n in (2, 3, 2):
+            assert torch.equal(converted(torch.ones(n, 2)), torch.ones(n, 2) * (2 * n + 1))
+            assert plan(torch.Size([n, 2]), 1) == 2 * n + 1
 
 
 VAR = contextvars.ContextVar("VAR", default=None)
