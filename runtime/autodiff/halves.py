@@ -85,6 +85,7 @@ class Halves:
                 run.values = self.forward.run(arguments, [])
             for number, stage in enumerate(self.stages):
                 if not stage.plan.results:
+                    self._take_views(number, run)
                     continue
                 given = [arguments[index] for index in stage.plan.needs]
                 leaves = [_copied(run.values[index]) for index in stage.plan.leaves]

@@ -84,12 +84,13 @@ def passed_through(program: Program, results: Collection[Variable]) -> dict[Vari
     for op in program.block.ops:
         if op.name in ("cond", "switch", "while_loop") and not has_custom_gradients(op):
             for position, out in enumerate(op.outputs):
-                if out in results and isinstance(out.type, TensorType):
-                    given = frozenset(var for var in _given(op, position) if var in before and _may_carry(var))
+                if isinstance(out.type, TensorType):
+                    given = {var for var in _given(op, position) if var in before and _may_carry(var)}
+                    given |= {more for var in given for more in found.get(var, ())}  # what it was given itself
                     if given:
-                        found[out] = given
+                        found[out] = frozenset(given)
         before.update(op.outputs)
-    return found
+    return {out: given for out, given in found.items() if out in results}
 
 
 def has_custom_gradients(op: Operator) -> bool:

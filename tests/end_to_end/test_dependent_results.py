@@ -111,6 +111,24 @@ def detached_view_on_one_path(x: torch.Tensor, n: torch.Tensor) -> Any:
     return h, y, h * 2
 
 
+def given_through_two_branches(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    r = h.flip(0)
+    if n > 1:
+        h = h + x
+    if n > 0:
+        h = h.exp() * r
+    return h, r, x + h
+
+
+def view_of_a_view_after_what_nobody_reads(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h, b = torch.sin(x), x * 2
+    r = torch.ones(()) * h
+    r = b[:]
+    q = r[:]
+    return h, q, r, x + h
+
+
 def given_by_a_branch_of_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
     h = torch.sin(x)
     y = h.exp()
@@ -181,7 +199,8 @@ FAMILY = [
     used_twice, hidden_between, before_a_branch, after_a_loop, before_a_loop, list_and_its_sum, one_of_two, sometimes,
     with_a_mask, recomputed, detached_too, written_after, three_in_a_row, grad_inside,
     given_on_one_path, given_or_computed_in_a_loop, view_on_one_path, view_given_by_a_loop, detached_view_on_one_path,
-    given_by_a_branch_of_a_loop, passed_on_in_a_loop,
+    given_by_a_branch_of_a_loop, passed_on_in_a_loop, given_through_two_branches,
+    view_of_a_view_after_what_nobody_reads,
 ]  # fmt: skip
 
 
