@@ -208,6 +208,20 @@ def test_the_value_before_the_call_is_guarded():
     assert len(static.programs) == 2
 
 
+def test_an_equal_list_is_another_one():
+    static = dy2static.to_static(lambda x: (x, V.get()))
+
+    def calls() -> None:
+        for _ in range(3):
+            held = [1]
+            V.set(held)
+            assert static(torch.ones(2))[1] is held
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dy2static.RetraceWarning)
+        contextvars.Context().run(calls)
+
+
 def test_a_token_is_good_for_one_reset():
     def twice(x):
         token = V.set(x)
