@@ -231,6 +231,13 @@ class GuardSet:
         if key not in self._guards:
             self._guards[key] = Guard(description, test, bool, covers, write=write, location=self._locate())
 
+    def add_identity(self, value: Any) -> None:
+        """Record that facts which gave ``value`` still give this very object: it is returned as what it is."""
+        for key, guard in list(self._guards.items()):
+            if guard.value is value:
+                read = guard.read
+                self.add_test((key, "identity"), guard.description, lambda read=read: read() is value)
+
     def add_once(self, why: str) -> None:
         """Record that the Program is for the call at hand alone."""
         if ("once", why) not in self._guards:

@@ -118,6 +118,7 @@ class Outputs:
         if external[1] is not None:
             self.same[id(tree)] = external[1]
         else:
+            self.session.guards.add_identity(value)
             self.kept[id(tree)] = value
 
     def _tensor(self, value: torch.Tensor) -> Leaf | Record:

@@ -460,6 +460,19 @@ def test_a_view_of_an_array_from_outside():
     assert one is not two and np.shares_memory(one, GLOBAL.array) and np.shares_memory(two, GLOBAL.array)
 
 
+def test_an_equal_list_in_a_global_is_another_one():
+    global BOUND
+    converted = to_static(lambda x: (x, BOUND))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            BOUND = [1]
+            assert converted(X)[1] is BOUND
+
+
+BOUND = [1]
+
+
 def test_what_nobody_can_make_anew_is_for_one_call():
     converted = to_static(lambda x: (x * 2, threading.Lock()))
     with contextlib.suppress(Warning), warnings.catch_warnings():
