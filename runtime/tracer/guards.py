@@ -6,6 +6,7 @@ They are checked at every call, so a fact is turned into a quick test once, when
 from __future__ import annotations
 
 import array
+import functools
 import math
 import types
 from collections import deque
@@ -204,6 +205,10 @@ class Guard:
             return False
 
 
+def _gives(read: Callable[[], Any], value: Any) -> bool:
+    return read() is value
+
+
 class GuardSet:
     """The guards of one trace, each fact once."""
 
@@ -235,8 +240,7 @@ class GuardSet:
         """Record that facts which gave ``value`` still give this very object: it is returned as what it is."""
         for key, guard in list(self._guards.items()):
             if guard.value is value:
-                read = guard.read
-                self.add_test((key, "identity"), guard.description, lambda read=read: read() is value)
+                self.add_test((key, "identity"), guard.description, functools.partial(_gives, guard.read, value))
 
     def add_once(self, why: str) -> None:
         """Record that the Program is for the call at hand alone."""
