@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from runtime.ir import Block, Operand, Operator, Variable
+from runtime.ir.flow import Kind, Port
 from runtime.ir.operator import leaves
+from runtime.ir.ports import drop_ports, flow_of
 from runtime.ops.raising import does_more, has_effect
 
 HasEffect = Callable[[Operator], bool]
@@ -23,12 +25,11 @@ def remove_dead(block: Block, results: Sequence[Operand], has_effect: HasEffect 
     for op in reversed(block.ops):
         if not any(out in live for out in op.outputs) and not has_effect(op):
             continue
-        if op.name == "while_loop":
-            _narrow_loop(op, live, has_effect)
-        elif op.name in ("cond", "switch"):
-            _narrow_branch(op, live)
+        flow = flow_of(op)
+        if flow.is_path:
+            _narrow(op, flow.ports(op), live, has_effect)
         for inner in op.blocks:
-            if op.name != "update":  # whose Operators are there for what they write
+            if flow.kind is not Kind.INLINE:  # whose Operators are there for what they write
                 remove_dead(inner, inner.yields, has_effect)
             live.update(inner.captures())
         live.update(op.inputs)
@@ -36,54 +37,40 @@ def remove_dead(block: Block, results: Sequence[Operand], has_effect: HasEffect 
     block.ops[:] = reversed(kept)
 
 
-def _narrow_branch(op: Operator, live: set[Variable]) -> None:
-    """Results of a branch that nothing reads."""
-    keep = [position for position, out in enumerate(op.outputs) if out in live]
-    op.outputs = tuple(op.outputs[position] for position in keep)
-    for block in op.blocks:
-        block.yields = [block.yields[position] for position in keep]
-
-
-def _narrow_loop(op: Operator, live: set[Variable], has_effect: HasEffect) -> None:
-    """Carried values that neither the test, nor another carried value, nor anything after the loop reads."""
-    test, body = op.blocks
-    makers = {out: one for one in body.ops for out in one.outputs}
-    positions = {arg: position for position, arg in enumerate(body.args)}
-    needed: set[int] = set()
+def _narrow(op: Operator, ports: Sequence[Port], live: set[Variable], has_effect: HasEffect) -> None:
+    """Take out the ports that nothing reads: not what comes after, no Block, and no other value that is carried."""
+    makers = {out: one for block in op.blocks for one in block.ops for out in one.outputs}
+    inner = {block.args[place]: port for port in ports for block, place in zip(op.blocks, port.inner)
+             if place is not None}  # fmt: skip
+    needed: set[Port] = set()
     seen: set[Variable] = set()
     todo: list[Variable] = []
 
-    def carry(position: int) -> None:
-        if position not in needed:
-            needed.add(position)
-            todo.extend(leaves(body.yields[position]))
+    def need(port: Port) -> None:
+        if port not in needed:
+            needed.add(port)
+            for block, place in zip(op.blocks, port.yields):
+                todo.extend(leaves(block.yields[place]) if place is not None else ())
 
-    tested = {arg: position for position, arg in enumerate(test.args)}
-    for var in [*leaves(test.yields), *(v for one in test.ops for v in [*one.inputs, *_captured(one)])]:
-        if var in tested:
-            carry(tested[var])
-    for one in body.ops:
-        if has_effect(one):
-            todo.extend([*one.inputs, *_captured(one)])
-    for position, out in enumerate(op.outputs):
-        if out in live:
-            carry(position)
+    for index, block in enumerate(op.blocks):
+        flowing = {port.yields[index] for port in ports}
+        todo += [var for place, value in enumerate(block.yields) if place not in flowing for var in leaves(value)]
+        for one in block.ops:
+            if has_effect(one):
+                todo += [*one.inputs, *_captured(one)]
+    for port in ports:
+        if port.output is not None and op.outputs[port.output] in live:
+            need(port)
     while todo:
         var = todo.pop()
         if var in seen:
             continue
         seen.add(var)
-        if var in positions:
-            carry(positions[var])
-        maker = makers.get(var)
-        if maker is not None:
-            todo.extend([*maker.inputs, *_captured(maker)])
-    keep = sorted(needed)
-    op.args = tuple(op.args[position] for position in keep)
-    op.outputs = tuple(op.outputs[position] for position in keep)
-    for block in op.blocks:
-        block.args = [block.args[position] for position in keep]
-    body.yields = [body.yields[position] for position in keep]
+        if var in inner:
+            need(inner[var])
+        if var in makers:
+            todo += [*makers[var].inputs, *_captured(makers[var])]
+    drop_ports(op, [port for port in ports if port not in needed])
 
 
 def _captured(op: Operator) -> list[Variable]:

@@ -21,10 +21,10 @@ from runtime.autodiff.tape import Activity, Segment, Tape
 from runtime.autodiff.versions import Versions
 from runtime.errors import TraceError
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.ir.definition import definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
-from runtime.ops.reporting import SAYING
 from runtime.tracer import carrying, float_operands, joining, scalars, structure
 from runtime.tracer.calls import flatten_results
 from runtime.tracer.session import Session
@@ -234,7 +234,7 @@ class Forward:
         if op.name == "update":
             self._update(op)
             return
-        if op.name.startswith("scalar.") or op.name in ("assert", "raise", "py_func", *SAYING):
+        if not definition_of(op.name).passes_gradient:
             self._plain(op)
             return
         overload = aten.resolve(op.name)

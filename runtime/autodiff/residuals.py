@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from runtime.ir import Block, Operand, Operator, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 from runtime.ir.walk import copy_block, map_operand
 from runtime.ops import aten
 from runtime.ops.registry import definition
@@ -62,10 +64,8 @@ def is_cheap(op: Operator) -> bool:
 def repeatable(op: Operator) -> bool:
     """Whether an Operator gives the same results when it runs again, and does nothing else."""
     ops = [op, *(inner for block in op.blocks for inner in block.walk())]
-    return not any(definition(one.name).random or definition(one.name).effect or one.name in _EFFECTS for one in ops)
-
-
-_EFFECTS = ("assert", "print", "raise", "py_func", "custom_grad")
+    return not any(definition(one.name).random or definition(one.name).effect
+               or flow_of(one).kind is Kind.FUNCTION for one in ops)  # fmt: skip
 
 
 def rebuild(

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 from runtime.autodiff.residuals import reads
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
+from runtime.ir.definition import definition_of
+from runtime.ir.ports import is_path, passed
 from runtime.ir.walk import copy_block
-from runtime.ops.reporting import SAYING
 
 
 @dataclass(eq=False)
@@ -82,10 +83,10 @@ def passed_through(program: Program, results: Collection[Variable]) -> dict[Vari
     before: set[Variable] = set()
     found: dict[Variable, frozenset[Variable]] = {}
     for op in program.block.ops:
-        if op.name in ("cond", "switch", "while_loop") and not has_custom_gradients(op):
+        if is_path(op) and not has_custom_gradients(op):
             for position, out in enumerate(op.outputs):
                 if isinstance(out.type, TensorType):
-                    given = {var for var in _given(op, position) if var in before and _may_carry(var)}
+                    given = {var for var in passed(op, position) if var in before and _may_carry(var)}
                     given |= {more for var in given for more in found.get(var, ())}  # what it was given itself
                     if given:
                         found[out] = frozenset(given)
@@ -96,37 +97,6 @@ def passed_through(program: Program, results: Collection[Variable]) -> dict[Vari
 def has_custom_gradients(op: Operator) -> bool:
     """Whether a value may come out as it went in, with a gradient of its own (``autograd.Function``)."""
     return any(inner.name == "custom_grad" for block in op.blocks for inner in block.walk())
-
-
-def _given(op: Operator, position: int) -> set[Variable]:
-    """Variables of any Block that a result of a branch or loop may be, as they are."""
-    if op.name != "while_loop":
-        return {var for block in op.blocks for var in _sources(block, block.yields[position])}
-    body = op.blocks[1]
-    found: set[Variable] = set()
-    seen = {position}
-    todo = [position]
-    while todo:
-        place = todo.pop()
-        found |= {var for var in (op.args[place],) if isinstance(var, Variable)}
-        for var in _sources(body, body.yields[place]):
-            if var not in body.args:
-                found.add(var)
-            elif (other := body.args.index(var)) not in seen:  # iterations pass values from name to name
-                seen.add(other)
-                todo.append(other)
-    return found
-
-
-def _sources(block: Block, value: Operand) -> set[Variable]:
-    """The value, and what branches and loops of the Block may have given for it."""
-    if not isinstance(value, Variable):
-        return set()
-    found = {value}
-    for inner in block.ops:
-        if value in inner.outputs and inner.name in ("cond", "switch", "while_loop"):
-            found |= _given(inner, inner.outputs.index(value))
-    return found
 
 
 def _may_carry(var: Variable) -> bool:
@@ -156,7 +126,7 @@ def stage_program(program: Program, stage: Stage) -> Program:
 
 
 def _silence(block: Block) -> None:
-    block.ops[:] = [op for op in block.ops if op.name not in SAYING]
+    block.ops[:] = [op for op in block.ops if not definition_of(op.name).says]
     for op in block.ops:
         for inner in op.blocks:
             _silence(inner)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runtime.ir import Block, Location, Operator, Program
-
-_NAMES = {
-    "cond": ("true branch", "false branch"),
-    "while_loop": ("test", "body"),
-    "custom_grad": ("forward", "backward"),
-    "update": ("writes",),
-}
+from runtime.ir import Block, Location, Program
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 
 
 @dataclass(frozen=True)
@@ -47,11 +42,7 @@ def numbered(program: Program) -> list[tuple[Block, str, Location | None]]:
     """Every Block whose running is a question (those of ``update`` run with their Operator), with its name."""
     found: list[tuple[Block, str, Location | None]] = [(program.block, f"program {program.name}", None)]
     for op in program.block.walk():
-        if op.name != "update":
-            found += [(block, _name(op, index), op.location) for index, block in enumerate(op.blocks)]
+        flow = flow_of(op)
+        if flow.kind is not Kind.INLINE:
+            found += [(block, f"{op.name} {flow.name(at)}", op.location) for at, block in enumerate(op.blocks)]
     return found
-
-
-def _name(op: Operator, index: int) -> str:
-    names = _NAMES.get(op.name, ())
-    return f"{op.name} {names[index] if index < len(names) else f'block {index}'}"

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from runtime.ir import Block, Operator, Program, Variable, leaves
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of
 
 Live = frozenset[Variable]
 
@@ -73,21 +75,25 @@ def block_liveness(block: Block, live_out: Live, facts: Liveness) -> set[Variabl
 
 
 def _blocks_of(op: Operator, outside: Live, dying: list[Variable], facts: Liveness) -> None:
-    if op.name == "while_loop":
-        test, body = op.blocks
+    flow = flow_of(op)
+    if flow.kind is Kind.LOOP:
         kept = [var for block in op.blocks for var in facts.captured(block) if var not in facts.pinned]
         through = outside.union(kept)
-        block_liveness(test, through.union(test.args), facts)
-        live = block_liveness(body, through, facts)
-        facts.at_entry[id(body)] = [arg for arg in body.args if arg not in live]
-    elif op.name in ("cond", "switch"):
+        ports = flow.ports(op)
+        for index, block in enumerate(op.blocks):
+            # An argument that the Block yields nothing for goes on as it is, to the next Block.
+            on = {block.args[place] for port in ports if (place := port.inner[index]) is not None
+                  and port.output is not None and port.yields[index] is None}  # fmt: skip
+            live = block_liveness(block, through.union(on), facts)
+            facts.at_entry[id(block)] = [arg for arg in block.args if arg not in live and arg not in on]
+    elif flow.kind is Kind.BRANCH:
         for block in op.blocks:
             captured = set(facts.captured(block))
             block_liveness(block, outside, facts)
             facts.at_entry[id(block)] = [var for var in dying if var not in captured]
-    elif op.name == "update":
-        (block,) = op.blocks
-        block_liveness(block, outside.union(block.args), facts)
+    elif flow.kind is Kind.INLINE:
+        for block in op.blocks:
+            block_liveness(block, outside.union(block.args), facts)
     else:
         # Blocks that become functions of their own: what they capture is their caller's to drop.
         for block in op.blocks:

@@ -16,8 +16,9 @@ from typing import Any
 import torch
 
 from runtime.ir import Operator
+from runtime.ir.definition import definition_of
+from runtime.ir.flow import Kind
 from runtime.ir.operator import GradMode
-from runtime.ops.reporting import SAYING
 
 Autocast = tuple[tuple[str, bool, str], ...]
 Switch = Callable[[], AbstractContextManager[Any]]
@@ -76,9 +77,10 @@ class ModeMap:
         return self.known[id(op)]
 
     def _find(self, op: Operator) -> Modes | None:
-        if op.name.startswith(("scalar.", "array.")) or op.name in ("assert", "raise", *SAYING):
+        definition = definition_of(op.name)
+        if definition.neutral:
             return None
-        if op.name in ("cond", "switch", "while_loop", "update"):
+        if definition.flow.kind not in (Kind.PLAIN, Kind.FUNCTION):
             inside = {self.wanted(inner) for block in op.blocks for inner in block.ops} - {None}
             return None if not inside else inside.pop() if len(inside) == 1 else self.root
         return Modes(self.root.grad if op.grad_mode == "inherit" else op.grad_mode, op.autocast)

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from runtime.executor import keeps
 from runtime.executor.liveness import Liveness
 from runtime.ir import ArrayType, Block, ObjectType, Operand, Operator, Program, TensorType, Variable, leaves
-from runtime.ops.reporting import SAYING
+from runtime.ir.definition import definition_of
+from runtime.ir.flow import Kind
 
 
 class Owner(enum.Enum):
@@ -130,20 +131,24 @@ class _Analysis:
             self.operator(op, grad)
 
     def operator(self, op: Operator, grad: bool) -> None:
-        if op.name.startswith("scalar.") or op.name in ("assert", "raise", *SAYING):
-            return
         if op.name.startswith("array."):
             self.array(op)
-        elif op.name == "update":
+            return
+        if op.name.startswith("aten."):
+            self.aten(op, grad if op.grad_mode == "inherit" else op.grad_mode == "on")
+            return
+        definition = definition_of(op.name)
+        kind = definition.flow.kind
+        if definition.neutral:
+            return
+        if kind is Kind.INLINE:
             self.update(op, grad)
-        elif op.name in ("cond", "switch"):
+        elif kind is Kind.BRANCH:
             self.branches(op, grad)
-        elif op.name == "while_loop":
+        elif kind is Kind.LOOP:
             self.loop(op, grad)
         elif op.name == "grad.take":
             self.owner[op.outputs[0]] = Owner.YES
-        elif op.name.startswith("aten."):
-            self.aten(op, grad if op.grad_mode == "inherit" else op.grad_mode == "on")
         else:
             self.unknown(op)
 

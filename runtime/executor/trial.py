@@ -19,12 +19,13 @@ from runtime import torch_internals
 from runtime.errors import InternalError
 from runtime.executor.executable import Executable
 from runtime.ir import Block, Operator, Program, TensorType
+from runtime.ir.definition import definition_of
+from runtime.ir.flow import Kind
+from runtime.ir.ports import flow_of, is_path
 from runtime.ir.walk import copy_program
-from runtime.ops.reporting import SAYING
 
 _LONGEST = 5.0
 _MOST_LOOKS = 5_000
-_LOOKED_INTO = ("cond", "switch", "while_loop")
 _OF_THE_TYPES = (TypeError, AttributeError, NameError, NotImplementedError, AssertionError, SystemError)
 """What an operator of PyTorch's raises for other kinds of arguments, never for other values."""
 
@@ -63,16 +64,16 @@ class _Looks:
         """Put a look behind every Operator that gives tensors, and leave out what is only said."""
         ops: list[Operator] = []
         for op in block.ops:
-            if op.name in SAYING:
+            if definition_of(op.name).says:
                 continue
             ops.append(op)
-            if op.name in _LOOKED_INTO:
+            if is_path(op):
                 for inner in op.blocks:
                     self.into(inner)
             key = str(len(self.functions))
             self.functions[key] = self._look(op)
             seen = tuple(var for var in op.outputs if isinstance(var.type, TensorType))
-            if seen or op.name == "while_loop":
+            if seen or flow_of(op).kind is Kind.LOOP:
                 ops.append(Operator("py_func", seen, {}, (), (), {"function": key}, location=op.location))
         if block.ops or block.args:
             key = str(len(self.functions))

@@ -1,4 +1,4 @@
-"""What an operator's name means: the record that rules hang on.
+"""What an operator's name means.
 
 The records themselves live in ``runtime.ops``; this file knows only their shape and where to ask, so that the
 verifier needs no list of operators.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from runtime.errors import ProgramError
+from runtime.ir.flow import PLAIN, Flow
 from runtime.ir.operator import Operator
 from runtime.ir.variable import Variable
 
@@ -34,13 +34,16 @@ def nothing(op: Operator) -> tuple[Variable, ...]:
 
 @dataclass(frozen=True)
 class OpDefinition:
-    """An operator: its name, what it does in a sentence, and the rules attached to it.
+    """An operator: its name, what it does in a sentence, and what walks over Programs ask of it.
 
     ``verify`` checks one Operator (arity, Blocks, yields, attrs). ``evaluate`` computes it from Python values, for
     operators without Blocks. ``effect``: it may not be dropped, doubled or moved over another effect.
     ``undef_yields``: its Blocks may yield UNDEF; ``undef_args``: its arguments may be UNDEF. ``writes`` gives the
-    Variables whose memory it writes, ``views`` those whose memory its results surely are. ``rules`` holds what
-    other layers attach, by kind ("backward", "export", ...).
+    Variables whose memory it writes, ``views`` those whose memory its results surely are. ``flow``: how its Blocks run.
+    ``neutral``: it does the same in every grad and autocast mode. ``passes_gradient``: a gradient may go through it.
+    ``says``: it only tells something, which running a Program again must not tell twice. ``raises``: whether running
+    an Operator may end in an exception, its Blocks left out; None if that is known from elsewhere
+    (``runtime.ops.raising``).
     """
 
     name: str
@@ -53,25 +56,11 @@ class OpDefinition:
     undef_args: bool = False
     writes: Callable[[Operator], tuple[Variable, ...]] = nothing
     views: Callable[[Operator], tuple[Variable, ...]] = nothing
-    rules: dict[str, Callable[..., Any]] = field(default_factory=dict)
-
-    def rule(self, kind: str) -> Callable[..., Any]:
-        """The attached rule of this kind. Errors raised: ProgramError naming operator and kind if there is none."""
-        if kind not in self.rules:
-            known = ", ".join(sorted(self.rules)) or "none"
-            raise ProgramError(f"operator {self.name!r} has no {kind!r} rule (attached: {known})")
-        return self.rules[kind]
-
-    def attach(self, kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Decorator: attach a rule. Errors raised: ProgramError if one of this kind is attached already."""
-
-        def add(function: Callable[..., Any]) -> Callable[..., Any]:
-            if kind in self.rules:
-                raise ProgramError(f"operator {self.name!r} has two {kind!r} rules")
-            self.rules[kind] = function
-            return function
-
-        return add
+    flow: Flow = PLAIN
+    neutral: bool = False
+    passes_gradient: bool = True
+    says: bool = False
+    raises: Callable[[Operator], bool] | None = None
 
 
 @functools.lru_cache(maxsize=1)

@@ -17,6 +17,7 @@ from runtime.ir.assume import symbols_of
 from runtime.ir.block import Block
 from runtime.ir.constants import spell_constant
 from runtime.ir.definition import OpDefinition, definition_of
+from runtime.ir.flow import Kind
 from runtime.ir.location import Location
 from runtime.ir.operator import Operator, leaves
 from runtime.ir.printer import print_operand, print_operator
@@ -181,7 +182,7 @@ class _Verifier:
         self.check_writes(op, definition, site, writable)
         for position, block in enumerate(op.blocks):
             self.path.append(_block_name(op, position))
-            inner = {id(arg) for arg in block.args} if op.name == "update" else None
+            inner = {id(arg) for arg in block.args} if definition.flow.kind is Kind.INLINE else None
             self.block(block, inner, definition.undef_yields)
             self.path.pop()
         for out in op.outputs:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from runtime.ir.block import Block
 from runtime.ir.definition import Fail, definition_of
 from runtime.ir.operator import Operator
+from runtime.ir.types import TensorType
+from runtime.ir.variable import Operand, Variable
 
 
 def count(number: int, noun: str) -> str:
@@ -80,3 +82,10 @@ def check_plain(op: Operator, fail: Fail, least: int, most: int | None, outputs:
     check_args(op, fail, least, most)
     check_outputs(op, fail, outputs)
     check_blocks(op, fail, ())
+
+
+def is_truth(flag: Operand) -> bool:
+    """Whether a flag is a number, or a tensor that surely has one element."""
+    if not isinstance(flag, Variable) or not isinstance(flag.type, TensorType):
+        return True
+    return flag.type.shape is not None and all(size == 1 for size in flag.type.shape)

@@ -99,6 +99,6 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 
 DEFINITIONS: Sequence[OpDefinition] = [
-    OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function)
+    OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function, neutral=True)
     for name, function in FUNCTIONS.items()
 ]

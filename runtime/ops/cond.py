@@ -14,8 +14,17 @@ that path.
 from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.operator import Operator
-from runtime.ops.arity import check_args, check_attrs, check_backward, check_block, check_blocks, check_no_kwargs
+from runtime.ops.arity import (
+    check_args,
+    check_attrs,
+    check_backward,
+    check_block,
+    check_blocks,
+    check_no_kwargs,
+    is_truth,
+)
 
 BLOCKS = ("true", "false")
 
@@ -30,6 +39,11 @@ def _verify(op: Operator, fail: Fail) -> None:
         check_block(op, fail, name, block, args=0)
 
 
+def _ports(op: Operator) -> list[Port]:
+    return [Port(yields=(position, position), output=position) for position in range(len(op.outputs))]
+
+
 DEFINITION = OpDefinition(
-    "cond", "Run the first block if the flag is true, else the second.", verify=_verify, undef_yields=True
+    "cond", "Run the first block if the flag is true, else the second.", verify=_verify, undef_yields=True,
+    flow=Flow(Kind.BRANCH, ("true branch", "false branch"), _ports), raises=lambda op: not is_truth(op.args[0]),
 )

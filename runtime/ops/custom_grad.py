@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.flow import Flow, Kind
 from runtime.ir.operator import Operator
 from runtime.ir.variable import UNDEF
 from runtime.ops.arity import check_block, check_blocks, check_no_kwargs, check_outputs
@@ -65,5 +66,6 @@ def backward_for(op: Operator, given: Sequence[bool]) -> int | None:
 
 
 DEFINITION = OpDefinition(
-    "custom_grad", "Compute the forward block; its gradient is the backward block.", verify=_verify
+    "custom_grad", "Compute the forward block; its gradient is the backward block.", verify=_verify,
+    flow=Flow(Kind.FUNCTION, ("forward", "backward")), raises=lambda op: False,
 )

@@ -17,4 +17,7 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_attrs(op, fail, {"sep": (str, type(None)), "end": (str, type(None)), "flush": (bool,)})
 
 
-DEFINITION = OpDefinition("print", "Print values to the current sys.stdout.", verify=_verify, effect=True)
+DEFINITION = OpDefinition(
+    "print", "Print values to the current sys.stdout.", verify=_verify, effect=True,
+    neutral=True, passes_gradient=False, says=True, raises=lambda op: False,
+)

@@ -16,4 +16,4 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_attrs(op, fail, {"function": (str,)}, required=["function"])
 
 
-DEFINITION = OpDefinition("py_func", "Call a Python function.", verify=_verify, effect=True)
+DEFINITION = OpDefinition("py_func", "Call a Python function.", verify=_verify, effect=True, passes_gradient=False)

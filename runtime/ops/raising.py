@@ -23,6 +23,7 @@ from runtime.ir.operator import Operator, leaves
 from runtime.ir.types import ArrayType, ScalarType, TensorType
 from runtime.ir.variable import Operand, Variable
 from runtime.ops import aten
+from runtime.ops.arity import is_truth
 from runtime.ops.registry import definition
 from runtime.ops.update import may_overlap
 
@@ -36,8 +37,7 @@ def does_more(op: Operator) -> bool:
     """Whether an Operator does anything but give results, apart from exceptions that come with computing them."""
     ops = [op, *(inner for block in op.blocks for inner in block.walk())]
     return any(
-        one.name == "py_func" or definition(one.name).effect or definition(one.name).random or may_overlap(one)
-        for one in ops
+        definition(one.name).effect or definition(one.name).random or may_overlap(one) for one in ops
     )
 
 
@@ -52,21 +52,8 @@ def may_raise(op: Operator) -> bool:
         return name not in _LISTS and not (name == "slice" and _constant_step(op.args[1]))
     if family == "grad":  # our own, right by construction
         return definition(op.name).effect
-    if op.name == "switch" or (op.name == "cond" and not _is_truth(op.args[0])):
-        return True
-    limited = op.attrs.get("max_iterations") is not None
-    if op.name == "while_loop" and (limited or not _is_truth(op.blocks[0].yields[0])):
-        return True
-    if op.name not in ("cond", "switch", "while_loop", "update", "custom_grad"):
-        return op.name not in ("print", "warn", "log")
-    return may_overlap(op) or any(may_raise(one) for block in op.blocks for one in block.ops)
-
-
-def _is_truth(flag: Operand) -> bool:
-    """Whether a flag is a number, or a tensor that surely has one element."""
-    if not isinstance(flag, Variable) or not isinstance(flag.type, TensorType):
-        return True
-    return flag.type.shape is not None and all(size == 1 for size in flag.type.shape)
+    own = definition(op.name).raises
+    return own is None or own(op) or any(may_raise(one) for block in op.blocks for one in block.ops)
 
 
 # --- lists
@@ -99,7 +86,7 @@ def _scalar(name: str, args: Sequence[Operand], kinds: list[str]) -> bool:
     if name == "size":
         return not isinstance(args[1], Variable)
     if name in ("item", "truth"):
-        return isinstance(args[0], Variable) and isinstance(args[0].type, TensorType) and _is_truth(args[0])
+        return isinstance(args[0], Variable) and isinstance(args[0].type, TensorType) and is_truth(args[0])
     if name in ("neg", "pos", "abs", "min", "max", "add", "sub", "mul"):
         return whole or floats or (name == "add" and all(kind == "str" for kind in kinds))
     if name in _COMPARISONS:

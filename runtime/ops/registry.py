@@ -61,11 +61,6 @@ def definition(name: str) -> OpDefinition:
     return aten.define(name)
 
 
-def index() -> dict[str, tuple[str, ...]]:
-    """What each structural operator can do: name -> the kinds of rules attached to it."""
-    return {name: tuple(sorted(one.rules)) for name, one in STRUCTURAL.items()}
-
-
 def _similar(name: str) -> str:
     family = name.partition(".")[0] + "."
     names = [one for one in STRUCTURAL if one.startswith(family)] if "." in name else []

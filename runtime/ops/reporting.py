@@ -15,9 +15,6 @@ from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
 from runtime.ops.arity import check_args, check_attrs, check_blocks, check_no_kwargs, check_outputs
 
-SAYING = ("print", "warn", "log")
-"""The operators that only tell something: running a Program again must not tell it twice."""
-
 _PLACE = {"file": (str,), "line": (int,), "level": (int,)}
 
 
@@ -41,6 +38,8 @@ def _verify_log(op: Operator, fail: Fail) -> None:
 
 
 DEFINITIONS: Sequence[OpDefinition] = [
-    OpDefinition("warn", "Issue a warning.", verify=_verify_warn, effect=True),
-    OpDefinition("log", "Give a record to a logger.", verify=_verify_log, effect=True),
+    OpDefinition("warn", "Issue a warning.", verify=_verify_warn, effect=True, neutral=True,
+                 passes_gradient=False, says=True, raises=lambda op: False),
+    OpDefinition("log", "Give a record to a logger.", verify=_verify_log, effect=True, neutral=True,
+                 passes_gradient=False, says=True, raises=lambda op: False),
 ]

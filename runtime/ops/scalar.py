@@ -230,7 +230,8 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 
 DEFINITIONS: Sequence[OpDefinition] = [
-    OpDefinition(name, f"Python's {name.removeprefix('scalar.')}", verify=_verify, evaluate=function)
+    OpDefinition(name, f"Python's {name.removeprefix('scalar.')}", verify=_verify, evaluate=function,
+                 neutral=True, passes_gradient=False)
     for name, function in FUNCTIONS.items()
 ]
 """The index of all rules: every scalar operator is checked by ``_verify`` and computed by its row in ``FUNCTIONS``."""

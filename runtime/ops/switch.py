@@ -8,6 +8,7 @@ Negative indices count from the end; out of range raises IndexError("list index 
 from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.operator import Operator
 from runtime.ops.arity import check_args, check_attrs, check_backward, check_block, check_no_kwargs
 
@@ -23,6 +24,11 @@ def _verify(op: Operator, fail: Fail) -> None:
         check_block(op, fail, f"{position}.", block, args=0)
 
 
+def _ports(op: Operator) -> list[Port]:
+    return [Port(yields=(position,) * len(op.blocks), output=position) for position in range(len(op.outputs))]
+
+
 DEFINITION = OpDefinition(
-    "switch", "Run the block at an index, counted like a Python sequence index.", verify=_verify, undef_yields=True
+    "switch", "Run the block at an index, counted like a Python sequence index.", verify=_verify, undef_yields=True,
+    flow=Flow(Kind.BRANCH, ("block {}",), _ports), raises=lambda op: True,
 )

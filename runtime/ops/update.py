@@ -15,6 +15,7 @@ the user wrote through ``.data``, and autograd does not hear of it.
 from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.operator import Operator
 from runtime.ir.types import ObjectType, TensorType
 from runtime.ir.variable import UNDEF, Variable
@@ -41,7 +42,9 @@ def _verify(op: Operator, fail: Fail) -> None:
         fail("undef", "the block of update must yield values")
 
 
-DEFINITION = OpDefinition("update", "Write tensors: run the block on copies of the bases.", verify=_verify)
+def _ports(op: Operator) -> list[Port]:
+    bases = [*range(len(op.args)), *[None] * (len(op.outputs) - len(op.args))]
+    return [Port(base, (base,), (position,), position) for position, base in enumerate(bases)]
 
 
 def may_overlap(op: Operator) -> bool:
@@ -54,3 +57,9 @@ def may_overlap(op: Operator) -> bool:
         if not memory.isdisjoint(inner.inputs):
             memory.update(inner.outputs)
     return sum(var in memory for var in block.ops[-1].inputs) > 1
+
+
+DEFINITION = OpDefinition(
+    "update", "Write tensors: run the block on copies of the bases.", verify=_verify,
+    flow=Flow(Kind.INLINE, ("writes",), _ports), raises=may_overlap,
+)

@@ -20,9 +20,18 @@ for each. The outputs are the last ones.
 from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.operator import Operator
 from runtime.ir.variable import UNDEF
-from runtime.ops.arity import check_attrs, check_backward, check_block, check_blocks, check_no_kwargs, check_outputs
+from runtime.ops.arity import (
+    check_attrs,
+    check_backward,
+    check_block,
+    check_blocks,
+    check_no_kwargs,
+    check_outputs,
+    is_truth,
+)
 
 
 def _verify(op: Operator, fail: Fail) -> None:
@@ -42,7 +51,15 @@ def _verify(op: Operator, fail: Fail) -> None:
         fail("undef", "the test block of while_loop must yield a value")
 
 
+def _ports(op: Operator) -> list[Port]:
+    return [Port(position, (position, position), (None, position), position) for position in range(len(op.args))]
+
+
+def _raises(op: Operator) -> bool:
+    return op.attrs.get("max_iterations") is not None or not is_truth(op.blocks[0].yields[0])
+
+
 DEFINITION = OpDefinition(
     "while_loop", "Run the body while the test yields true, carrying values along.", verify=_verify, undef_yields=True,
-    undef_args=True,
+    undef_args=True, flow=Flow(Kind.LOOP, ("test", "body"), _ports), raises=_raises,
 )

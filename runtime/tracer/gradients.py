@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Location, Operand, Variable
+from runtime.ir.ports import passed
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import TensorInfo, mark_uncertain
 
@@ -160,10 +161,8 @@ def starts(session: Session) -> dict[Variable, Location | None]:
     while len(found) != size:
         size = len(found)
         for op in ops:
-            sources: list[Any] = [op.args] if op.name == "update" else []
-            if op.name in ("cond", "switch", "while_loop"):
-                sources = [block.yields[len(block.yields) - len(op.outputs) :] for block in op.blocks]
-            for values in sources:
-                found |= {output: found[value] for output, value in zip(op.outputs, values)
-                          if isinstance(value, Variable) and value in found}
+            for output, place in zip(op.outputs, range(len(op.outputs))) if op.blocks else ():
+                for value in passed(op, place):
+                    if value in found:
+                        found[output] = found[value]
     return found

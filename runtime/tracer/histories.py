@@ -20,7 +20,9 @@ import torch
 from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir import ArrayType, Operand, Operator, ScalarType, TensorType, Variable
+from runtime.ir.flow import Kind, Port
 from runtime.ir.operator import leaves
+from runtime.ir.ports import flow_of, is_path
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.tracer import scalars
@@ -111,13 +113,15 @@ class _Names:
         scope, op = self._maker(var)
         if op is None:
             return self._carried(scope, var).inside.demand(self.session)
-        position = op.outputs.index(var)
-        if op.name == "while_loop":
-            end = self._ends(scope, op)[0]
-            return self._carried(end.scope, op.blocks[1].args[position]).after.demand(self.session)
+        port = _port(op, var)
+        if flow_of(op).kind is Kind.LOOP:
+            (end,) = self._ends(scope, op)
+            (arg,) = [block.args[place] for block, place, given in zip(op.blocks, port.inner, port.yields)
+                      if given is not None and place is not None]  # fmt: skip
+            return self._carried(end.scope, arg).after.demand(self.session)
         rows: list[tuple[PathEnd, Any]] = []
-        for end, block in zip(self._ends(scope, op), op.blocks):
-            rows.append((end, _AtEnd(end, block.yields[position])))
+        for end, block, place in zip(self._ends(scope, op), op.blocks, port.yields):
+            rows.append((end, _AtEnd(end, block.yields[place or 0])))
         return JoinOutput(op, scope, _TEXT, rows).demand(self.session)
 
     def is_own(self, var: Variable) -> bool:
@@ -140,11 +144,11 @@ class _Names:
                 return None
             position = scope.block.args.index(var)
             return self._union([(None, loop[0].args[position]), (loop[1], scope.block.yields[position])], seen)
-        if op.name in ("cond", "switch", "while_loop"):
-            position = op.outputs.index(var)
-            ends = self._ends(scope, op)
-            rows = [(end, block.yields[position]) for end, block in zip(ends, op.blocks[-len(ends) :])]
-            return self._union([*rows, *([(None, op.args[position])] if op.name == "while_loop" else [])], seen)
+        if is_path(op):
+            port = _port(op, var)
+            yields = [block.yields[place] for block, place in zip(op.blocks, port.yields) if place is not None]
+            rows: list[tuple[PathEnd | None, Operand]] = [*zip(self._ends(scope, op), yields)]
+            return self._union(rows if port.arg is None else [*rows, (None, op.args[port.arg])], seen)
         name = self._of_operator(op, op.outputs.index(var), seen)
         return name if isinstance(name, set) or name is None else {name} - {""}
 
@@ -181,7 +185,7 @@ class _Names:
         """Where the paths of a construct end; those that a write needs have none of the user's values."""
         found = self.session.looks.path_ends.get(op)
         if found is None:
-            if op.name == "while_loop":
+            if flow_of(op).kind is Kind.LOOP:
                 raise _Unknown("it comes from a loop")
             scopes = [Scope(block, scope, op.name, {out for one in block.ops for out in one.outputs})
                       for block in op.blocks]
@@ -209,10 +213,10 @@ class _Names:
             return torch_internals.LEAF
         if op in self.session.looks.node_names:
             return self.session.looks.node_names[op]
-        if op.name not in ("update",) and not _is_aten(op):
+        if flow_of(op).kind is not Kind.INLINE and not _is_aten(op):
             raise _Unknown(f"it comes from {_said(op)}")
         error: BaseException | None = None
-        for real in (True, False) if op.name.startswith("aten.") or op.name == "update" else (False, True):
+        for real in (True, False) if op.name.startswith("aten.") or op.blocks else (False, True):
             for size in _SIZES if self._open(op) else _SIZES[:1]:
                 try:
                     name, same = self._run(op, index, size, real)
@@ -226,7 +230,7 @@ class _Names:
 
     def _tests(self, op: Operator) -> bool:
         """Whether which node an Operator leaves may depend on where its tensors are."""
-        ops = op.blocks[0].ops if op.name == "update" else [op]
+        ops = op.blocks[0].ops if op.blocks else [op]
         return any(torch_internals.is_composite(aten.resolve(one.name)) for one in ops)
 
     def _open(self, op: Operator) -> bool:
@@ -237,7 +241,7 @@ class _Names:
     def _run(self, op: Operator, index: int, size: int, real: bool) -> tuple[str | None, Variable | None]:
         """The name of a result's node, or the operand that the result is."""
         stand_ins: dict[Variable, Any] = {}
-        writes = op.name == "update"
+        writes = bool(op.blocks)
 
         def stand_in(var: Variable) -> Any:
             if var not in stand_ins:
@@ -423,6 +427,11 @@ def _put(template: Any, source: Any, stand_in: Callable[[Variable], Any]) -> Any
     if isinstance(template, slice):
         return slice(*(_put(part, source, stand_in) for part in (template.start, template.stop, template.step)))
     return template
+
+
+def _port(op: Operator, output: Variable) -> Port:
+    """The way by which an output of a branch or loop comes out."""
+    return next(port for port in flow_of(op).ports(op) if port.output == op.outputs.index(output))
 
 
 def _is_aten(op: Operator) -> bool:

@@ -24,7 +24,9 @@ from runtime.ir import (
     Type,
     Variable,
 )
+from runtime.ir.flow import Kind
 from runtime.ir.operator import GradMode
+from runtime.ir.ports import flow_of
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import catching, choices, powers, scalars
 from runtime.tracer.calls import Known, Restart
@@ -345,7 +347,7 @@ class Session:
             self.replaying.checkpointed.add(op)
         if self.replaying is not None and self.replaying.deriving:
             self.replaying.derived.add(op)
-        if self.checkpoints and (name.startswith("aten.") or name in ("cond", "switch", "while_loop", "update")):
+        if self.checkpoints and (name.startswith("aten.") or flow_of(op).kind not in (Kind.PLAIN, Kind.FUNCTION)):
             op.attrs["checkpoint"] = True
         self.scope.block.ops.append(op)
         return outputs

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from runtime.errors import ProgramError
-from runtime.ir.definition import OpDefinition
 from runtime.ops.assertion import exception_class
-from runtime.ops.registry import STRUCTURAL, definition, index
+from runtime.ops.registry import STRUCTURAL, definition
 
 
 def test_every_definition_is_found_under_its_name_and_says_what_it_is():
@@ -43,26 +42,6 @@ def test_similar_names_are_offered():
         definition("array.sort")
     with pytest.raises(ProgramError, match=r"Known: cond, while_loop, switch"):
         definition("loop")
-
-
-def test_rules_are_attached_once_and_a_missing_one_is_named():
-    one = OpDefinition("example", "An example.")
-    with pytest.raises(ProgramError, match=r"operator 'example' has no 'backward' rule \(attached: none\)"):
-        one.rule("backward")
-
-    @one.attach("backward")
-    def backward() -> int:
-        return 1
-
-    assert one.rule("backward") is backward
-    with pytest.raises(ProgramError, match="operator 'example' has two 'backward' rules"):
-        one.attach("backward")(backward)
-    with pytest.raises(ProgramError, match=r"has no 'export' rule \(attached: backward\)"):
-        one.rule("export")
-
-
-def test_the_index_names_every_structural_operator():
-    assert set(index()) == set(STRUCTURAL)
 
 
 def test_exceptions_are_builtin_ones_only():

@@ -1,0 +1,82 @@
+"""How the Blocks of an operator run, and how values go through it: what walks over Programs ask, in place of names.
+
+    %y : f32[3] = cond(%flag) { yield %a } { yield %x }        a branch; its one port is {yields (0, 0), output 0}
+    %n : int = while_loop(0) { ^(%i : int): ... } { ... }      a loop; its port is {arg 0, arguments (0, 0),
+                                                               yields (-, 0), output 0}
+
+A *port* is one value's way: from an argument of the Operator to arguments of its Blocks, from what Blocks yield to an
+output. The idea is that of MLIR's RegionBranchOpInterface.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from runtime.ir.operator import Operator
+
+
+class Kind(enum.Enum):
+    """How an operator's Blocks run."""
+
+    PLAIN = "plain"
+    """It has none."""
+    BRANCH = "branch"
+    """One of them runs, once."""
+    LOOP = "loop"
+    """They run in order, again and again, or not at all."""
+    INLINE = "inline"
+    """They run once, in order."""
+    FUNCTION = "function"
+    """Somebody else calls them, now or later."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """One value's way through an Operator, as positions; None where it does not go through there.
+
+    arg: among the Operator's arguments; inner: among each Block's arguments; yields: among each Block's yields;
+    output: among the Operator's outputs. ``whole``: it stays the value that it is; else an item is taken of what comes
+    in, or what comes out is put together from what is yielded.
+    """
+
+    arg: int | None = None
+    inner: tuple[int | None, ...] = ()
+    yields: tuple[int | None, ...] = ()
+    output: int | None = None
+    whole: bool = True
+
+
+def no_ports(op: Operator) -> Sequence[Port]:
+    """The ports of an operator without Blocks, and of one whose Blocks somebody else calls."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What an operator's definition says of its Blocks: how they run, what each is called, the ports of an Operator.
+
+    The last name is that of all further Blocks.
+    """
+
+    kind: Kind = Kind.PLAIN
+    blocks: tuple[str, ...] = ()
+    ports: Callable[[Operator], Sequence[Port]] = no_ports
+
+    @property
+    def is_path(self) -> bool:
+        """Whether which Blocks run, or how often, is known at run time only."""
+        return self.kind in (Kind.BRANCH, Kind.LOOP)
+
+    def name(self, position: int) -> str:
+        """What a Block is called."""
+        if position < len(self.blocks) - 1 or (position == 0 and self.blocks):
+            return self.blocks[position]
+        return self.blocks[-1].format(position) if self.blocks else f"block {position}"
+
+
+PLAIN = Flow()
+"""Of an operator without Blocks."""
+
+__all__ = ["PLAIN", "Flow", "Kind", "Port", "no_ports"]

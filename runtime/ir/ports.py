@@ -1,0 +1,74 @@
+"""How values go through Operators with Blocks: questions, answered from the definitions (``runtime.ir.flow``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.ir.block import Block
+from runtime.ir.definition import definition_of
+from runtime.ir.flow import PLAIN, Flow, Port
+from runtime.ir.operator import Operator
+from runtime.ir.variable import Operand, Variable
+
+
+def flow_of(op: Operator) -> Flow:
+    """How an Operator's Blocks run. Errors raised: ProgramError if its name is unknown."""
+    return definition_of(op.name).flow if op.blocks else PLAIN
+
+
+def is_path(op: Operator) -> bool:
+    """Whether which of an Operator's Blocks run, or how often, is known at run time only."""
+    return flow_of(op).is_path
+
+
+def passed(op: Operator, output: int) -> set[Variable]:
+    """Variables that an output may be, as they are: yielded by a Block, or passed on by one iteration to the next.
+
+    What the Blocks compute is among them; arguments of the Blocks are not.
+    """
+    found: set[Variable] = set()
+    ports = flow_of(op).ports(op)
+    inner = {block.args[place]: port for port in ports for block, place in zip(op.blocks, port.inner)
+             if place is not None}  # fmt: skip
+    todo = [port for port in ports if port.output == output]
+    seen: set[Port] = set()
+    while todo:
+        port = todo.pop()
+        if port in seen or not port.whole:
+            continue
+        seen.add(port)
+        values: list[tuple[Block | None, Operand]] = [] if port.arg is None else [(None, op.args[port.arg])]
+        values += [(block, block.yields[place]) for block, place in zip(op.blocks, port.yields) if place is not None]
+        for block, value in values:
+            for var in [] if not isinstance(value, Variable) else [value] if block is None else _sources(block, value):
+                if var in inner:
+                    todo.append(inner[var])
+                else:
+                    found.add(var)
+    return found
+
+
+def _sources(block: Block, value: Variable) -> set[Variable]:
+    """The value, and what paths of the Block may have given for it."""
+    found = {value}
+    for op in block.ops:
+        if value in op.outputs and flow_of(op).is_path:
+            found |= passed(op, op.outputs.index(value))
+    return found
+
+
+def drop_ports(op: Operator, ports: Sequence[Port]) -> None:
+    """Take ports out of an Operator: arguments, outputs, its Blocks' arguments and yields."""
+    op.args = _without(op.args, {port.arg for port in ports})
+    op.outputs = _without(op.outputs, {port.output for port in ports})
+    for index, block in enumerate(op.blocks):
+        block.args = list(_without(block.args, {port.inner[index] for port in ports if port.inner}))
+        block.yields = list(_without(block.yields, {port.yields[index] for port in ports if port.yields}))
+
+
+def _without(values: Sequence[Any], positions: set[int | None]) -> tuple[Any, ...]:
+    return tuple(value for position, value in enumerate(values) if position not in positions)
+
+
+__all__ = ["drop_ports", "flow_of", "is_path", "passed"]

@@ -1,0 +1,90 @@
+"""How values go through Operators with Blocks, as their definitions tell it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.ir import Operator, Program
+from runtime.ir.definition import definition_of
+from runtime.ir.flow import Kind
+from runtime.ir.parser import parse_program
+from runtime.ir.ports import drop_ports, flow_of, is_path, passed
+from runtime.ir.printer import print_program
+from runtime.ir.verify import verify
+from runtime.ops.registry import STRUCTURAL
+
+VALID = sorted((Path(__file__).parent / "valid").glob("*.txt"))
+
+
+def _program(text: str) -> Program:
+    program = parse_program(text)
+    verify(program)
+    return program
+
+
+def _the(program: Program, name: str) -> Operator:
+    return next(op for op in program.block.walk() if op.name == name)
+
+
+LOOP = """
+program "p" {
+  input %x : f32[3] = "x"
+  input %y : f32[3] = "y"
+  %n : int, %a : f32[3], %b : f32[3], %c : f32[3] = while_loop(0, %x, %y, %x) {
+    ^(%i : int, %a1 : f32[3], %b1 : f32[3], %c1 : f32[3]):
+      %more : bool = scalar.lt(%i, 10)
+      yield %more
+  } {
+    ^(%j : int, %a2 : f32[3], %b2 : f32[3], %c2 : f32[3]):
+      %next : int = scalar.add(%j, 1)
+      %t : f32[3] = aten.tanh.default(%c2)
+      yield %next, %b2, %a2, %t
+  }
+  return %c
+}
+"""
+
+
+@pytest.mark.parametrize("file", VALID, ids=lambda file: file.stem)
+def test_ports_cover_what_goes_in_and_out(file):
+    for op in parse_program(file.read_text()).block.walk():
+        flow = flow_of(op)
+        if flow.kind not in (Kind.BRANCH, Kind.LOOP, Kind.INLINE):
+            continue
+        ports = flow.ports(op)
+        assert sorted(port.output for port in ports if port.output is not None) == list(range(len(op.outputs)))
+        for port in ports:
+            assert len(port.inner) in (0, len(op.blocks)) and len(port.yields) in (0, len(op.blocks))
+        for index, block in enumerate(op.blocks):
+            inner = [port.inner[index] for port in ports if port.inner and port.inner[index] is not None]
+            assert sorted(inner) == list(range(len(block.args)))
+
+
+def test_an_operator_with_blocks_says_how_they_run():
+    with_blocks = {"cond", "switch", "while_loop", "update", "custom_grad"}
+    assert {name for name, one in STRUCTURAL.items() if one.flow.kind is not Kind.PLAIN} == with_blocks
+    assert definition_of("cond").flow.name(1) == "false branch"
+    assert [definition_of("custom_grad").flow.name(index) for index in range(3)] == ["forward", "backward", "backward"]
+    assert definition_of("switch").flow.name(4) == "block 4"
+
+
+def test_iterations_pass_values_from_name_to_name():
+    program = _program(LOOP)
+    loop = _the(program, "while_loop")
+    x, y = (one.var for one in program.inputs)
+    assert is_path(loop) and not is_path(program.block.ops[0].blocks[0].ops[0])
+    assert passed(loop, 1) == {x, y}  # a and b change places
+    tanh = loop.blocks[1].ops[1].outputs[0]
+    assert passed(loop, 3) == {x, tanh}
+
+
+def test_a_port_is_taken_out_on_its_whole_way():
+    program = _program(LOOP)
+    loop = _the(program, "while_loop")
+    ports = flow_of(loop).ports(loop)
+    drop_ports(loop, ports[1:3])
+    verify(program)
+    text = print_program(program)
+    assert "%a1" not in text and "%b2" not in text and "yield %next, %t\n" in text
