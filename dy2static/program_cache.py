@@ -6,7 +6,6 @@ Looking up takes no lock; tracing holds the tracer's, so that threads that call 
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,8 +18,7 @@ from dy2static.cache_key import Key, sharing
 from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
 from runtime import torch_internals
-from runtime.autodiff import Runner
-from runtime.executor import compile_program
+from runtime.calling import Options, prepare
 from runtime.tracer import faults
 from runtime.tracer.arguments import Arguments
 from runtime.tracer.boundary import Traced, trace_lock
@@ -57,6 +55,7 @@ class ProgramCache:
     name: str
     eager_autograd: bool = False
     """Whether Programs run under torch's autograd rather than as nodes of their own."""
+    backend: str = "interpreter"
     _found: dict[Key, tuple[Specialization, ...]] = field(default_factory=dict)
     _varying: dict[str, set[int]] = field(default_factory=dict)
     """By argument: dimensions that had different sizes in different calls."""
@@ -159,9 +158,8 @@ class ProgramCache:
                 break
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
-        traced.executable = Runner(
-            traced.program, functools.partial(compile_program, exceptions=traced.raised), list(traced.views),
-            eager=self.eager_autograd,
+        traced.executable = prepare(
+            traced.program, Options(self.backend, traced.raised, list(traced.views), self.eager_autograd)
         )
         return made
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 
+from runtime.executor.registry import EXECUTORS
+
 BACKEND_VARIABLE = "DY2STATIC_BACKEND"
 DEFAULT_BACKEND = "interpreter"
-AVAILABLE = ("interpreter",)
+AVAILABLE = tuple(EXECUTORS)
 PLANNED = ("inductor", "auto")
 
 _enabled = True

@@ -92,7 +92,7 @@ class StaticFunction:
         self._specs: Specs | None = None
         if bound or not self._looks_like_a_method():
             self._read_specs()
-        self._cache = ProgramCache(self.__name__, eager_autograd=autograd == "eager")
+        self._cache = ProgramCache(self.__name__, eager_autograd=autograd == "eager", backend=backend)
         self._shortcuts: tuple[Shortcut, ...] = ()
         self._may_shorten = bound or not self._looks_like_a_method()
 

@@ -26,6 +26,8 @@ from tests.leaks import watching
 settings.register_profile("default", derandomize=True, deadline=None)
 settings.load_profile("default")
 
+os.environ.setdefault("DY2STATIC_VERIFY_PASSES", "1")  # each pass leaves a Program that holds
+
 if "PYTEST_XDIST_WORKER" in os.environ:  # the processes share the cores
     torch.set_num_threads(1)
 

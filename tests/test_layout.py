@@ -22,14 +22,15 @@ ARROWS: dict[str, set[str]] = {
     "runtime.ir": {"runtime.errors"},
     "runtime.ops": BASE,
     "runtime.tracer": BASE | {"runtime.ops"},
-    "runtime.autodiff": BASE | {"runtime.ops", "runtime.tracer"},
+    "runtime.autodiff": BASE | {"runtime.ops", "runtime.passes", "runtime.tracer"},
     "runtime.recompute": BASE | {"runtime.tracer"},
     "runtime.passes": BASE | {"runtime.ops"},
     "runtime.executor": BASE | {"runtime.ops"},
     "runtime.storage": BASE | {"runtime.ops"},
     "runtime.export": BASE | {"runtime.ops"},
+    "runtime.calling": BASE | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.autodiff"},
     "runtime.translated": BASE
-    | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage"},
+    | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
     "runtime": {"runtime"},
     "dy2static": {"runtime", "dy2static"},
 }

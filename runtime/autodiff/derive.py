@@ -15,7 +15,6 @@ from runtime import torch_internals
 from runtime.autodiff import replay
 from runtime.autodiff.activity import any_of
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.dead import does_more, remove_dead
 from runtime.autodiff.forward import Forward
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, passed_through
@@ -23,6 +22,7 @@ from runtime.autodiff.tape import Grads, Segment, Tape
 from runtime.autodiff.view_results import ViewResult, chains
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
+from runtime.passes.dead_code import does_more, remove_dead
 from runtime.tracer.session import Session
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from runtime.autodiff import replay
-from runtime.autodiff.dead import does_more, has_effect, remove_dead
 from runtime.autodiff.residuals import reads
 from runtime.ir import Block, Input, Operand, Operator, Program, Variable
 from runtime.ir.program import Parameter, Write
+from runtime.passes.dead_code import does_more, has_effect, remove_dead
 
 
 def targets(program: Program) -> list[Operator]:

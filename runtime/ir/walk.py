@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from runtime.ir.block import Block
-from runtime.ir.operator import leaves
+from runtime.ir.operator import Operator, leaves
 from runtime.ir.program import Input, Program, Write
 from runtime.ir.variable import Operand, Variable
 
@@ -23,6 +23,13 @@ def map_operand(operand: Operand, change: Callable[[Variable], Operand]) -> Oper
     if isinstance(operand, slice):
         return slice(*(map_operand(part, change) for part in (operand.start, operand.stop, operand.step)))
     return operand
+
+
+def replace_in(op: Operator, mapping: Mapping[Variable, Operand]) -> None:
+    """Replace Variables that an Operator reads itself, in place (not those that its Blocks read)."""
+    if mapping and any(var in mapping for var in op.inputs):
+        op.args = tuple(map_operand(arg, lambda var: mapping.get(var, var)) for arg in op.args)
+        op.kwargs = {name: map_operand(value, lambda var: mapping.get(var, var)) for name, value in op.kwargs.items()}
 
 
 def blocks(program: Program) -> Iterator[Block]:

@@ -1,5 +1,10 @@
-"""Passes: rewriting Programs before they run."""
+"""Passes: rewriting Programs before they are differentiated and run."""
 
+from runtime.passes import common_subexpressions, constants, dead_code, identities
 from runtime.passes.build_strategy import BuildStrategy
+from runtime.passes.manager import Applied, Pass, PassManager, Report
 
-__all__ = ["BuildStrategy"]
+DEFAULT = (identities.PASS, constants.PASS, common_subexpressions.PASS, dead_code.PASS)
+"""The passes that every Program goes through, in this order: what the first ones leave unread the last drops."""
+
+__all__ = ["DEFAULT", "Applied", "BuildStrategy", "Pass", "PassManager", "Report"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import weakref
 from collections.abc import Sequence
@@ -11,8 +10,7 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff import Runner
-from runtime.executor import compile_program
+from runtime.calling import Options, prepare
 from runtime.ir import Block, Operand, Operator
 from runtime.storage import artefact
 from runtime.storage.artefact import Variant
@@ -55,7 +53,7 @@ def _prepare(variant: Variant, device: str) -> Traced:
         raised={},
         views={position: ViewOutput(view.source, _steps(view.steps)) for position, view in variant.views.items()},
         same={id(at_path(trees, result)): argument for result, argument in variant.same},
-        executable=Runner(program, functools.partial(compile_program, exceptions=exceptions), list(variant.views)),
+        executable=prepare(program, Options(exceptions=exceptions, views=list(variant.views))),
     )
 
 

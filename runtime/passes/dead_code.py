@@ -1,14 +1,18 @@
-"""What a derivative's halves do not need: values that nothing reads, and what loops carry for nobody."""
+"""Dead code: values that nothing reads, and what loops carry for nobody.
+
+    %a = aten.add(%x, 1); yield %x     ->     yield %x
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from runtime.ir import Block, Operand, Operator, Variable
+from runtime.ir import Block, Operand, Operator, Program, Variable
 from runtime.ir.flow import Kind, Port
 from runtime.ir.operator import leaves
 from runtime.ir.ports import drop_ports, flow_of
 from runtime.ops.raising import does_more, has_effect
+from runtime.passes.manager import Pass
 
 HasEffect = Callable[[Operator], bool]
 """Whether an Operator is to stay although nothing reads its results."""
@@ -77,4 +81,23 @@ def _captured(op: Operator) -> list[Variable]:
     return [var for block in op.blocks for var in block.captures()]
 
 
-__all__ = ["HasEffect", "does_more", "has_effect", "remove_dead"]
+def remove(program: Program) -> int:
+    """Drop what nothing reads; how many Operators, results and carried values that were."""
+    before = _size(program.block)
+    remove_dead(program.block, program.block.yields, _matters)
+    return before - _size(program.block)
+
+
+def _matters(op: Operator) -> bool:
+    """Whether an Operator is to stay: a write, too, which backward may hear of though no result does."""
+    inside = (op, *(inner for block in op.blocks for inner in block.walk()))
+    return any(flow_of(one).kind is Kind.INLINE for one in inside) or has_effect(op)
+
+
+def _size(block: Block) -> int:
+    return sum(1 + len(op.outputs) for op in block.walk())
+
+
+PASS = Pass("dead_code", "what nothing reads", remove)
+
+__all__ = ["PASS", "HasEffect", "does_more", "has_effect", "remove", "remove_dead"]

@@ -1,0 +1,81 @@
+"""Constant folding: numbers that are known before the Program runs, and branches whose flag is.
+
+    %n : int = scalar.add(2, 3)                        ->   5 in place of %n
+    cond(True) { %y = relu(%x); yield %y } { ... }     ->   the Operators of the Block that runs
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.ir import UNDEF, Block, Operand, Operator, Program, Variable
+from runtime.ir.definition import definition_of
+from runtime.ir.operator import leaves
+from runtime.ir.walk import replace_in
+from runtime.passes.manager import Pass
+
+_FOLDED = frozenset({
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "neg", "pos", "abs", "and_", "or_", "xor", "lt", "le", "gt",
+    "ge", "eq", "ne", "not_", "bool", "float", "min", "max", "is_none", "select",
+})  # fmt: skip
+"""What is computed beforehand: nothing whose result can be much larger than its operands."""
+
+_LARGEST = 1 << 64
+
+
+def fold(program: Program) -> int:
+    """Compute what is constant; how many Operators that were."""
+    return _block(program.block, {})
+
+
+def _block(block: Block, known: dict[Variable, Operand]) -> int:
+    changes = 0
+    ops: list[Operator] = []
+    todo = list(reversed(block.ops))
+    while todo:
+        op = todo.pop()
+        replace_in(op, known)
+        taken = _taken(op)
+        if taken is not None:
+            known.update(zip(op.outputs, taken.yields))
+            todo.extend(reversed(taken.ops))
+            changes += 1
+            continue
+        if _is_constant(op):
+            try:
+                value = definition_of(op.name).evaluate(*op.args)  # type: ignore[misc]
+            except Exception:  # the run raises it
+                value = None
+            if _is_plain(value):
+                known[op.outputs[0]] = value
+                changes += 1
+                continue
+        for inner in op.blocks:
+            changes += _block(inner, known)
+        ops.append(op)
+    block.ops[:] = ops
+    block.yields = [known.get(value, value) if isinstance(value, Variable) else value for value in block.yields]
+    return changes
+
+
+def _taken(op: Operator) -> Block | None:
+    """The Block of a branch that surely runs."""
+    if op.name != "cond" or isinstance(op.args[0], Variable):
+        return None
+    block = op.blocks[0 if op.args[0] else 1]
+    return None if any(value is UNDEF for value in block.yields) else block
+
+
+def _is_constant(op: Operator) -> bool:
+    family, _, name = op.name.partition(".")
+    constant = family == "scalar" and name in _FOLDED and not any(True for _ in leaves(op.args)) and not op.kwargs
+    return constant and all(map(_is_plain, op.args))
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in (bool, float) or (type(value) is int and abs(value) < _LARGEST)
+
+
+PASS = Pass("constants", "numbers that are known, and branches whose flag is", fold)
+
+__all__ = ["PASS", "fold"]
