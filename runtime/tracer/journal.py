@@ -303,10 +303,13 @@ class Journal:
 
     def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
         """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""
-        return Counter(
+        held = Counter(
             id(place.owner)
             for place in {id(p): p for f in (*self.frames, *self.tries, *frames, self.first_stores) for p in f}.values()
-        ) + Counter(self._session.held_owners.keys())
+        )
+        held.update(self._session.held_owners.keys())
+        held.update(id(shown) for _, shown in self._session.hidden.values())
+        return held
 
     def before(self) -> Iterator[Any]:
         """What the open frames keep to put back, once for each reference."""

@@ -350,34 +350,35 @@ class Outputs:
     def _growing(self, grown: structure.Growing) -> Any:
         """The tree of a list whose length is only known at run time."""
         arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
-        count = iter(range(len(arrays)))
 
-        def columns(item: structure.Structure) -> Any:
+        def of_items(item: structure.Structure) -> Any:
+            count = iter(range(structure.width(item)))
+            return columns(item, lambda: Record("column", "", (("index", next(count)),)))
+
+        def columns(item: structure.Structure, column: Callable[[], Record]) -> Any:
             if isinstance(item, structure.Known):
                 tree = self.tree(item.value)
                 whole = isinstance(tree, (Leaf, Record, list, tuple, dict))
                 return Record("known", "", (("value", tree),)) if whole else tree
             if isinstance(item, (structure.Number, structure.Tensor)):
-                return Record("column", "", (("index", next(count)),))
+                return column()
             if isinstance(item, structure.Sequence):
-                return item.kind(columns(inner) for inner in item.items)
+                return item.kind(columns(inner, column) for inner in item.items)
             if isinstance(item, structure.Options):
-                selector = ("selector", Record("column", "", (("index", next(count)),)))
-                options = [(f"option{index}", columns(inner)) for index, inner in enumerate(item.options)]
+                selector = ("selector", column())
+                options = [(f"option{index}", columns(inner, column)) for index, inner in enumerate(item.options)]
                 return Record("choice", "", (selector, *options))
             if isinstance(item, structure.Fields):
                 if item.cls is dict:
-                    return {key: columns(inner) for key, inner in zip(item.keys, item.items)}
+                    return {key: columns(inner, column) for key, inner in zip(item.keys, item.items)}
                 kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
-                fields = [(f"field{index}", columns(inner)) for index, inner in enumerate(item.items)]
+                fields = [(f"field{index}", columns(inner, column)) for index, inner in enumerate(item.items)]
                 return Record(kind, self._name(item.cls, _name_of(item.cls)), (("keys", tuple(item.keys)), *fields))
-            raise self.session.error(
-                "a list that grows holds lists that grow, and is returned",
-                hint="Return tensors, or lists of plain items.",
-                code="D2S251",
-            )
+            assert isinstance(item, structure.Array)
+            own = tuple(column() for _ in range(structure.width(item)))
+            return Record("growing", "", (("arrays", own), ("item", of_items(item.item))))
 
-        return Record("growing", "", (("arrays", tuple(arrays)), ("item", columns(grown.item))))
+        return Record("growing", "", (("arrays", tuple(arrays)), ("item", of_items(grown.item))))
 
 
 def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[Any, Any] | None = None) -> Any:
@@ -490,12 +491,30 @@ def _with_leaves(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
         if tree.kind == "known":
             row.append(build(tree.fields[0][1]))
             return Leaf(len(row) - 1)
+        if tree.kind == "growing":  # its columns are those of its own items
+            arrays, item = (part for _, part in tree.fields)
+            leaves_ = tuple(_with_leaves(array, row, build) for array in arrays)
+            return Record("growing", "", (("arrays", leaves_), ("item", _with_known(item, row, build))))
         fields = tuple((name, _with_leaves(item, row, build)) for name, item in tree.fields)
         return Record(tree.kind, tree.type_name, fields)
     if type(tree) in (list, tuple):
         return type(tree)(_with_leaves(item, row, build) for item in tree)
     if type(tree) is dict:
         return {key: _with_leaves(item, row, build) for key, item in tree.items()}
+    return tree
+
+
+def _with_known(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
+    """The tree of an item of a list inside, with the place in the row of what is the same object in all of them."""
+    if isinstance(tree, Record):
+        if tree.kind == "known":
+            return Record("known", "", (("value", _with_leaves(tree, row, build)),))
+        fields = tuple((name, _with_known(part, row, build)) for name, part in tree.fields)
+        return Record(tree.kind, tree.type_name, fields)
+    if type(tree) in (list, tuple):
+        return type(tree)(_with_known(part, row, build) for part in tree)
+    if type(tree) is dict:
+        return {key: _with_known(part, row, build) for key, part in tree.items()}
     return tree
 
 
