@@ -188,6 +188,16 @@ def require_few(session: Session, owner: Any, value: Any, location: Location | N
         )
 
 
+def one_list(session: Session, value: Any) -> Any:
+    """A list that nobody else has; one of several such as one whose content is one of several."""
+    contents = tuple(map(content, value.options)) if isinstance(value, Choice) else ()
+    if not contents or any(isinstance(one, Choice) for one in contents):
+        return value
+    made: list[Any] = []
+    put(session, made, Choice(value.selector, contents))
+    return made
+
+
 def _hidden(session: Session, like: Any, value: Any) -> Any:
     made = empty_like(like)
     Place("content", made).set(value)
@@ -333,6 +343,7 @@ __all__ = [
     "empty_like",
     "items_of",
     "kind_of",
+    "one_list",
     "opened",
     "opaque_parts",
     "put",
