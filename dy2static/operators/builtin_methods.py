@@ -23,6 +23,7 @@ from dy2static.operators.provenance import CONTAINERS, adopt, namespace_owner, n
 from dy2static.operators.staging import Choice, Session, Staged, any_staged
 from runtime.tracer import contents, unseen
 from runtime.tracer.identities import Identity
+from runtime.tracer.scalars import StagedInt
 
 _MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
@@ -69,6 +70,11 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         args = tuple(generator_uses.listed(session, arg) for arg in args)
     if growing.is_growing(owner):
         return growing.method(session, owner, name, args[1:] if unbound else args, kwargs)
+    given = args[1:] if unbound else args
+    if isinstance(owner, deque) and name == "rotate" and len(given) == 1 and isinstance(given[0], StagedInt):
+        return growing.rotate(session, owner, given[0])
+    if isinstance(owner, deque) and name in ("extend", "extendleft") and any(map(growing.is_growing, given)):
+        return growing.method(session, owner, name, given, kwargs)
     if isinstance(owner, deque) and owner.maxlen is not None and any(map(growing.is_growing, args)):
         raise growing.refusal(session, f"deque.{name} with maxlen")
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):

@@ -150,7 +150,7 @@ def put(session: Session, owner: Any, value: Any) -> None:
         hidden = tuple(_hidden(session, owner, option) for option in value.options)
         marker = Several(Choice(value.selector, hidden))
         value = {marker: None} if isinstance(owner, dict) else [marker]
-    session.journal.note(place)
+    session.journal.note(place, joined=True)
     place.set(value)
 
 

@@ -199,15 +199,19 @@ class Journal:
         self.first_stores: dict[Place, Location | None] = {}
         """Where in the source each place was first stored to."""
 
-    def note(self, place: Place) -> None:
-        """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet."""
+    def note(self, place: Place, joined: bool = False) -> None:
+        """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet.
+
+        ``joined``: what is stored is what paths or iterations have left there, which is no change.
+        """
         if place.kind == "content":
             from runtime.tracer.shared_items import require_own
 
-            require_own(self._session, place.owner)
+            if not joined:
+                require_own(self._session, place.owner)
             hidden = self._session.hidden.get(id(place.owner))
             if hidden is not None:
-                self.note(Place("content", hidden[1]))
+                self.note(Place("content", hidden[1]), joined)
         if place not in self.first_stores:
             self.first_stores[place] = self._session.location()
         for frame in self.frames:
