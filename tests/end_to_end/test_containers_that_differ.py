@@ -256,3 +256,23 @@ def test_too_many_different_contents_are_refused():
 def test_where_frames_are_run_by_torch_compile():
     """Then Python passes arguments otherwise, and counts other references to them."""
     torch._dynamo.run(check)(two_keys, *calls())
+
+
+def rows_of_several_in_a_loop(x):
+    rows = [[x]]
+    if x[0] > 0:
+        rows.append([x + 1])
+        if x[1] > 0:
+            rows = [[x]]
+    n = 0
+    while n < 2 and x.sum() < 1.5:
+        n = n + 1
+        rows = [row + [x] for row in rows]
+    return rows
+
+
+def test_rows_of_several_in_a_loop_are_equal_or_refused():
+    try:
+        check(rows_of_several_in_a_loop, *calls())
+    except TraceError as error:
+        assert error.code in ("D2S210", "D2S226"), error
