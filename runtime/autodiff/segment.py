@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff.activity import any_of
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.kept import nodes_of
-from runtime.autodiff.tape import Activity, Grad, Grads, Segment
+from runtime.autodiff.stale import both, condition
+from runtime.autodiff.tape import Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue
-from runtime.ir import UNDEF, Block, ScalarType, TensorType, Type, Variable
+from runtime.ir import UNDEF, Block, TensorType, Type, Variable
 
 Found = list[torch.Tensor | None]
 Group = list[tuple[torch.Tensor, Grad]]
@@ -41,36 +41,34 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
 
 def _require_unwritten(backward: Backward, entry: Segment, roots: list[torch.Tensor]) -> None:
     """Raise what eager raises where a value that the formulas read was overwritten since."""
-    stale = [(saved, when) for saved in entry.saved if (when := saved.stale())]
+    stale = [(saved, cases) for saved in entry.saved if (cases := saved.stale())]
     if not stale:
         return
     session = backward.session
     asked = nodes_of(roots)
-    for saved, written in stale:
+    for saved, cases in stale:
         if saved.node not in asked:
             continue
+        assert saved.keeping is not None
         kept = saved.keeping.of(saved.memory)
-        conditions = [any_of(session, _as_known(backward, when)) for when in (written, kept) if when is not True]
-        if not all(conditions):  # no operand for which it is kept needs a gradient
+        if not kept:  # no operand for which it is kept needs a gradient
             continue
+        written = condition(backward, cases)
+        conditions = [written, *([] if kept is True else [condition(backward, [(kept,)])])]
+        if not written:
+            continue
+        conditions = [one for one in conditions if one is not True]
         if not conditions:
             _raise(backward, saved)
             continue
-        both, *others = conditions
-        for other in others:
-            (both,) = session.emit("scalar.and_", [both, other], types=[ScalarType("bool")])
         with session.open("cond") as overwritten:
             _raise(backward, saved)
-        session.emit("cond", [both], None, [], blocks=[overwritten.block, Block()])
-
-
-def _as_known(backward: Backward, when: Activity) -> Activity:
-    """The same condition in Variables that backward has."""
-    return frozenset(backward.known.get(flag, flag) for flag in when) if isinstance(when, frozenset) else when
+        session.emit("cond", [both(backward, conditions)], None, [], blocks=[overwritten.block, Block()])
 
 
 def _raise(backward: Backward, saved: SavedValue) -> None:
-    value, writer = saved.value, saved.memory.last
+    value, writer = saved.value, saved.writer()
+    assert value is not None
     where = writer.location if writer is not None else None
     text = (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
