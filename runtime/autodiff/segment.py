@@ -13,7 +13,7 @@ from runtime.autodiff.kept import nodes_of
 from runtime.autodiff.stale import both, condition
 from runtime.autodiff.tape import Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue
-from runtime.ir import UNDEF, Block, TensorType, Type, Variable
+from runtime.ir import UNDEF, Block, ScalarType, TensorType, Type, Variable
 
 Found = list[torch.Tensor | None]
 Group = list[tuple[torch.Tensor, Grad]]
@@ -30,7 +30,7 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
         maybe = all(grad.maybe for _, grad in group)
 
         def record(group: Group = group, reached: list[Variable] = reached) -> Found:
-            _require_unwritten(backward, entry, [fake for fake, _ in group])
+            _require_unwritten(backward, entry, group)
             return _ask(backward, group, [entry.leaves[var] for var in reached])
 
         found = unless_none(backward, [grad for _, grad in group], record) if maybe else record()
@@ -39,15 +39,19 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
                 backward.add(grads, var, Grad(tensor, maybe))
 
 
-def _require_unwritten(backward: Backward, entry: Segment, roots: list[torch.Tensor]) -> None:
-    """Raise what eager raises where a value that the formulas read was overwritten since."""
+def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None:
+    """Raise what eager raises where a value that the formulas read was overwritten since.
+
+    Eager runs a node only if a gradient arrives at one of the results that it leads to.
+    """
     stale = [(saved, cases) for saved in entry.saved if (cases := saved.stale())]
     if not stale:
         return
     session = backward.session
-    asked = nodes_of(roots)
+    asked = [(nodes_of([fake]), grad) for fake, grad in group]
     for saved, cases in stale:
-        if saved.node not in asked:
+        arriving = [grad for nodes, grad in asked if saved.node in nodes]
+        if not arriving:
             continue
         assert saved.keeping is not None
         kept = saved.keeping.of(saved.memory)
@@ -58,6 +62,8 @@ def _require_unwritten(backward: Backward, entry: Segment, roots: list[torch.Ten
         if not written:
             continue
         conditions = [one for one in conditions if one is not True]
+        if len(arriving) < len(group) and all(grad.maybe for grad in arriving):
+            conditions += session.emit("scalar.not_", [backward.none_test(arriving)], types=[ScalarType("bool")])
         if not conditions:
             _raise(backward, saved)
             continue
