@@ -649,12 +649,12 @@ def argument_written_in_a_loop(x, n):
 
 
 def nothing_arrives_at_what_keeps_it(x, n):
-    a, b = x * 0.5, x
+    a = x * 0.5
     for _ in range((x > 0).sum()):
-        b = b + a * x
+        t = a * x
         a *= x
         if n > 1:
-            a = b * 1
+            a = t * 1
     return a
 
 
@@ -675,7 +675,8 @@ RAISE_SOMETIMES = [
     what_came_in_is_written_after_the_loop, what_came_in_is_written_by_a_later_iteration,
     becomes_an_older_one, becomes_an_older_one_saved_before, of_the_other, two_names_for_one,
     view_of_the_carried, detached_carried, carried_through_nested_loops, written_by_an_inner_loop,
-    saved_by_an_inner_loop, nothing_arrives_at_what_keeps_it, left_before_the_write, result_is_written, result_may_be_an_older_one,
+    saved_by_an_inner_loop, nothing_arrives_at_what_keeps_it, left_before_the_write, result_is_written,
+    result_may_be_an_older_one,
     two_results_are_one, carried_in_a_branch, inner_branch_and_later_write, argument_written_in_a_loop,
 ]  # fmt: skip
 RAISE_NEVER = [
