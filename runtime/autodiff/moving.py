@@ -117,10 +117,10 @@ class Moving:
         for position, other in self._pairs:
             flag = functools.partial(self._flag, (position, other), side)
             if isinstance(other, Memory):
-                self._versions.link(memories[position], Link(other, scope, flag))
+                self._versions.link(memories[position], Link(other, scope, flag, exact=True))
             else:
-                self._versions.link(memories[position], Link(memories[other], scope, flag, beside=True))
-                self._versions.link(memories[other], Link(memories[position], scope, flag, beside=True))
+                self._versions.link(memories[position], Link(memories[other], scope, flag, True, True))
+                self._versions.link(memories[other], Link(memories[position], scope, flag, True, True))
 
     def _flag(self, pair: Pair, side: int) -> Activity:
         if pair not in self._asked:
@@ -139,12 +139,12 @@ class Moving:
         while self._waiting:
             position, other = pair = self._waiting.pop()
             inner, out = self._asked[pair]
-            with session.reopen(self._outer):
-                ops = session.scope.block.ops
-                last = ops[-1]
+            with session.reopen(self._outer), session.open("trial") as scratch:
                 before = any_of(session, self._first(position, other))
-                place, count = ops.index(recorded), ops.index(last) + 1
-                ops[place:] = [*ops[count:], *ops[place:count]]
+            ops = self._outer.block.ops
+            place = ops.index(recorded)
+            ops[place:place] = scratch.block.ops
+            self._outer.names.update(scratch.names)
             with session.reopen(self._inside.scope):
                 end = self._ends[other] if isinstance(other, int) else other
                 after = any_of(session, versions.same(self._ends[position], end, self._inside.scope))
@@ -155,13 +155,13 @@ class Moving:
             recorded.outputs = (*recorded.outputs, out)
 
     def _first(self, position: int, other: int | Memory) -> Activity:
-        """Whether it is so before the loop. Not from the cache: that may have been made after it."""
+        """Whether it is so before the loop."""
         mine = self._inits[position]
         others = self._inits[other] if isinstance(other, int) else other
         if not isinstance(mine, torch.Tensor) or not isinstance(others, (torch.Tensor, Memory)):
             return False
         memory = others if isinstance(others, Memory) else self._versions.memory(others)
-        return self._versions.same(self._versions.memory(mine), memory, self._outer, cached=False)
+        return self._versions.same(self._versions.memory(mine), memory, self._outer, late=True)
 
 
 __all__ = ["Moving"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ class Memory:
     stand_ins: list[torch.Tensor] = field(default_factory=list)
     unnoticed: bool = False
     """Whether it was written past autograd's eyes, through ``.data``."""
+    number: int = field(default_factory=itertools.count().__next__)
+    """Those that there were before have smaller ones."""
     parts: list[Link] = field(default_factory=list)
     """For what a branch or loop gives, and what a loop carries: the memories that it is, each where a flag says so."""
 
@@ -58,8 +61,10 @@ class Link:
     scope: Scope
     """The Block in which that is so."""
     flag: Flag
+    exact: bool = False
+    """A loop's flag, which says of itself when the two are one."""
     beside: bool = False
-    """The other is of the same loop, which has a flag for each pair."""
+    """The other is of the same loop."""
 
 
 @dataclass(eq=False)
@@ -206,7 +211,7 @@ class Versions:
         closed = [link.scope for link in memory.parts if not any(link.scope is scope for scope in visible)]
         if closed:
             found = self.reached(memory, closed[0], visible)
-            flags.update((other, functools.partial(self.is_one, memory, other, closed[0], visible)) for other in found)
+            flags.update((other, functools.partial(self.same, memory, other, closed[0], visible)) for other in found)
         return flags
 
     def link(self, memory: Memory, link: Link) -> None:
@@ -232,55 +237,48 @@ class Versions:
         visible = [one for one in scope.chain() if not any(one is other for other in hidden)]
         return [link for link in memory.parts if any(link.scope is one for one in visible)]
 
-    def is_one(
-        self, memory: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope] = (), cached: bool = True
-    ) -> Activity:
-        """When a memory is one of those that it may be: a flag of that Block."""
-        if memory is other:
-            return True
-        key = (memory, other, scope, tuple(hidden))
-        if not cached or key not in self._flags:
-            parts: list[Activity] = []
-            for link in self._links(memory, scope, hidden):
-                if link.other is other:
-                    parts.append(link.flag())
-                elif not link.beside and other in self.reached(link.other, scope, hidden):
-                    parts.append(self._both(scope, link.flag, link.other, other, scope, hidden, cached))
-            self._flags[key] = join(parts)
-        return self._flags[key]
-
-    def may_be_same(self, one: Memory, other: Memory, scope: Scope | None = None) -> bool:
+    def may_be_same(self, one: Memory, other: Memory, scope: Scope | None = None, hidden: Sequence[Scope] = ()) -> bool:
         """Whether two memories may be one."""
         if not one.parts and not other.parts:
             return one is other
-        return not set(self.reached(one, scope)).isdisjoint(self.reached(other, scope))
+        return not set(self.reached(one, scope, hidden)).isdisjoint(self.reached(other, scope, hidden))
 
-    def same(self, one: Memory, other: Memory, scope: Scope, cached: bool = True) -> Activity:
-        """When two memories are one: a flag of that Block."""
+    def same(
+        self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope] = (), late: bool = False
+    ) -> Activity:
+        """When two memories are one: a flag of that Block. ``late``: a new one, for a place in the middle of it.
+
+        What the newer one may be tells: a loop has a flag for each, a branch gives one of them.
+        """
         if one is other:
             return True
-        for link in self._links(one, scope):
-            if link.beside and link.other is other:
+        new, old = (one, other) if one.number > other.number else (other, one)
+        links = self._links(new, scope, hidden)
+        for link in links:
+            if link.exact and link.other is old:
                 return link.flag()
-        key = (one, other, scope)
-        if not cached or key not in self._flags:
-            others = self.reached(other, scope)
+        key = (new, old, scope, tuple(hidden))
+        if late or key not in self._flags:
             parts: list[Activity] = []
-            for memory in self.reached(one, scope):
-                if memory in others:
-                    first = functools.partial(self.is_one, one, memory, scope, (), cached)
-                    parts.append(self._both(scope, first, other, memory, scope, (), cached))
-            self._flags[key] = join(parts)
+            for link in links:
+                if not link.beside and self.may_be_same(link.other, old, scope, hidden):
+                    part = self.same(link.other, old, scope, hidden, late)
+                    parts.append(self._both(link.flag() if part else False, part, scope, late))
+            found = join(parts)
+            if late:
+                return found
+            if isinstance(found, frozenset):
+                with self._session.reopen(scope):
+                    found = frozenset({any_of(self._session, found)})
+            self._flags[key] = found
         return self._flags[key]
 
-    def _both(self, scope: Scope, first: Flag, *second: Any) -> Activity:
-        one = first()
-        other = self.is_one(*second) if one else False
+    def _both(self, one: Activity, other: Activity, scope: Scope, late: bool) -> Activity:
         if one is True or not one or other is True or not other:
             return other if one is True else one if other is True else False
         if one == other:
             return one
-        with self._session.reopen(scope):
+        with contextlib.nullcontext() if late else self._session.reopen(scope):
             flags = [any_of(self._session, part) for part in (one, other)]
             (out,) = self._session.emit("scalar.and_", flags, types=[ScalarType("bool")])
         return frozenset({out})
@@ -391,7 +389,7 @@ class Versions:
             return []
         hidden = list(inside.scope.parent.chain()) if inside.scope.parent is not None else []
         return [
-            (other, functools.partial(self.is_one, memory, other, inside.scope, hidden))
+            (other, functools.partial(self.same, memory, other, inside.scope, hidden))
             for other in self.reached(memory, inside.scope, hidden)
             if other in inside.older
         ]

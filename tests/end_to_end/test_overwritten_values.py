@@ -648,6 +648,24 @@ def argument_written_in_a_loop(x, n):
     return t + x.sum()
 
 
+def several_names_in_nested_loops(x, n):
+    a, b, c, i, kept = x * 0.5, x * 3, torch.zeros(3), 0, x * 0.5
+    while i < 2 and n * x[0] < 0.25:
+        i += 1
+        b[::2] += a[::2]
+        with torch.no_grad():
+            a = b * 0.5
+            c.copy_(b)
+        c = c.detach()
+        for _ in range((b > 0.6 * n).sum()):
+            a = a.detach().clone()
+            kept = b
+    a = a.clone()
+    a[1:] = 0.5
+    b[0] *= x[0]
+    return a * x, b * x, c * x, kept * x
+
+
 def nothing_arrives_at_what_keeps_it(x, n):
     a = x * 0.5
     for _ in range((x > 0).sum()):
@@ -682,7 +700,7 @@ RAISE_SOMETIMES = [
 RAISE_NEVER = [
     nothing_is_kept, needed_by_neither, rows_that_are_added, not_asked_for, past_autograd,
     past_autograd_an_argument, past_autograd_a_result, past_autograd_twice, past_autograd_in_a_branch,
-    past_autograd_in_a_loop,
+    past_autograd_in_a_loop, several_names_in_nested_loops,
     made_anew_in_each_iteration, past_autograd_of_the_carried,
 ]  # fmt: skip
 
