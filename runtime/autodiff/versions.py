@@ -324,7 +324,8 @@ class Versions:
             if node is None or node in segment.nodes:
                 continue
             segment.nodes.add(node)
-            for value in torch_internals.saved_by(node):
+            parts = keeping.inside() if node.name().endswith("CopySlices") else []
+            for value in [*torch_internals.saved_by(node), *parts]:
                 memory = self.found(value)
                 if memory is not None:
                     shown = [Shown(memory, len(memory.writes))]

@@ -666,6 +666,40 @@ def several_names_in_nested_loops(x, n):
     return a * x, b * x, c * x, kept * x
 
 
+def read_by_a_write_of_a_part(x, n):
+    y, w = x * 2, x * 3
+    y[0].mul_(w[1])
+    if n > 1:
+        w.add_(1)
+    return y
+
+
+def read_by_a_write_of_a_part_on_a_path(x, n):
+    y, w = torch.ones(3), x * 3
+    if n > 1:
+        y = y + x
+    y[0].mul_(w[1])
+    w.add_(1)
+    return y
+
+
+def copied_into_a_part(x, n):
+    y, w = x * 2, x * 3
+    y[0] = w[1]
+    y[1:] += w[1:]
+    w.add_(1)
+    return y
+
+
+def read_by_a_write_of_a_part_in_a_loop(x, n):
+    y, w = x * 2, x * 3
+    for i in range((x > 0).sum()):
+        y[0].mul_(w[1])
+        if i == n:
+            w.mul_(2)
+    return y
+
+
 def nothing_arrives_at_what_keeps_it(x, n):
     a = x * 0.5
     for _ in range((x > 0).sum()):
@@ -694,13 +728,14 @@ RAISE_SOMETIMES = [
     becomes_an_older_one, becomes_an_older_one_saved_before, of_the_other, two_names_for_one,
     view_of_the_carried, detached_carried, carried_through_nested_loops, written_by_an_inner_loop,
     saved_by_an_inner_loop, nothing_arrives_at_what_keeps_it, left_before_the_write, result_is_written,
-    result_may_be_an_older_one,
+    result_may_be_an_older_one, read_by_a_write_of_a_part, read_by_a_write_of_a_part_on_a_path,
+    read_by_a_write_of_a_part_in_a_loop,
     two_results_are_one, carried_in_a_branch, inner_branch_and_later_write, argument_written_in_a_loop,
 ]  # fmt: skip
 RAISE_NEVER = [
     nothing_is_kept, needed_by_neither, rows_that_are_added, not_asked_for, past_autograd,
     past_autograd_an_argument, past_autograd_a_result, past_autograd_twice, past_autograd_in_a_branch,
-    past_autograd_in_a_loop, several_names_in_nested_loops,
+    past_autograd_in_a_loop, several_names_in_nested_loops, copied_into_a_part,
     made_anew_in_each_iteration, past_autograd_of_the_carried,
 ]  # fmt: skip
 
