@@ -91,6 +91,8 @@ class Forward:
     def block(self, block: Block) -> Tape:
         """Replay a Block into the current scope."""
         tape = Tape()
+        if not self.tapes:
+            self.versions.counting = any(op.name == "update" for op in block.walk())
         self.tapes.append(tape)
         replaying = self.session.replaying
         assert replaying is not None
@@ -111,6 +113,8 @@ class Forward:
             else:
                 self.close()
                 replaying.location = op.location
+                if op.blocks and self.versions.counting:
+                    self._know(op)
                 rule(self, op, tape)
             if not self.wanted.isdisjoint(op.outputs):
                 self.close()
@@ -125,6 +129,13 @@ class Forward:
         self.close()
         self.tapes.pop()
         return tape
+
+    def _know(self, op: Operator) -> None:
+        """What an Operator's Blocks read from outside is older than they are."""
+        for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]:
+            value = self.env.get(var)
+            if isinstance(value, torch.Tensor):
+                self.versions.memory(value)
 
     def _cut(self, tape: Tape, op: Operator) -> None:
         """Begin another stage before an Operator that reads a result of this one."""
