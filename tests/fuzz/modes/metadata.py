@@ -15,7 +15,8 @@ class Metadata(Mode):
 
     head = _HEAD
     tail = "    return p * 1, q * 1, r * 1, n, s, tuple(p.shape), tuple(x.shape), p.is_contiguous()\n"
-    refusals = frozenset({"D2S221", "D2S223", "D2S224", "D2S225", "D2S244", "D2S245", "D2S246"})
+    # Whether a tensor that is another one on some path is a third (D2S264).
+    refusals = frozenset({"D2S221", "D2S223", "D2S224", "D2S225", "D2S244", "D2S245", "D2S246", "D2S264"})
 
     def simple(self) -> str:
         """A change of metadata, of a name, of values, or a question."""
