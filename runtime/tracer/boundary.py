@@ -276,6 +276,7 @@ def _trace_once(
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)
             writes = _writes(session, outputs)
+            outputs.pin(effect.place.owner for effect in effects)
     except torch_internals.SHAPE_ERRORS as error:
         raise session.undecidable() from error
     except NeedsGradient as error:

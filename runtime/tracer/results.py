@@ -14,7 +14,7 @@ import functools
 import gc
 import io
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,13 @@ class Outputs:
         self._in_making: dict[int, int] = {}
         """Functions that the trace made, by identity, with their numbers."""
 
+    def pin(self, written: Iterable[Any]) -> None:
+        """Guard what leaves by identity, and what is written, as the very objects."""
+        for value in (*self.classes.values(), *self.kept.values(), *written):
+            self.session.guards.pin(value)
+            if isinstance(value, memoryview):
+                self.session.guards.pin(value.obj)
+
     def leaf(self, operand: Any) -> Leaf:
         """A yield."""
         self.values.append(operand)
@@ -118,7 +125,6 @@ class Outputs:
         if external[1] is not None:
             self.same[id(tree)] = external[1]
         else:
-            self.session.guards.add_identity(value)
             self.kept[id(tree)] = value
 
     def _tensor(self, value: torch.Tensor) -> Leaf | Record:
