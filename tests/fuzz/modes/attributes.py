@@ -13,7 +13,11 @@ _TAIL = """    return p, q, r, n, m, [getattr(t, "test", "none") for t in (p, q,
 
 
 class Attributes(Mode):
-    """Attributes set, read and deleted, on tensors with several names."""
+    """Attributes set, read and deleted, on tensors with several names.
+
+    What is refused for good stands in few programs: the ``__dict__`` and ``.grad`` of a tensor, and, while something may
+    hang on one, branches that choose between tensors.
+    """
 
     head = _HEAD
     tail = _TAIL
