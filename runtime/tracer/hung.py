@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,9 @@ def require_sole(session: Session, tensor: torch.Tensor, name: str, writes: bool
         if origin is not None and real is not None and not hangs:
             answer = question(name)(real)
             hangs = answer is not MISSING
+            if all(one.var is not origin for one in session.program.inputs):  # it is the same one in each call
+                session.guards.add((id(real), name, "present"), f"whether a tensor has '{name}'",
+                                   functools.partial(hasattr, real, name), hangs)
             session.inputs.asked.setdefault(origin, {}).setdefault(name, (name, question(name), answer))
     if hangs:
         raise session.error(f"the attribute '{name}' of a tensor that is another one on some path", code="D2S245",
