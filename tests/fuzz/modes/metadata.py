@@ -22,6 +22,9 @@ class Metadata(Mode):
     # Whether a tensor that is another one on some path is a third (D2S264).
     refusals = frozenset({"D2S221", "D2S223", "D2S224", "D2S225", "D2S244", "D2S245", "D2S246", "D2S264"})
 
+    after = False
+    """Whether there was a branch or loop."""
+
     def source(self) -> str:
         """The program's text."""
         text = super().source()
@@ -45,7 +48,10 @@ class Metadata(Mode):
             changes = tuple(text for text in changes if "resize_" not in text)
             names = tuple(text.replace(" x", " x.clone()") for text in names if " if " not in text)
             if self.inside:
-                changes = tuple(f"t = {one}.clone()\n{text.replace(one, 't')}\ns = s + t.shape[0] + t.stride(-1)\n"
-                                f"{one} = t.reshape(3)" for text in changes if not text.startswith(f"{other} ="))
+                changes = tuple(f"t = {one}.clone()\n{text.replace(one + '.', 't.')}\ns = s + t.shape[0] + t.stride(-1)\n"
+                                f"{one} = t.reshape(3) * 1" for text in changes if not text.startswith(f"{other} ="))
                 names = (f"{one} = {other}.clone()", f"{one} = {other}.reshape(3) * 1")
+                self.after = True
+            elif self.after:  # it may be another tensor on some path
+                changes = tuple(f"{one} = {one} * 1\n{text}" for text in changes)
         return self.rng.choice(self.rng.choices((changes, names, values, reads), (5, 2, 2, 2))[0])
