@@ -47,3 +47,18 @@ def _calls(needs: bool):
 def test_out_of_range_once_the_size_is_settled(text, needs, tmp_path):
     source = textwrap.dedent(HEAD.format(text=text))
     check(load(source, 0, str(tmp_path)).f, *_calls(needs), paths=("program",), none_is_zero=True)
+
+
+def _var(x, c):
+    return x.var(correction=int((c > 0).sum())), x * 1
+
+
+def _std(x, c):
+    return torch.std_mean(x, 0, correction=int((c > 0).sum())), x.std(0, correction=int((c > 1).sum()))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", (_var, _std))
+def test_the_correction_of_a_variance(function):
+    for needs in (False, True):
+        check(function, *_calls(needs), paths=("program",), none_is_zero=True)

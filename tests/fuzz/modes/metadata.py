@@ -48,8 +48,9 @@ class Metadata(Mode):
             changes = tuple(text for text in changes if "resize_" not in text)
             names = tuple(text.replace(" x", " x.clone()") for text in names if " if " not in text)
             if self.inside:
-                changes = tuple(f"t = {one}.clone()\n{text.replace(one + '.', 't.')}\ns = s + t.shape[0] + t.stride(-1)\n"
-                                f"{one} = t.reshape(3) * 1" for text in changes if not text.startswith(f"{other} ="))
+                changes = tuple(f"t = {one}.clone()\n{text.replace(one + '.', 't.')}\n"
+                                f"s = s + t.shape[0] + t.stride(-1)\n{one} = t.reshape(3) * 1"
+                                for text in changes if not text.startswith(f"{other} ="))
                 names = (f"{one} = {other}.clone()", f"{one} = {other}.reshape(3) * 1")
                 self.after = True
             elif self.after:  # it may be another tensor on some path
