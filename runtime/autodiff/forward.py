@@ -25,7 +25,7 @@ from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.ops.reporting import SAYING
-from runtime.tracer import carrying, float_operands, joining, scalars, structure
+from runtime.tracer import carrying, faults, float_operands, joining, scalars, structure
 from runtime.tracer.calls import flatten_results
 from runtime.tracer.session import Session
 
@@ -43,11 +43,6 @@ _ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
 """Kernels that keep what their backward needs only while gradients are recorded; the forward half runs without."""
 
 _UNKNOWN_SHAPE = "D2S235"
-_RAISED_BY_AUTOGRAD = (
-    "functions with out=... arguments don't support automatic differentiation",
-    "does not support automatic differentiation for outputs with complex dtype",
-)
-"""What operators raise under autograd only, when they are called: at run time, it says so at the user's line."""
 
 
 class Forward:
@@ -228,7 +223,8 @@ class Forward:
         """One Operator of a segment.
 
         Raises:
-            NotDifferentiable: Its parts have shapes that are not known, though it has; or it may raise under autograd.
+            NotDifferentiable: Its parts have shapes that are not known, though it has; or it raises, with autograd only
+                (``out=``) or for sizes that are settled by now: at run time it says so at the user's line.
         """
         try:
             self._replay(op)
@@ -236,8 +232,8 @@ class Forward:
             if error.code == _UNKNOWN_SHAPE:
                 raise NotDifferentiable(op.name) from error
             raise
-        except RuntimeError as error:
-            if any(words in str(error) for words in _RAISED_BY_AUTOGRAD):
+        except (RuntimeError, IndexError, ValueError, TypeError) as error:
+            if faults.is_torchs(error):
                 raise NotDifferentiable(op.name) from error
             raise
 
