@@ -34,7 +34,7 @@ class Mode(ABC):
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.free = self.rng.random() < 0.15
+        self.free = random.Random(f"free {seed}").random() < 0.15
         """Whether the program may have what is refused for good: a mode in which much is has little of it elsewhere."""
 
     @abstractmethod
