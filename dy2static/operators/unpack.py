@@ -3,6 +3,7 @@
     a, b = xs             ->   a, b = unpack(xs, 2)
     a, *b, c = xs         ->   a, b, c = unpack(xs, 1, 1)
     f(*xs), (*xs,)        ->   call(f, *star(xs)), (*star(xs),)
+    f(**d)                ->   call(f, **keywords(d))
     lambda: [v for v in xs]    ->   lambda: [v for v in each(xs)]
 """
 
@@ -19,7 +20,7 @@ from dy2static.operators.staging import NO_NAMES, Choice, Session, active, distr
 from runtime.tracer import array
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.choices import lengths
-from runtime.tracer.containers import one_list, opened
+from runtime.tracer.containers import one_list, opened, several
 from runtime.tracer.state import current
 
 
@@ -106,6 +107,16 @@ def star(value: Any) -> Any:
     if growing.is_growing(value):
         raise growing.refusal(session, "a star (*) in a call, tuple or set in front")
     return opened(value)
+
+
+def keywords(value: Any) -> Any:
+    """What stands behind two stars in a call: which names it has must be known."""
+    found = None if active() is None else several(value)
+    if found is not None:
+        raise active().error(  # type: ignore[union-attr]
+            "two stars (**) in a call, in front of a dict whose keys differ between paths",
+            hint="Give every path the same keys, or call on each path.", code="D2S254")
+    return value
 
 
 def star_of_list(value: Any) -> Any:
