@@ -25,7 +25,7 @@ from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, PREFIX, Namer
 from dy2static.nodes import walk
 from dy2static.origin import is_generated_file
-from dy2static.pipeline import STEPS, Level, Step, convert_tree
+from dy2static.pipeline import ROUTED_STEPS, STEPS, Level, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
 from dy2static.template import replace
 from dy2static.transforms.base import converts
@@ -43,14 +43,15 @@ class Converted:
 
 
 _lock = threading.RLock()
-_cache: dict[int, tuple[weakref.ref[types.CodeType], Converted]] = {}
+_cache: dict[tuple[int, bool], tuple[weakref.ref[types.CodeType], Converted]] = {}
 _operators_cell = types.CellType(operators)
 
 
-def convert(function: types.FunctionType) -> types.FunctionType:
+def convert(function: types.FunctionType, *, routed: bool = False) -> types.FunctionType:
     """The converted form of a plain function; the function itself if it is a generator, a coroutine, looks at its
     own frame, or is converted already.
 
+    ``routed``: with all operators of sets sent to the tracer, for a trace in which sets differ between paths.
     The result shares ``function``'s globals and closure cells: stores are visible both ways.
     Raises SourceUnavailable or ConversionError, with the place in the user's file.
     """
@@ -58,7 +59,7 @@ def convert(function: types.FunctionType) -> types.FunctionType:
         raise TypeError(f"convert takes a Python function, got {type(function).__name__}")
     if is_converted(function):
         return function
-    result = _converted(function)
+    result = _converted(function, routed)
     if result.code is None or result.file is None:
         return function
     return _bind(function, result.code, result.file)
@@ -79,14 +80,14 @@ def is_generated_code(code: types.CodeType) -> bool:
     return is_generated_file(code.co_filename)
 
 
-def _converted(function: types.FunctionType) -> Converted:
+def _converted(function: types.FunctionType, routed: bool = False) -> Converted:
     code = function.__code__
     with _lock:
-        known = _cache.get(id(code))
+        key = (id(code), routed)
+        known = _cache.get(key)
         if known is not None and known[0]() is code:
             return known[1]
-        result = _compile(function)
-        key = id(code)
+        result = _compile(function, ROUTED_STEPS if routed else STEPS)
 
         def forget(reference: weakref.ref[types.CodeType]) -> None:
             if key in _cache and _cache[key][0] is reference:

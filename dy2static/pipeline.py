@@ -14,6 +14,7 @@ from dy2static.transforms import (
     assert_stmt,
     attribute,
     aug_assign,
+    binary,
     bool_ops,
     break_stmt,
     call,
@@ -111,6 +112,9 @@ STEPS = (
     Step("call", call.transform, False, "After all that makes calls: it wraps whatever calls there are."),
     Step("comprehension_names", comprehension_names.transform, True, "Last: all code is in its function now."),
 )
+
+ROUTED_STEPS = (*STEPS[:-2], Step("binary", binary.transform, False, "As f_string."), *STEPS[-2:])
+"""Those, and what sends the operators of sets to the tracer: less readable, and seldom needed."""
 
 
 def convert_tree(

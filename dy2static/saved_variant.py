@@ -103,6 +103,8 @@ def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int]
     _check_repeatable(traced)
     stores = tuple(Store(_target(effect, tensors), effect.tree) for effect in traced.effects)
     trees = [traced.program.output, *(store.tree for store in stores)]
+    if any(one.kind == "hung" for tree in trees for one in records(tree)):
+        _refuse_object("a tensor with attributes")
     for record in (one for tree in trees for one in records(tree) if one.kind in (*REMADE, "again")):
         _refuse_object(record.type_name.rpartition(" ")[2])
     objects = {
@@ -209,6 +211,8 @@ def _builtin_base(cls: type[BaseException]) -> str:
 
 def _target(effect: Effect, tensors: Tensors) -> Target:
     place = effect.place
+    if effect.target is not None:
+        _refuse_store(effect, "which hangs on a tensor")
     if effect.path is not None:
         return Passed(effect.path, place.name)
     if place.kind == "attribute":

@@ -11,6 +11,7 @@ from dy2static.operators.assert_stmt import assert_stmt
 from dy2static.operators.attempt import attempt, handling, outside
 from dy2static.operators.attribute import attr, del_attr, set_attr
 from dy2static.operators.aug_assign import aug
+from dy2static.operators.binary import binary
 from dy2static.operators.bool_ops import and_, not_, or_
 from dy2static.operators.call import call
 from dy2static.operators.catching import catching, passed
@@ -31,17 +32,17 @@ from dy2static.operators.patches import install
 from dy2static.operators.percent_format import percent
 from dy2static.operators.raise_stmt import raise_stmt
 from dy2static.operators.subscript import del_item, item, set_item
-from dy2static.operators.unpack import each, star, star_of_list, unpack
+from dy2static.operators.unpack import each, keywords, star, star_of_list, unpack
 from dy2static.operators.while_stmt import while_stmt
 from runtime.tracer.structure import Undefined
 
 install()
 
 __all__ = [
-    "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "call", "catching",
-    "compare", "context", "decided", "del_attr", "del_item", "dict_of", "each", "for_stmt", "format_value", "fresh",
-    "fstring", "generator", "handler", "handling", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence",
-    "item", "load", "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "positional", "raise_stmt",
-    "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unpack",
-    "while_stmt", "without_keys",
+    "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
+    "catching", "compare", "context", "decided", "del_attr", "del_item", "dict_of", "each", "for_stmt",
+    "format_value", "fresh", "fstring", "generator", "handler", "handling", "if_expr", "if_stmt", "is_mapping",
+    "is_matched", "is_sequence", "item", "keywords", "load", "not_", "note_nonlocal", "or_", "outside", "passed",
+    "percent", "positional", "raise_stmt", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
+    "star_of_list", "starred", "take", "unpack", "while_stmt", "without_keys",
 ]  # fmt: skip

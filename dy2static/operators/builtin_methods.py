@@ -21,8 +21,9 @@ from dy2static.operators import (
 from dy2static.operators.caches import CACHED, ask
 from dy2static.operators.provenance import CONTAINERS, adopt, namespace_owner, note_content_write, note_space_read
 from dy2static.operators.staging import Choice, Session, Staged, any_staged
-from runtime.tracer import contents, unseen
+from runtime.tracer import containers, contents, unseen
 from runtime.tracer.identities import Identity
+from runtime.tracer.scalars import StagedInt
 
 _MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
@@ -42,6 +43,12 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     owner: Any = getattr(f, "__self__", None)
     if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
         return str_join.str_join(session, owner, args[0])
+    found = containers.several(owner) if session.hidden and not isinstance(owner, type) else None
+    if found is not None:  # a method that was read before the container became one of several
+        from dy2static.operators.traced_call import traced_call
+
+        methods = Choice(found.selector, tuple(getattr(option, f.__name__) for option in found.options))
+        return traced_call(session, methods, args, kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call, session, f))
 
 
@@ -69,11 +76,18 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         args = tuple(generator_uses.listed(session, arg) for arg in args)
     if growing.is_growing(owner):
         return growing.method(session, owner, name, args[1:] if unbound else args, kwargs)
+    given = args[1:] if unbound else args
+    if isinstance(owner, deque) and name == "rotate" and len(given) == 1 and isinstance(given[0], StagedInt):
+        return growing.rotate(session, owner, given[0])
+    if isinstance(owner, deque) and name in ("extend", "extendleft") and any(map(growing.is_growing, given)):
+        return growing.method(session, owner, name, given, kwargs)
     if isinstance(owner, deque) and owner.maxlen is not None and any(map(growing.is_growing, args)):
         raise growing.refusal(session, f"deque.{name} with maxlen")
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
         iterators.require_known(session, owner)
         unseen.note_advanced(session, owner)
+    if isinstance(owner, dict) and name in ("keys", "items"):
+        session.viewed[id(owner)] = owner
     noted = isinstance(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
     if isinstance(owner, (list, dict, set, deque)):
         if noted:

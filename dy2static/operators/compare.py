@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from dy2static.operators import boundary
 from dy2static.operators.bool_ops import not_
 from dy2static.operators.staging import Choice, active, distribute
 from runtime.tracer.containers import opened
@@ -17,6 +19,10 @@ _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "is": operator.is_, "is not": operator.is_not,
     "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
+
+
+_BY_CONTENT = (list, tuple, dict, set, deque)
+"""What is compared item by item with its own kind."""
 
 
 def compare(a: Any, op: str, b: Any) -> Any:
@@ -35,6 +41,8 @@ def compare(a: Any, op: str, b: Any) -> Any:
         if isinstance(b, Choice):
             return distribute(session, b, lambda option: compare(a, op, option))
         if type(a) is not type(b) or type(a) not in (list, tuple, dict):
+            if any(isinstance(a, kind) and isinstance(b, kind) for kind in _BY_CONTENT):
+                boundary.require_none(session, f"'{op}'", (a, b))
             return _PLAIN[op](a, b)
         from dy2static.operators.equality import equal
 

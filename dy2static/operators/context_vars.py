@@ -17,7 +17,6 @@ from dy2static.operators.load import settle
 from dy2static.operators.observed import done
 from dy2static.operators.provenance import adopt, holds_traced, memo, written
 from dy2static.operators.staging import Choice, Session, distribute
-from runtime.tracer.guards import is_like, is_plain
 from runtime.tracer.journal import MISSING, Place, set_variable
 
 
@@ -50,10 +49,7 @@ def _read(session: Session, place: Place) -> None:
     if held is MISSING or not holds_traced(held):
         if held is not MISSING:
             adopt(session, held)
-        test = is_like(held)
-        plain = is_plain(held)  # a list as long and with the same items is another one, and may be what is returned
-        session.guards.add_test((id(place.owner), "context"), place.describe(),
-                                lambda: (plain or place.get() is held) and test(place.get()))
+        session.guards.add((id(place.owner), "context"), place.describe(), place.get, held)
 
 
 def _chosen(session: Session, place: Place, held: Choice, args: tuple[Any, ...]) -> Any:

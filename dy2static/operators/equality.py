@@ -10,19 +10,19 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
-from dy2static.operators.staging import Choice, Session, Staged, truth_of
-from runtime.tracer import array, structure
+from dy2static.operators.staging import Choice, Session, Staged, distribute, truth_of
+from runtime.tracer import array, containers, structure
 
 _DEPTH = 8
 
 
 def is_open(value: Any, depth: int = 0) -> bool:
     """Whether a tensor, a staged value or a list that grew is inside lists, tuples and dicts."""
-    if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing)):
+    if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing, containers.Several)):
         return True
     if depth > _DEPTH or type(value) not in (list, tuple, dict):
         return False
-    return any(is_open(item, depth + 1) for item in (value.values() if type(value) is dict else value))
+    return any(is_open(item, depth + 1) for item in ((*value, *value.values()) if type(value) is dict else value))
 
 
 def equal(session: Session, a: Any, b: Any) -> Any:
@@ -67,6 +67,11 @@ def _same(session: Session, one: Any, other: Any) -> Any:
     """Whether two items are equal."""
     if one is other:
         return True
+    first, second = containers.opened(one), containers.opened(other)
+    if first is not one:
+        return distribute(session, first, lambda option: _same(session, option, other))
+    if second is not other:
+        return distribute(session, second, lambda option: _same(session, one, option))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         from dy2static.operators.traced_compare import require_distinct
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 import torch
 
 from dy2static.operators.sequences import StagedSequence
-from dy2static.operators.staging import Session, Staged, any_staged
+from dy2static.operators.staging import NO_NAMES, Session, Staged, any_staged
 from runtime.tracer import array, array_methods
+from runtime.tracer import cond as tracer_cond
+from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import Growing, growing
 
 
@@ -51,6 +54,22 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
     if function is None or kwargs:
         raise refusal(session, f"{kind.__name__}.{name}")
     return function(session, target, *args)
+
+
+def rotate(session: Session, target: deque[Any], count: StagedInt) -> None:
+    """``target.rotate(count)`` of a deque whose length is known: by one of so many counts."""
+    if len(target) < 2:
+        return
+
+    def path(places: int) -> Callable[[], None]:
+        def run() -> None:
+            session.journal.note_content(target)
+            target.rotate(places)
+
+        return run
+
+    place = session.scalar("mod", count, len(target))
+    tracer_cond.switch(session, place, [path(places) for places in range(len(target))], NO_NAMES)
 
 
 def shortened(session: Session, made: deque[Any]) -> deque[Any]:

@@ -32,7 +32,7 @@ from dy2static.operators.provenance import (
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer import contents, objects, structure
-from runtime.tracer.guards import is_like, is_plain
+from runtime.tracer.guards import is_plain
 from runtime.tracer.journal import MISSING, Place
 
 _OBJECTS = 2_000
@@ -190,8 +190,7 @@ def _note(session: Session, place: Place, held: Any) -> None:
         adopt(session, place.owner)
         if place.kind != "content" and not written(session, place) and (held is MISSING or not holds_traced(held)):
             key = (id(place.owner), place.name, "before")  # what changed it may have read it
-            test = is_like(held)
-            session.guards.add_test(key, place.describe(), lambda: test(place.get()))
+            session.guards.add(key, place.describe(), place.get, held)
     session.journal.note_late(place, held)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static import callers
@@ -133,8 +134,10 @@ def adopt(session: Session, value: Any) -> None:
             todo += [one.func, *one.args, *one.keywords.values()]
         elif isinstance(one, types.BuiltinMethodType) and isinstance(one.__self__, CONTAINERS):
             todo.append(one.__self__)
-        if isinstance(one, (*CONTAINERS, tuple)):
-            todo.extend(one.values() if isinstance(one, dict) else one)
+        if isinstance(one, (*CONTAINERS, tuple, frozenset, types.MappingProxyType)):
+            todo.extend(one.values() if isinstance(one, (dict, types.MappingProxyType)) else one)
+        elif isinstance(one, numpy.ndarray) and one.dtype.hasobject:
+            todo.extend(one.flat)
         if not isinstance(one, tuple):
             session.externals[id(one)] = (one, None)
 

@@ -121,7 +121,7 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
     for cls in type(value).__mro__:
         if name in cls.__dict__:
             method = cls.__dict__[name]
-            if isinstance(method, types.FunctionType) and not cls.__module__.startswith(("torch.", "collections")):
+            if isinstance(method, types.FunctionType) and not cls.__module__.startswith("torch."):
                 return method
             return None
     return None

@@ -1,8 +1,8 @@
 """Attributes of tensors inside a trace: what the class says of itself, and what users hang on tensors.
 
-``y.note = 3`` of a tensor made inside is Python state as that of any object, as long as the tensor stays inside. What
-hangs on an argument is a guard when it is read. To hang something on it, or to hand out a tensor with an attribute, is
-a located error, as a run of the Program makes other tensor objects than the trace.
+``y.note = 3`` is Python state as that of any object. A run of the Program makes other tensor objects than the trace: it
+hangs on its results, and on the caller's tensors, what the trace hung on those that stand for them. What hangs on an
+argument is a guard when it is read.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
         tensor = session.itself(tensor)
         if not torch_internals.is_fake(tensor):
             return _of_real(session, tensor, name)
-    if hung.has(session, tensor, name):
-        return tensor.__dict__[name]
     if hasattr(torch.Tensor, name):
         return _of_class(tensor, name)
+    if hung.has(session, tensor, name):
+        return tensor.__dict__[name]
+    hung.require_sole(session, tensor, name, writes=False)
     return _of_argument(session, tensor, name)
 
 
@@ -74,7 +75,8 @@ def _of_class(tensor: torch.Tensor, name: str) -> Any:
 
 def _of_argument(session: Session, tensor: torch.Tensor, name: str) -> Any:
     """What the caller hung on an argument; a tensor made inside has nothing that is not known."""
-    value = hung.ask(session, tensor, name, lambda real: getattr(real, name, MISSING))
+    known = hung.was_taken_off(session, tensor, name)
+    value = MISSING if known else hung.ask(session, tensor, name, hung.question(name))
     if value is MISSING:
         raise AttributeError(f"'{eager_class(tensor).__name__}' object has no attribute '{name}'")
     if not is_plain(value):
@@ -118,13 +120,15 @@ def write(session: Session, tensor: torch.Tensor, name: str, value: Any) -> None
     """``tensor.name = value``.
 
     Raises:
-        TraceError: D2S245 for a tensor of the caller.
+        TraceError: D2S245 for a tensor from outside that is no argument, or one that is another one on some path.
     """
     if hasattr(torch.Tensor, name):
         setattr(tensor, name, value)
         return
     tensor = session.itself(tensor)
     _require_own(session, tensor, name)
+    if len(session.journal.frames) > 1:
+        _take_over(session, tensor, name)  # a path that hangs nothing there leaves what it was
     hung.note(session, tensor, name)
     tensor.__dict__[name] = value
 
@@ -137,14 +141,28 @@ def delete(session: Session, tensor: torch.Tensor, name: str) -> None:
     tensor = session.itself(tensor)
     _require_own(session, tensor, name)
     read(session, tensor, name)
+    _take_over(session, tensor, name)
     hung.note(session, tensor, name)
     del tensor.__dict__[name]
 
 
+def _take_over(session: Session, tensor: torch.Tensor, name: str) -> None:
+    """Let the tensor of the trace have what the caller's has, before that is changed."""
+    if session.inputs.own_variable(tensor) is None or name in hung.noted(session, tensor):
+        return
+    try:
+        value = _of_argument(session, tensor, name)
+    except AttributeError:
+        return
+    tensor.__dict__[name] = value
+    session.hung.setdefault(id(tensor), (tensor, set()))[1].add(name)
+
+
 def _require_own(session: Session, tensor: torch.Tensor, name: str) -> None:
-    if not torch_internals.is_fake(tensor) or session.inputs.own_variable(tensor) is not None:
-        raise session.error(f"the attribute '{name}' is hung on a tensor of the caller", code="D2S245",
-                            hint="Do it outside the converted function, or return the value.")
+    if not torch_internals.is_fake(tensor):
+        raise session.error(f"the attribute '{name}' is hung on a tensor from outside that is no argument",
+                            code="D2S245", hint="Do it outside the converted function, or return the value.")
+    hung.require_sole(session, tensor, name, writes=True)
     if not hung.has(session, tensor, name) and hung.is_tracers(tensor, name):
         raise session.error(f"an attribute of a tensor is called '{name}', as one of the tracer's own", code="D2S245",
                             hint="Call it something else.")

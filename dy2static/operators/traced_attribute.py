@@ -330,5 +330,6 @@ def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None
     if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)) or not is_external(session, obj):
         return
     if not written(session, Place("attribute", obj, name)):
+        session.guards.pin(obj)
         session.guards.add((id(obj), name, "present"), f"whether a {type(obj).__name__} has '{name}'",
                            lambda: hasattr(obj, name), present)

@@ -218,7 +218,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
         with contextlib.suppress(SourceUnavailable):
-            converted = convert(f)
+            converted = convert(session, f)
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
     if home == "torch" and reason:
@@ -227,7 +227,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             return call_torch(session, f, args, kwargs)
     if not reason and not f.__code__.co_flags & _COROUTINE:
         try:
-            converted = convert(f)
+            converted = convert(session, f)
         except SourceUnavailable as error:
             reason = error.summary
         else:
@@ -271,11 +271,11 @@ def why_left_alone(f: types.FunctionType) -> str:
     return conversion.reason_left_alone(f)
 
 
-def convert(f: types.FunctionType) -> types.FunctionType:
+def convert(session: Session, f: types.FunctionType) -> types.FunctionType:
     """The converted function. Raises SourceUnavailable if it has no source."""
     from dy2static import conversion
 
-    return conversion.convert(f)
+    return conversion.convert(f, routed=session.known.routed)
 
 
 def _enter(

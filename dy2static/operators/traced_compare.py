@@ -127,6 +127,9 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return distribute(session, a, lambda option: identical(session, option, b), itself=True)
     if isinstance(b, Choice):
         return identical(session, b, a)
+    if type(a) is type(b):
+        session.guards.pin(a)
+        session.guards.pin(b)
     if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
         return a is b
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):

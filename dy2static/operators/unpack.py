@@ -3,6 +3,7 @@
     a, b = xs             ->   a, b = unpack(xs, 2)
     a, *b, c = xs         ->   a, b, c = unpack(xs, 1, 1)
     f(*xs), (*xs,)        ->   call(f, *star(xs)), (*star(xs),)
+    f(**d)                ->   call(f, **keywords(d))
     lambda: [v for v in xs]    ->   lambda: [v for v in each(xs)]
 """
 
@@ -13,11 +14,14 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators import boundary, growing
+from dy2static.operators.call import call
 from dy2static.operators.sequences import StagedSequence
-from dy2static.operators.staging import NO_NAMES, Session, active
+from dy2static.operators.staging import NO_NAMES, Choice, Session, active, distribute
 from runtime.tracer import array
 from runtime.tracer import cond as tracer_cond
-from runtime.tracer.containers import opened
+from runtime.tracer.choices import lengths
+from runtime.tracer.containers import one_list, opened, several
+from runtime.tracer.state import current
 
 
 def unpack(value: Any, before: int, after: int | None = None) -> Any:
@@ -35,6 +39,8 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
             value = as_list(session, value)
         if growing.is_growing(value):
             return _grown(session, array.copy(value), before, after)
+        if _may_differ_in_length(value):
+            return distribute(session, value, lambda option: _taken_apart(option, before, after))
     if after is None:
         return value
     (*items,) = value
@@ -42,6 +48,24 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
         raise ValueError(_too_few(before, after, len(items)))
     end = len(items) - after
     return (*items[:before], items[before:end], *items[end:])
+
+
+def _may_differ_in_length(value: Any) -> bool:
+    found = lengths(value) if isinstance(value, Choice) else {0}
+    return len(found) != 1 or None in found
+
+
+def _taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
+    """The items of one of several, as a tuple: what the others give is joined with it item by item."""
+    found = unpack(value, before, after)
+    if after is not None or (isinstance(found, tuple) and len(found) == before):
+        return tuple(found)
+    (*items,) = found
+    if len(items) < before:
+        raise ValueError(_too_few(before, None, len(items)))
+    if len(items) > before:
+        raise ValueError(_too_many(current(), before, len(items)))
+    return tuple(items)
 
 
 def _grown(session: Session, items: list[Any], before: int, after: int | None) -> tuple[Any, ...]:
@@ -85,9 +109,23 @@ def star(value: Any) -> Any:
     return opened(value)
 
 
+def keywords(value: Any) -> Any:
+    """What stands behind two stars in a call: which names it has must be known."""
+    found = None if active() is None else several(value)
+    if found is not None:
+        raise active().error(  # type: ignore[union-attr]
+            "two stars (**) in a call, in front of a dict whose keys differ between paths",
+            hint="Give every path the same keys, or call on each path.", code="D2S254")
+    return value
+
+
 def star_of_list(value: Any) -> Any:
     """The same in a display of a list, which has a length that only the run knows where the value has."""
-    return value if active() is None else opened(value)
+    session = active()
+    if session is None:
+        return value
+    value = opened(value)
+    return one_list(session, call(list, value)) if _may_differ_in_length(value) else value
 
 
 def each(iterable: Any) -> Any:

@@ -3,10 +3,10 @@
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''
 ... def f(g, xs):
-...     return g(1, *xs), (*xs, 2), {*xs}, [*xs]
+...     return g(1, *xs, **xs), (*xs, 2), {*xs}, [*xs]
 ... ''', transform))
 def f(g, xs):
-    return g(1, *_d2s.star(xs)), (*_d2s.star(xs), 2), {*_d2s.star(xs)}, [*_d2s.star_of_list(xs)]
+    return g(1, *_d2s.star(xs), **_d2s.keywords(xs)), (*_d2s.star(xs), 2), {*_d2s.star(xs)}, [*_d2s.star_of_list(xs)]
 
 A list of a list that grew is one that grew; where only the content differs between paths, it must have one length.
 """
@@ -30,6 +30,9 @@ class _Starred(Transformer):
         self.generic_visit(node)
         if not is_operator(node.func):
             self._stars(node.args)
+            for one in node.keywords:
+                if one.arg is None and not isinstance(one.value, gast.Dict):
+                    one.value = operator("keywords", one.value, origin=one.value)
         return node
 
     def visit_Tuple(self, node: gast.AST) -> Any:

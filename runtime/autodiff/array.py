@@ -31,6 +31,8 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         reached = reached if torch.is_grad_enabled() or not joins else False
     if joins and reached and op.name not in ("aten.stack.default", "aten.cat.default"):
         raise NotDifferentiable(op.name)
+    if reached and any(map(_holds_lists, op.outputs)):  # the gradient of a list has one for each item, which is none
+        raise NotDifferentiable("a list of lists whose lengths only the run knows")
     operands = [forward.lower(arg) for arg in op.args]
     outputs = session.emit(
         op.name,
@@ -57,6 +59,14 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             if activity and forward.can_carry(old):
                 forward.activity[old] = activity
         tape.entries.append(ArrayEntry(op, _FACTS.get(op.name, _no_facts)(forward, op, operands, outputs)))
+
+
+def _holds_lists(var: Variable) -> bool:
+    """Whether a value is a list of lists of what can have a gradient."""
+    if not isinstance(var.type, ArrayType) or not isinstance(var.type.element, ArrayType):
+        return False
+    inner = var.type.element.element
+    return not isinstance(inner, ScalarType)
 
 
 # -- which items need a gradient -------------------------------------------------------------------------------------

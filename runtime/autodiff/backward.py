@@ -22,8 +22,8 @@ class Backward:
     def __init__(self, session: Session, forward: Forward) -> None:
         self.session = session
         self.forward = forward
-        self.known: dict[Variable, Variable] = {}
-        """For a flag that only backward can tell: the Variable that holds it."""
+        self.known: dict[Variable, Variable | bool] = {}
+        """For a flag that only backward can tell: the Variable that holds it, or False."""
 
     def block(self, tape: Tape, grads: Grads) -> None:
         """Walk a tape in reverse: uses up gradients of what the Block computed, adds those of what it read."""

@@ -53,10 +53,11 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         attrs={key: value for key, value in op.attrs.items() if key == "backward"},
         location=op.location,
     )
-    recorded = session.scope.block.ops[-1]
+    outer = session.scope
+    recorded = outer.block.ops[-1]
 
     def taken(parts: Sequence[Activity]) -> Activity:
-        return _path_flag(forward, recorded, paths, parts, [])
+        return _path_flag(forward, outer, recorded, paths, parts, [])
 
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [row[position] for row in likes])
@@ -67,10 +68,10 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         forward.activity[old] = (
             True
             if all(part is True or part is None for part in per_path)
-            else _path_flag(forward, recorded, paths, per_path, [row[position] for row in rows])
+            else _path_flag(forward, outer, recorded, paths, per_path, [row[position] for row in rows])
         )
     written = {
-        memory: True if all(part is True for part in parts) else _path_flag(forward, recorded, paths, parts, [])
+        memory: True if all(part is True for part in parts) else _path_flag(forward, outer, recorded, paths, parts, [])
         for memory in dict.fromkeys(memory for inside in insides for memory in inside.written)
         for parts in [[inside.written.get(memory, False) for inside in insides]]
     }
@@ -85,6 +86,7 @@ def _activity(forward: Forward, operand: Operand) -> Activity | None:
 
 def _path_flag(
     forward: Forward,
+    outer: Scope,
     recorded: Operator,
     paths: list[tuple[Scope, Tape]],
     parts: Sequence[Activity | None],
@@ -97,7 +99,7 @@ def _path_flag(
         with session.reopen(scope):
             flag = list_flags(session, part or False, value) if array else any_of(session, part or False)
         scope.block.yields.append(flag)
-    out = session.new_variable(FLAGS if array else ScalarType("bool"))
+    out = session.new_variable(FLAGS if array else ScalarType("bool"), "", outer)
     recorded.outputs = (*recorded.outputs, out)
     return out if array else frozenset({out})
 

@@ -25,7 +25,7 @@ from runtime.ir.definition import definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
-from runtime.tracer import carrying, float_operands, joining, scalars, structure
+from runtime.tracer import carrying, faults, float_operands, joining, scalars, structure
 from runtime.tracer.calls import flatten_results
 from runtime.tracer.session import Session
 
@@ -43,11 +43,6 @@ _ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
 """Kernels that keep what their backward needs only while gradients are recorded; the forward half runs without."""
 
 _UNKNOWN_SHAPE = "D2S235"
-_RAISED_BY_AUTOGRAD = (
-    "functions with out=... arguments don't support automatic differentiation",
-    "does not support automatic differentiation for outputs with complex dtype",
-)
-"""What operators raise under autograd only, when they are called: at run time, it says so at the user's line."""
 
 
 class Forward:
@@ -91,6 +86,8 @@ class Forward:
     def block(self, block: Block) -> Tape:
         """Replay a Block into the current scope."""
         tape = Tape()
+        if not self.tapes:
+            self.versions.counting = any(op.name == "update" for op in block.walk())
         self.tapes.append(tape)
         replaying = self.session.replaying
         assert replaying is not None
@@ -111,6 +108,8 @@ class Forward:
             else:
                 self.close()
                 replaying.location = op.location
+                if op.blocks and self.versions.counting:
+                    self._know(op)
                 rule(self, op, tape)
             if not self.wanted.isdisjoint(op.outputs):
                 self.close()
@@ -125,6 +124,13 @@ class Forward:
         self.close()
         self.tapes.pop()
         return tape
+
+    def _know(self, op: Operator) -> None:
+        """What an Operator's Blocks read from outside is older than they are."""
+        for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]:
+            value = self.env.get(var)
+            if isinstance(value, torch.Tensor):
+                self.versions.memory(value)
 
     def _cut(self, tape: Tape, op: Operator) -> None:
         """Begin another stage before an Operator that reads a result of this one."""
@@ -217,7 +223,8 @@ class Forward:
         """One Operator of a segment.
 
         Raises:
-            NotDifferentiable: Its parts have shapes that are not known, though it has; or it may raise under autograd.
+            NotDifferentiable: Its parts have shapes that are not known, though it has; or it raises, with autograd only
+                (``out=``) or for sizes that are settled by now: at run time it says so at the user's line.
         """
         try:
             self._replay(op)
@@ -225,8 +232,8 @@ class Forward:
             if error.code == _UNKNOWN_SHAPE:
                 raise NotDifferentiable(op.name) from error
             raise
-        except RuntimeError as error:
-            if any(words in str(error) for words in _RAISED_BY_AUTOGRAD):
+        except (RuntimeError, IndexError, ValueError, TypeError) as error:
+            if faults.is_torchs(error):
                 raise NotDifferentiable(op.name) from error
             raise
 

@@ -8,7 +8,7 @@ is found by trial: the Operator runs once more, with a gradient needed by that o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -43,22 +43,37 @@ class Keeping:
             return join_activity(self._activities.values())
         return join_activity(when for var, when in self._activities.items() if memory in self._kept_for(var))
 
+    def inside(self) -> list[torch.Tensor]:
+        """What is kept in all, also by nodes that do not say so: that of a write of a part has another one in it."""
+        return self._trial(self._activities)[1]
+
+    def _trial(self, needing: Container[Variable]) -> tuple[list[Any], list[torch.Tensor]]:
+        """The Operator once more, with a gradient needed by some operands: its results, and what is kept of it."""
+        kept: list[torch.Tensor] = []
+
+        def keep(value: torch.Tensor) -> torch.Tensor:
+            kept.append(value)
+            return value
+
+        operands = {
+            var: self._forward.detached(value).requires_grad_(var in needing)
+            for var, value in self._operands.items()
+            if isinstance(value, torch.Tensor)
+        }
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda value: value):
+            return self._forward.trial(self._op, operands), kept
+
     def _kept_for(self, needing: Variable) -> set[Memory]:
         """The memories whose content is kept if that operand alone needs a gradient."""
         if needing not in self._kept:
-            forward, versions = self._forward, self._forward.versions
-            operands = {
-                var: forward.detached(value).requires_grad_(var is needing)
-                for var, value in self._operands.items()
-                if isinstance(value, torch.Tensor)
-            }
-            found = forward.trial(self._op, operands)
+            versions = self._forward.versions
+            found, values = self._trial((needing,))
             mine = {
                 storage_key(result): versions.memory(replayed)
                 for result, replayed in zip(found, self._results)
                 if isinstance(result, torch.Tensor)
             }
-            values = [value for node in nodes_of(found) for value in torch_internals.saved_by(node)]
+            values += [value for node in nodes_of(found) for value in torch_internals.saved_by(node)]
             memories = [mine.get(storage_key(value)) or versions.found(value) for value in values]
             self._kept[needing] = {memory for memory in memories if memory is not None}
         return self._kept[needing]

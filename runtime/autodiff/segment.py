@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff.activity import any_of
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.kept import nodes_of
-from runtime.autodiff.tape import Activity, Grad, Grads, Segment
+from runtime.autodiff.stale import both, condition
+from runtime.autodiff.tape import Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue
 from runtime.ir import UNDEF, Block, ScalarType, TensorType, Type, Variable
 
@@ -30,7 +30,7 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
         maybe = all(grad.maybe for _, grad in group)
 
         def record(group: Group = group, reached: list[Variable] = reached) -> Found:
-            _require_unwritten(backward, entry, [fake for fake, _ in group])
+            _require_unwritten(backward, entry, group)
             return _ask(backward, group, [entry.leaves[var] for var in reached])
 
         found = unless_none(backward, [grad for _, grad in group], record) if maybe else record()
@@ -39,38 +39,42 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
                 backward.add(grads, var, Grad(tensor, maybe))
 
 
-def _require_unwritten(backward: Backward, entry: Segment, roots: list[torch.Tensor]) -> None:
-    """Raise what eager raises where a value that the formulas read was overwritten since."""
-    stale = [(saved, when) for saved in entry.saved if (when := saved.stale())]
+def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None:
+    """Raise what eager raises where a value that the formulas read was overwritten since.
+
+    Eager runs a node only if a gradient arrives at one of the results that it leads to.
+    """
+    stale = [(saved, cases) for saved in entry.saved if (cases := saved.stale())]
     if not stale:
         return
     session = backward.session
-    asked = nodes_of(roots)
-    for saved, written in stale:
-        if saved.node not in asked:
+    asked = [(nodes_of([fake]), grad) for fake, grad in group]
+    for saved, cases in stale:
+        arriving = [grad for nodes, grad in asked if saved.node in nodes]
+        if not arriving:
             continue
+        assert saved.keeping is not None
         kept = saved.keeping.of(saved.memory)
-        conditions = [any_of(session, _as_known(backward, when)) for when in (written, kept) if when is not True]
-        if not all(conditions):  # no operand for which it is kept needs a gradient
+        if not kept:  # no operand for which it is kept needs a gradient
             continue
+        written = condition(backward, cases)
+        conditions = [written, *([] if kept is True else [condition(backward, [(kept,)])])]
+        if not written:
+            continue
+        conditions = [one for one in conditions if one is not True]
+        if len(arriving) < len(group) and all(grad.maybe for grad in arriving):
+            conditions += session.emit("scalar.not_", [backward.none_test(arriving)], types=[ScalarType("bool")])
         if not conditions:
             _raise(backward, saved)
             continue
-        both, *others = conditions
-        for other in others:
-            (both,) = session.emit("scalar.and_", [both, other], types=[ScalarType("bool")])
         with session.open("cond") as overwritten:
             _raise(backward, saved)
-        session.emit("cond", [both], None, [], blocks=[overwritten.block, Block()])
-
-
-def _as_known(backward: Backward, when: Activity) -> Activity:
-    """The same condition in Variables that backward has."""
-    return frozenset(backward.known.get(flag, flag) for flag in when) if isinstance(when, frozenset) else when
+        session.emit("cond", [both(backward, conditions)], None, [], blocks=[overwritten.block, Block()])
 
 
 def _raise(backward: Backward, saved: SavedValue) -> None:
-    value, writer = saved.value, saved.memory.last
+    value, writer = saved.value, saved.writer()
+    assert value is not None
     where = writer.location if writer is not None else None
     text = (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

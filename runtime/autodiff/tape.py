@@ -11,7 +11,7 @@ from runtime.ir import Location, Operator, Variable
 from runtime.tracer.session import Scope
 
 if TYPE_CHECKING:
-    from runtime.autodiff.versions import SavedValue
+    from runtime.autodiff.versions import SavedValue, Watch
 
 Activity = bool | frozenset[Variable] | Variable
 """Whether a value depends on something that needs a gradient: always, never, or when one of these flags is true.
@@ -62,6 +62,9 @@ class LoopEntry:
     later: dict[Variable, tuple[Variable | None, Variable]]
     """Flags that only backward can tell, "a later iteration did it": a number as it was after the iteration at hand
     (None: how many iterations there were by then) is less than another, that of the whole loop."""
+    again: dict[Variable, tuple[Watch, Watch]]
+    """Others, "what an iteration leaves is written later": as the next iteration has it, and as it is after the loop.
+    """
 
 
 @dataclass(eq=False)

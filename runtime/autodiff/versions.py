@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from runtime.autodiff.kept import Keeping
 
 
+Flag = Callable[[], Activity]
+"""When something holds; a Variable is made for it when it is asked for."""
+Case = tuple[Activity | Flag, ...]
+"""Something was overwritten where all of these hold."""
+
+
 @dataclass(eq=False)
 class Memory:
     """A piece of memory as eager has it; when it was written, write by write, in the Block at hand."""
@@ -40,48 +47,93 @@ class Memory:
     stand_ins: list[torch.Tensor] = field(default_factory=list)
     unnoticed: bool = False
     """Whether it was written past autograd's eyes, through ``.data``."""
+    number: int = field(default_factory=itertools.count().__next__)
+    """Those that there were before have smaller ones."""
     parts: list[Link] = field(default_factory=list)
-    """For what a branch gives: the memories that it is, each on some paths."""
-    joins: list[Link] = field(default_factory=list)
-    """Results of branches that are this memory on some paths."""
+    """For what a branch or loop gives, and what a loop carries: the memories that it is, each where a flag says so."""
 
 
 @dataclass(eq=False)
 class Link:
-    """Two memories are one on some paths of a branch."""
+    """A memory is another one on some paths, or in some iterations."""
 
     other: Memory
     scope: Scope
-    """The Block that the branch stands in."""
-    flag: Callable[[], Activity]
-    """Whether such a path was taken; asked for when one of the two is written."""
+    """The Block in which that is so."""
+    flag: Flag
+    exact: bool = False
+    """A loop's flag, which says of itself when the two are one."""
+    beside: bool = False
+    """The other is of the same loop."""
 
 
 @dataclass(eq=False)
-class SavedValue:
-    """A tensor that a node keeps for its backward."""
+class Shown:
+    """What a value is a part of."""
 
-    node: Any
     memory: Memory
     since: int
-    """How many writes its memory had seen."""
-    value: torch.Tensor
-    keeping: Keeping
-    """Says when eager keeps it."""
-    cases: list[Activity] = field(default_factory=list)
-    """When it was overwritten in Blocks that are closed by now."""
+    """How many writes it had seen."""
+    way: tuple[Flag, ...] = ()
+    """It is where all of these hold."""
 
-    def stale(self) -> Activity:
-        """When it was overwritten since it was saved."""
-        return join([*self.cases, *self.memory.writes[self.since :]])
+
+@dataclass(eq=False)
+class Watch:
+    """A piece of memory from some moment on: when it was written later."""
+
+    memory: Memory
+    shown: list[Shown]
+    cases: list[Case] = field(default_factory=list)
+    """When it was written in Blocks that are closed by now."""
+    follows: list[Watch] = field(default_factory=list)
+    """The same memory as later iterations, and what stands after the loop, have it."""
+
+    def stale(self) -> list[Case]:
+        """When it was written since."""
+        return [*self.cases, *self._now()]
+
+    def settle(self) -> None:
+        """The Block at hand is closed: its writes are cases."""
+        self.cases += self._now()
+
+    def _now(self) -> list[Case]:
+        found = [(join(one.memory.writes[one.since :]), one.way) for one in self.shown]
+        return [(when, *way) for when, way in found if when]
+
+    def writer(self) -> Operator | None:
+        """An Operator that wrote it."""
+        seen: list[Watch] = []
+        todo: list[Watch] = [self]
+        while todo:
+            watch = todo.pop(0)
+            seen.append(watch)
+            for one in watch.shown:
+                if one.memory.last is not None:
+                    return one.memory.last
+            todo += [other for other in watch.follows if other not in seen]
+        return None
+
+
+@dataclass(eq=False)
+class SavedValue(Watch):
+    """A tensor that a node keeps for its backward."""
+
+    node: Any = None
+    value: torch.Tensor | None = None
+    keeping: Keeping | None = None
+    """Says when eager keeps it."""
 
 
 @dataclass(eq=False)
 class Inside:
-    """What one Block wrote, of the memories that are older than it, and saved."""
+    """What one Block wrote, of the memories that are older than it, and what is watched in it."""
 
+    scope: Scope
+    older: dict[Memory, int] = field(default_factory=dict)
+    """Memories that there were before it, and how many writes they had seen."""
     written: dict[Memory, Activity] = field(default_factory=dict)
-    saved: list[SavedValue] = field(default_factory=list)
+    watches: list[Watch] = field(default_factory=list)
 
 
 def join(parts: Sequence[Activity]) -> Activity:
@@ -101,7 +153,13 @@ class Versions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._memories: dict[int, Memory] = {}
-        self._saved: list[SavedValue] = []
+        self._joined: dict[Memory, None] = {}
+        """Those that are other ones on some paths, or in some iterations."""
+        self._watches: list[Watch] = []
+        self._flags: dict[Any, Activity] = {}
+        """When memories are one, as Blocks have it, where that was asked."""
+        self.counting = True
+        """Whether the Program writes at all."""
 
     def memory(self, fake: torch.Tensor) -> Memory:
         """The memory that a stand-in shows."""
@@ -138,51 +196,108 @@ class Versions:
         elif taken is not None:
             joined, scope = self.memory(fake), self._session.scope
             visible = list(scope.chain())
-            paths: list[dict[Memory, Callable[[], Activity]]] = []
-            for memory in memories:
-                inner = {link.other: link.flag for link in memory.parts if link.scope not in visible}
-                paths.append({**inner, memory: lambda: True})
+            paths = [self._inner(memory, visible) for memory in memories]
 
-            def flag_of(memory: Memory) -> Callable[[], Activity]:
+            def flag_of(memory: Memory) -> Flag:
                 return functools.cache(lambda: taken([path[memory]() if memory in path else False for path in paths]))
 
             for memory in dict.fromkeys(memory for path in paths for memory in path):
                 if memory is not joined:
-                    flag = flag_of(memory)
-                    joined.parts.append(Link(memory, scope, flag))
-                    memory.joins.append(Link(joined, scope, flag))
+                    self.link(joined, Link(memory, scope, flag_of(memory)))
+
+    def _inner(self, memory: Memory, visible: list[Scope]) -> dict[Memory, Flag]:
+        """What a memory is inside a Block that is closed by now; the flags are that Block's."""
+        flags: dict[Memory, Flag] = {memory: lambda: True}
+        closed = [link.scope for link in memory.parts if not any(link.scope is scope for scope in visible)]
+        if closed:
+            found = self.reached(memory, closed[0], visible)
+            flags.update((other, functools.partial(self.same, memory, other, closed[0], visible)) for other in found)
+        return flags
+
+    def link(self, memory: Memory, link: Link) -> None:
+        """A memory is another one on some paths, or in some iterations."""
+        memory.parts.append(link)
+        self._joined[memory] = None
+
+    def reached(self, memory: Memory, scope: Scope | None = None, hidden: Sequence[Scope] = ()) -> list[Memory]:
+        """The memories that one may be, as a Block sees it (this one); not by links that ``hidden`` Blocks have."""
+        found = {memory: None}
+        todo = [memory]
+        for one in todo:
+            for link in self._links(one, scope or self._session.scope, hidden):
+                if link.other not in found:
+                    found[link.other] = None
+                    if not link.beside:
+                        todo.append(link.other)
+        return list(found)
+
+    def _links(self, memory: Memory, scope: Scope, hidden: Sequence[Scope] = ()) -> list[Link]:
+        if not memory.parts:
+            return []
+        visible = [one for one in scope.chain() if not any(one is other for other in hidden)]
+        return [link for link in memory.parts if any(link.scope is one for one in visible)]
+
+    def may_be_same(self, one: Memory, other: Memory, scope: Scope | None = None, hidden: Sequence[Scope] = ()) -> bool:
+        """Whether two memories may be one."""
+        if not one.parts and not other.parts:
+            return one is other
+        return not set(self.reached(one, scope, hidden)).isdisjoint(self.reached(other, scope, hidden))
+
+    def same(
+        self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope] = (), late: bool = False
+    ) -> Activity:
+        """When two memories are one: a flag of that Block. ``late``: a new one, for a place in the middle of it.
+
+        What the newer one may be tells: a loop has a flag for each, a branch gives one of them.
+        """
+        if one is other:
+            return True
+        new, old = (one, other) if one.number > other.number else (other, one)
+        links = self._links(new, scope, hidden)
+        for link in links:
+            if link.exact and link.other is old:
+                return link.flag()
+        key = (new, old, scope, tuple(hidden))
+        if late or key not in self._flags:
+            parts: list[Activity] = []
+            for link in links:
+                if not link.beside and self.may_be_same(link.other, old, scope, hidden):
+                    part = self.same(link.other, old, scope, hidden, late)
+                    parts.append(self._both(link.flag() if part else False, part, scope, late))
+            found = join(parts)
+            if late:
+                return found
+            if isinstance(found, frozenset):
+                with self._session.reopen(scope):
+                    found = frozenset({any_of(self._session, found)})
+            self._flags[key] = found
+        return self._flags[key]
+
+    def _both(self, one: Activity, other: Activity, scope: Scope, late: bool) -> Activity:
+        if one is True or not one or other is True or not other:
+            return other if one is True else one if other is True else False
+        if one == other:
+            return one
+        with contextlib.nullcontext() if late else self._session.reopen(scope):
+            flags = [any_of(self._session, part) for part in (one, other)]
+            (out,) = self._session.emit("scalar.and_", flags, types=[ScalarType("bool")])
+        return frozenset({out})
 
     def wrote(self, before: Any, op: Operator) -> None:
-        """An Operator wrote what ``before`` shows."""
+        """An Operator wrote what ``before`` shows: so were the memories written that are the same."""
         if isinstance(before, torch.Tensor):
             memory = self.memory(before)
             memory.writes.append(True)
             memory.last = op
-            self._spread(memory, op)
-
-    def _spread(self, memory: Memory, op: Operator) -> None:
-        """A memory was written: so were those that it is on the paths taken, and those that are it."""
-        visible = list(self._session.scope.chain())
-        seen = {memory}
-        todo: list[tuple[Memory, Activity, bool]] = [(memory, True, True)]
-        while todo:
-            one, when, down = todo.pop()
-            ways = [(link, True) for link in one.parts if down] + [(link, False) for link in one.joins]
-            for link, further in ways:
-                if link.other in seen or not any(link.scope is scope for scope in visible):
-                    continue
-                seen.add(link.other)
-                both = self._both(when, link.flag())
-                link.other.writes.append(both)
-                link.other.last = op
-                todo.append((link.other, both, further))
-
-    def _both(self, one: Activity, other: Activity) -> Activity:
-        if one is True or other is True:
-            return other if one is True else one
-        flags = [any_of(self._session, part) for part in (one, other)]
-        (out,) = self._session.emit("scalar.and_", flags, types=[ScalarType("bool")])
-        return frozenset({out})
+            scope = self._session.scope
+            mine = set(self.reached(memory))
+            others = [other for other in self._joined if not mine.isdisjoint(self.reached(other))]
+            for other in dict.fromkeys([*self.reached(memory), *others]):
+                if other is not memory:
+                    when = self.same(memory, other, scope)
+                    if when:
+                        other.writes.append(when)
+                        other.last = op
 
     def overwrote(self, before: Any, after: Any) -> None:
         """Something wrote it past autograd's eyes: backward reads what the memory holds then, as eager's does."""
@@ -209,40 +324,76 @@ class Versions:
             if node is None or node in segment.nodes:
                 continue
             segment.nodes.add(node)
-            for value in torch_internals.saved_by(node):
+            parts = keeping.inside() if node.name().endswith("CopySlices") else []
+            for value in [*torch_internals.saved_by(node), *parts]:
                 memory = self.found(value)
                 if memory is not None:
-                    saved = SavedValue(node, memory, len(memory.writes), value, keeping)
+                    shown = [Shown(memory, len(memory.writes))]
+                    saved = SavedValue(memory, shown, node=node, value=value, keeping=keeping)
                     segment.saved.append(saved)
-                    self._saved.append(saved)
+                    self._watches.append(saved)
             todo.extend(following for following, _ in node.next_functions)
 
     # -- Blocks ---------------------------------------------------------------------------------------------------
 
+    def watch(self, memory: Memory) -> Watch:
+        """A memory from here on."""
+        watch = Watch(memory, [Shown(memory, len(memory.writes))])
+        self._watches.append(watch)
+        return watch
+
+    def mark(self) -> int:
+        """What is watched so far, for ``back_to``."""
+        return len(self._watches)
+
+    def back_to(self, mark: int) -> None:
+        """Nothing is watched that was not then: the Block is replayed once more."""
+        del self._watches[mark:]
+
     @contextlib.contextmanager
     def inside(self) -> Iterator[Inside]:
-        """A Block is replayed: afterwards it is known what it wrote and saved, and the counts are as before it."""
-        before = {memory: len(memory.writes) for memory in self._memories.values()}
-        saved = len(self._saved)
-        inside = Inside()
+        """A Block is replayed: afterwards it is known what it wrote and watches, and the counts are as before it."""
+        older = {memory: len(memory.writes) for memory in self._memories.values()}
+        mark = self.mark()
+        inside = Inside(self._session.scope, older)
         yield inside
-        inside.saved = self._saved[saved:]
-        for one in inside.saved:
-            one.cases.append(join(one.memory.writes[one.since :]))
+        inside.watches = self._watches[mark:]
+        for watch in inside.watches:
+            watch.settle()
         for memory in dict.fromkeys(self._memories.values()):
-            count = before.get(memory, 0)
+            count = older.get(memory, 0)
             when = join(memory.writes[count:])
             del memory.writes[count:]
-            if when and memory in before:
+            if when and memory in older:
                 inside.written[memory] = when
 
     def after(self, blocks: Sequence[Inside], written: dict[Memory, Activity]) -> None:
-        """The Operator with these Blocks is recorded, and wrote that."""
+        """The Operator with these Blocks is recorded, and wrote that. What they watch may be something older."""
         for memory, when in written.items():
             memory.writes.append(when)
         for inside in blocks:
-            for one in inside.saved:
-                one.since = len(one.memory.writes)
+            for watch in inside.watches:
+                watch.shown += [
+                    Shown(memory, 0, (*one.way, flag))
+                    for one in watch.shown
+                    if one.memory not in inside.older
+                    for memory, flag in self.older(one.memory, inside)
+                ]
+                for one in watch.shown:
+                    one.since = len(one.memory.writes)
+
+    def older(self, memory: Memory, inside: Inside) -> list[tuple[Memory, Flag]]:
+        """The memories from outside that one of a Block may be, with the flags of that Block."""
+        if memory in inside.older:
+            return [(memory, lambda: True)]
+        if not memory.parts:
+            return []
+        hidden = list(inside.scope.parent.chain()) if inside.scope.parent is not None else []
+        return [
+            (other, functools.partial(self.same, memory, other, inside.scope, hidden))
+            for other in self.reached(memory, inside.scope, hidden)
+            if other in inside.older
+        ]
 
 
-__all__ = ["Memory", "SavedValue", "Versions", "join"]
+__all__ = ["Case", "Inside", "Link", "Memory", "SavedValue", "Versions", "Watch", "join"]

@@ -16,7 +16,9 @@ from runtime.autodiff.activity import any_of, join_activity
 from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, types_of
+from runtime.autodiff.moving import Moving
 from runtime.autodiff.residuals import inner_variables, reads, rebuild, substitute
+from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import Activity, Grad, Grads, ListGrad, LoopEntry, Tape
 from runtime.autodiff.versions import Inside, Memory
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
@@ -41,11 +43,13 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         _enter(forward, test, inits, set(), settled)
         forward.block(test)
         test_scope.block.yields.extend(forward.lower(operand) for operand in test.yields)
+    moving = Moving(session, forward.versions, inits)
+    mark = forward.versions.mark()
     while True:
+        forward.versions.back_to(mark)
         with session.open("while_loop") as scope, forward.versions.inside() as inside:
             carried, flag_args = _enter(forward, body, inits, active, settled)
-            for stand_in, init in zip(carried, inits):
-                forward.versions.continues(stand_in, init)
+            moving.enter(inside, carried)
             forward.loop_args.update(body.args)
             inner = forward.block(body)
             forward.loop_args.difference_update(body.args)
@@ -68,7 +72,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
                 continue
             rows = [forward.lower(operand) for operand in body.yields]
             ends = [forward.plain(o) if isinstance(o, Variable) else o for o in body.yields]
-            if _learned_items(forward, inits, ends):
+            if _learned_items(forward, inits, ends) or moving.learned(ends):
                 continue
             _check_devices(carried, ends)
             count_in = session.new_variable(ScalarType("int"))
@@ -101,12 +105,15 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [inits[position], ends[position]])
         forward.versions.joined(forward.env[old], [inits[position], ends[position]])
+    moving.leave(recorded, [forward.env[old] for old in op.outputs])
     count = outputs[len(op.outputs)]
     flags_after = dict(zip(flag_args, outputs[len(op.outputs) + 1 :]))
     _activity_after(forward, op, active, count, flags_after, after)
     ends_of = zip(counters.items(), outputs[len(outputs) - len(counters) :])
     later = _note_writes(forward, inside, count, {memory: (now, end) for (memory, (_, now)), end in ends_of})
-    tape.entries.append(LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), count, carried, later))
+    tape.entries.append(
+        LoopEntry(op, recorded, session.scope, scope, inner, sorted(active), count, carried, later, moving.again)
+    )
 
 
 Counted = dict[Memory, tuple[Variable, Variable]]
@@ -138,9 +145,11 @@ def _note_writes(
         happened[memory] = frozenset({flag})
         again = session.new_variable(ScalarType("bool"))
         later[again] = (now, end)
-        for saved in inside.saved:
-            if saved.memory is memory:
-                saved.cases.append(frozenset({again}))
+        for watch in inside.watches:
+            for one in watch.shown:
+                for other, holds in forward.versions.older(one.memory, inside):
+                    if other is memory:
+                        watch.cases.append((frozenset({again}), *one.way, holds))
     forward.versions.after([inside], happened)
     return later
 
@@ -252,6 +261,8 @@ class _Body:
             for flag, (now, end) in entry.later.items():
                 (known,) = session.emit("scalar.lt", [now or self.count, end], types=[ScalarType("bool")])
                 backward.known[flag] = known
+            self.again = {flag: session.new_variable(ScalarType("bool")) for flag in _written_again(backward, entry)}
+            backward.known.update((flag, self.again.get(flag, False)) for flag in entry.again)
             mine: Grads = {}
             self.args = [_arrive(backward, entry, position, mine, position in maybe) for position in entry.active]
             list_args = [session.new_variable(var.type) for var in self.lists]
@@ -276,7 +287,26 @@ class _Body:
                 acc = session.new_variable(type_)
                 self.acc_args.append(acc)
                 self.acc_next += _accumulate(session, acc, session.read(grad.tensor), type_)
+            self.again_next = [condition(backward, entry.again[flag][0].stale()) for flag in self.again]
             (self.left,) = session.emit("scalar.sub", [self.count, 1], types=[ScalarType("int")])
+
+
+def _written_again(backward: Backward, entry: LoopEntry) -> list[Variable]:
+    """Which of what a loop carries may be written after the iteration that it leaves, by a later one or after all."""
+    dead = {flag for flag, known in backward.known.items() if known is False} | set(entry.again)
+    while True:
+        found = {
+            flag
+            for flag in dead & set(entry.again)
+            if any(
+                not any(isinstance(part, frozenset) and part <= dead for part in case)
+                for watch in entry.again[flag]
+                for case in watch.stale()
+            )
+        }
+        if not found:
+            return [flag for flag in entry.again if flag not in dead]
+        dead -= found
 
 
 def _accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:
@@ -295,8 +325,9 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
     block = body.scope.block
     starts = [backward.contiguous(given[position]) if position in given else None for position in entry.active]
     stack_args, stack_next, stack_starts = _stacks(backward, entry, body.scope)
-    block.args = [body.count, *body.args, *body.acc_args, *stack_args]
-    block.yields = [body.left, *body.nexts, *body.acc_next, *stack_next]
+    again = [condition(backward, entry.again[flag][1].stale()) for flag in body.again]
+    block.args = [body.count, *body.args, *body.acc_args, *stack_args, *body.again.values()]
+    block.yields = [body.left, *body.nexts, *body.acc_next, *stack_next, *body.again_next]
     with session.open("while_loop") as test_scope:
         test_scope.block.args = [session.new_variable(arg.type) for arg in block.args]
         (going,) = session.emit("scalar.gt", [test_scope.block.args[0], 0], types=[ScalarType("bool")])
@@ -304,7 +335,7 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
     before = [grads[var].var if isinstance(grads.get(var), ListGrad) else None for var in body.outer]
     outputs = session.emit(
         "while_loop",
-        [entry.count, *starts, *before, *stack_starts],
+        [entry.count, *starts, *before, *stack_starts, *again],
         None,
         [arg.type for arg in block.args],
         blocks=[test_scope.block, block],

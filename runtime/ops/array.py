@@ -72,6 +72,11 @@ def lookup(array: list[int], table: list[int]) -> list[int]:
     return [table[index] for index in array]
 
 
+def rows(array: list[Any], columns: list[list[Any]]) -> list[list[Any]]:
+    """For each item of a list, a list of what stands there in each of some others."""
+    return [[column[index] for column in columns] for index in range(len(array))]
+
+
 # name -> (function, fewest arguments, most arguments, outputs)
 _TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
     "array.new": (new, 1, 1, 1),
@@ -85,6 +90,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
     "array.concat": (concat, 2, 2, 1),
     "array.fill": (fill, 2, 2, 1),
     "array.lookup": (lookup, 2, 2, 1),
+    "array.rows": (rows, 2, 2, 1),
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE.items()}

@@ -2,8 +2,8 @@
 
     prepare -> PassManager(DEFAULT).run(program) -> autodiff, executor
 
-A pass changes a Program in place and says how much it changed. What a Program takes, gives, writes and assumes stays, and
-so do all results and their gradients, bit for bit, what is the same object as what, and what may raise.
+A pass changes a Program in place and says how much it changed. What a Program takes, gives, writes and assumes stays,
+and so do all results and their gradients, bit for bit, what is the same object as what, and what may raise.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from runtime.ir.tree import Leaf, Record
-from runtime.storage.trees import KEYED, parts, records
+from runtime.storage.trees import KEYED, parts
 
 _FACTORIES: dict[str, Any] = {
     "None": None, "list": list, "dict": dict, "set": set, "int": int, "float": float, "str": str, "bool": bool,
@@ -217,10 +217,20 @@ def _check_growing(record: Record) -> str:
     arrays, item = (value for _, value in record.fields)
     if type(arrays) is not tuple or not arrays or not all(isinstance(leaf, Leaf) for leaf in arrays):
         return "without arrays"
-    columns = [one for one in records(item) if one.kind == "column"]
-    numbers = [one.fields[0][1] if len(one.fields) == 1 else None for one in columns]
-    right = all(type(number) is int and 0 <= number < len(arrays) for number in numbers)
-    return "" if right else "whose item names columns that it has not"
+    return "" if _has_its_columns(item, len(arrays)) else "whose item names columns that it has not"
+
+
+def _has_its_columns(item: Any, count: int) -> bool:
+    """Whether an item of a list that grew names no columns but the list's; lists in it have columns of their own."""
+    if isinstance(item, Record) and item.kind == "column":
+        number = item.fields[0][1] if len(item.fields) == 1 else None
+        return type(number) is int and 0 <= number < count
+    if isinstance(item, Record) and item.kind == "growing":
+        if [name for name, _ in item.fields] != ["arrays", "item"] or type(item.fields[0][1]) is not tuple:
+            return False
+        arrays, inner = (value for _, value in item.fields)
+        return bool(arrays) and _has_its_columns(arrays, count) and _has_its_columns(inner, len(arrays))
+    return all(_has_its_columns(part, count) for _, part in parts(item) or ())
 
 
 _CHECKS: dict[str, Callable[[Record], str]] = {

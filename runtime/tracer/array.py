@@ -66,10 +66,12 @@ def with_items(
     Raises:
         TraceError: D2S251, where an array would have to be taken apart.
     """
+    like = grown.variables[0]
     if not isinstance(item, structure.Options):
-        if carrying.types(session, item) != carrying.types(session, grown.item):
-            raise _differ(session)
-        return Growing(grown.variables, item, grown.pool)
+        source, columns_of_it = grown.item, list(grown.variables)
+        if isinstance(source, structure.Options) and len(source.options) == 1:
+            source, columns_of_it = source.options[0], columns_of_it[1:]
+        return Growing(tuple(_columns(session, grown, source, item, columns_of_it)), item, grown.pool)
     if isinstance(grown.item, structure.Options):
         selector, rest = grown.variables[0], list(grown.variables[1:])
         targets = [_place_of(session, option, item, context) for option in grown.item.options]
@@ -78,21 +80,51 @@ def with_items(
             (selector,) = session.emit("array.lookup", [selector, targets], types=[selector.type])
     else:
         targets, columns = [_place_of(session, grown.item, item, context)], [list(grown.variables)]
-        (selector,) = session.emit("array.fill", [grown.variables[0], targets[0]], types=[ArrayType(ScalarType("int"))])
+        (selector,) = session.emit("array.fill", [like, targets[0]], types=[ArrayType(ScalarType("int"))])
     if len(set(targets)) < len(targets):
         raise _differ(session)
     sources = grown.item.options if isinstance(grown.item, structure.Options) else (grown.item,)
     variables = [selector]
     for index, option in enumerate(item.options):
         if index in targets:
-            mine = columns[targets.index(index)]
-            if carrying.types(session, sources[targets.index(index)]) != carrying.types(session, option):
-                raise _differ(session)
-            variables += mine
+            number = targets.index(index)
+            variables += _columns(session, grown, sources[number], option, columns[number])
         else:
             for type_ in carrying.types(session, option):
-                variables += session.emit("array.fill", [grown.variables[0], None], types=[ArrayType(type_)])
+                variables += session.emit("array.fill", [like, None], types=[ArrayType(type_)])
     return Growing(tuple(variables), item, grown.pool)
+
+
+def _columns(
+    session: Session, grown: Growing, item: structure.Structure, wider: structure.Structure, columns: list[Variable]
+) -> list[Variable]:
+    """The arrays that carry the items of a list in a wider structure: items of one length become lists that grow.
+
+    Raises:
+        TraceError: D2S251, where they would have to be told apart.
+    """
+    if isinstance(wider, structure.Array) and isinstance(item, structure.Sequence):
+        wider.pool.merge(grown.pool)
+        rest = list(columns)
+        parts: list[list[Variable]] = []
+        for part in item.items:
+            mine = [rest.pop(0) for _ in range(structure.width(part))]
+            parts.append(_columns(session, grown, part, wider.item, mine))
+        made: list[Variable] = []
+        for position, type_ in enumerate(carrying.types(session, wider.item)):
+            given: list[Operand] = [grown.variables[0], [part[position] for part in parts]]
+            made += session.emit("array.rows", given, types=[ArrayType(ArrayType(type_))])
+        return made
+    kinds = structure.Sequence, structure.Fields
+    if isinstance(item, kinds) and isinstance(wider, kinds) and len(item.items) == len(wider.items):
+        rest, made = list(columns), []
+        for inner, outer in zip(item.items, wider.items):
+            mine = [rest.pop(0) for _ in range(structure.width(inner))]
+            made += _columns(session, grown, inner, outer, mine)
+        return made
+    if carrying.types(session, wider) != carrying.types(session, item):
+        raise _differ(session)
+    return columns
 
 
 def _place_of(

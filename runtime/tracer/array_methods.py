@@ -30,14 +30,17 @@ def _appendleft(session: Session, target: Any, value: Any) -> None:
 
 
 def _extend(session: Session, target: Any, values: Any) -> None:
-    array.extend(session, target, values)
+    if structure.growing(target) is not None:
+        array.extend(session, target, values)
+    else:  # but the values did
+        array.store(session, target, array.concat(session, list(target), values))
     drop(session, target, first=True)
 
 
 def _extendleft(session: Session, target: Any, values: Any) -> None:
     grown = structure.growing(values) is not None
     turned = array.slice_(session, values, slice(None, None, -1)) if grown else list(values)[::-1]
-    array.store(session, target, array.concat(session, turned, target))
+    array.store(session, target, array.concat(session, turned, list(target)))
     drop(session, target, first=False)
 
 

@@ -56,6 +56,8 @@ class Effect:
     path: tuple[Any, ...] | None = None
     """For a container among the arguments: where to find the caller's."""
     location: Location | None = None
+    target: Variable | None = None
+    """The input, for an attribute of a tensor among the arguments."""
 
 
 @dataclass
@@ -136,6 +138,8 @@ class Traced:
             place = effect.place
             if effect.path is not None:
                 place = Place(place.kind, follow(arguments, effect.path), place.name)
+            elif effect.target is not None:
+                place = Place(place.kind, targets[effect.target], place.name)
             stores.append((place, build_tree(effect.tree, values, self.classes, built)))
         result = build_tree(self.program.output, values, self.classes, built)
         for place, value in stores:
@@ -276,6 +280,7 @@ def _trace_once(
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)
             writes = _writes(session, outputs)
+            outputs.pin(effect.place.owner for effect in effects)
     except torch_internals.SHAPE_ERRORS as error:
         raise session.undecidable() from error
     except NeedsGradient as error:
@@ -323,7 +328,8 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     effects = []
     for place, old in session.journal.frames[0].items():
         external = session.externals.get(id(place.owner))
-        if external is None and place.kind not in ("global", "context"):
+        target = session.inputs.own_variable(place.owner) if isinstance(place.owner, torch.Tensor) else None
+        if external is None and target is None and place.kind not in ("global", "context"):
             continue
         new = place.get()
         changed = place.kind == "content" and containers.several(place.owner) is not None
@@ -337,7 +343,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if place.kind == "content" and path is None:
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
         outputs.location = session.journal.first_stores.get(place)
-        effects.append(Effect(place, outputs.tree(new), path, outputs.location))
+        effects.append(Effect(place, outputs.tree(new), path, outputs.location, target))
     return effects
 
 

@@ -20,9 +20,12 @@ class Known:
     detached: frozenset[Location | None] = frozenset()
     """Where tensors are detached to which values are written that need gradients: they get a history of their own."""
 
+    routed: bool = False
+    """Whether sets differ between paths: all operators that sets have go through the tracer then."""
+
     def and_also(self, other: Known) -> Known:
         """Both."""
-        return Known(self.shared | other.shared, self.detached | other.detached)
+        return Known(self.shared | other.shared, self.detached | other.detached, self.routed or other.routed)
 
 
 def tensors_in(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:

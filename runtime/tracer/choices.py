@@ -184,6 +184,14 @@ def _length(value: Any) -> int | None:
     return len(value) if known else None
 
 
+def lengths(choice: ChoiceOperators) -> set[int | None]:
+    """How many items unpacking finds in the values that a choice may be; None for a number that is not known."""
+    from runtime.tracer.structure import Undefined
+
+    options = [option for option in choice.options if not isinstance(option, Undefined) and option is not MISSING]
+    return {_length(option) for option in options}
+
+
 class ChoiceOperators:
     """Python's operators, applied to whichever value it is."""
 
@@ -213,14 +221,10 @@ class ChoiceOperators:
 
     def __iter__(self) -> Iterator[Any]:
         """Items one by one, where every value it may be has as many: what unpacking asks for."""
-        from runtime.tracer.structure import Undefined
-
-        options = [option for option in self.options if not isinstance(option, Undefined) and option is not MISSING]
-        lengths = {_length(option) for option in options}
-        if len(lengths) != 1 or lengths == {None}:
+        found = lengths(self)
+        count = found.pop() if len(found) == 1 else None
+        if count is None:
             _refused("iterated over")(self)
-        count = lengths.pop()
-        assert count is not None
         items = [distribute(state.current(), self, operator.itemgetter(index)) for index in range(count)]
         return iter(items)
 

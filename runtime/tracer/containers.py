@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from runtime.tracer import contents, objects, state
+from runtime.tracer import contents, objects, shown, state
 from runtime.tracer.journal import Place, python_kind
 from runtime.tracer.structure import (
     Choice,
@@ -77,12 +77,34 @@ class Several:
 def several(value: Any) -> Choice | None:
     """The hidden containers of which one is what ``value`` is like, if its content is one of several."""
     if not is_container(value):
-        return None
+        return _shown(value) if shown.shows(value) and _any_hidden() else None
     kind = python_kind(value)
     if kind.__len__(value) != 1:
         return _put_together(value) if _any_hidden() else None
     (found,) = kind.__iter__(value)
     return found.choice if type(found) is Several else None
+
+
+def _shown(view: Any) -> Choice | None:
+    """The same for a view of a dict, or a mapping proxy: those of the hidden dicts."""
+    owner = shown.dict_behind(view)
+    found = None if owner is None else several(owner)
+    return None if found is None else Choice(found.selector, tuple(shown.like(view, one) for one in found.options))
+
+
+def require_read(session: Session, iterator: Any) -> None:
+    """Refuse to take items from an iterator over a container that was changed on some paths since it was made.
+
+    Raises:
+        TraceError: D2S266.
+    """
+    if not (session.hidden or session.has_growing) or not hasattr(type(iterator), "__next__"):
+        return
+    for one in shown.read_by(iterator):
+        if growing(one) is not None or several(one) is not None:
+            raise session.error(
+                f"a {type(iterator).__name__} goes over a {type(one).__name__} that was changed on some paths since it "
+                "was made", hint="Make the iterator, and what it goes over, after the change.", code="D2S266")
 
 
 def _any_hidden() -> bool:
@@ -147,10 +169,12 @@ def put(session: Session, owner: Any, value: Any) -> None:
     """Let a container hold a content, which may be a Choice of several."""
     place = Place("content", owner)
     if isinstance(value, Choice):
+        if isinstance(owner, set) or id(owner) in session.viewed:
+            session.route_operators()
         hidden = tuple(_hidden(session, owner, option) for option in value.options)
         marker = Several(Choice(value.selector, hidden))
         value = {marker: None} if isinstance(owner, dict) else [marker]
-    session.journal.note(place)
+    session.journal.note(place, joined=True)
     place.set(value)
 
 
@@ -186,6 +210,16 @@ def require_few(session: Session, owner: Any, value: Any, location: Location | N
             code="D2S254",
             location=location,
         )
+
+
+def one_list(session: Session, value: Any) -> Any:
+    """A list that nobody else has; one of several such as one whose content is one of several."""
+    contents = tuple(map(content, value.options)) if isinstance(value, Choice) else ()
+    if not contents or any(isinstance(one, Choice) for one in contents):
+        return value
+    made: list[Any] = []
+    put(session, made, Choice(value.selector, contents))
+    return made
 
 
 def _hidden(session: Session, like: Any, value: Any) -> Any:
@@ -333,6 +367,7 @@ __all__ = [
     "empty_like",
     "items_of",
     "kind_of",
+    "one_list",
     "opened",
     "opaque_parts",
     "put",

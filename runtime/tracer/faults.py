@@ -92,6 +92,12 @@ def vet(error: BaseException) -> None:
     _vetted.add(error)
 
 
+def is_torchs(error: BaseException) -> bool:
+    """Whether an operator of torch's raises this: the real one does as well, or it comes from torch's code."""
+    innermost = [entry.tb_frame.f_code.co_filename for entry in _entries(error.__traceback__)][-1:]
+    return error in _vetted or any(file.startswith(_TORCH) for file in innermost)
+
+
 def internal(error: BaseException, location: Location | None = None) -> Dy2StaticError:
     """The located error for a fault of ours; to be raised ``from`` it."""
     summary = error.summary if isinstance(error, Dy2StaticError) else (_text(error).strip() or "no message")
@@ -244,4 +250,4 @@ def _nodes(file: str) -> dict[int, list[ast.AST]]:
     return found
 
 
-__all__ = ["guarded", "in_tracer", "internal", "is_ours", "require_users", "vet"]
+__all__ = ["guarded", "in_tracer", "internal", "is_ours", "is_torchs", "require_users", "vet"]

@@ -11,7 +11,7 @@ import math
 import types
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -20,6 +20,7 @@ import torch
 from runtime.ir import Location
 from runtime.tracer.facts import can_be_fact
 from runtime.tracer.journal import Place
+from runtime.tracer.pinned import pins
 
 if TYPE_CHECKING:
     from runtime.tracer.guard_code import CheckWriter
@@ -39,7 +40,7 @@ _PLAIN = (
 )
 _BUFFERS = (bytearray, array.array)
 _BY_CONTENT = (list, tuple, deque, dict, set, frozenset, numpy.ndarray, numpy.generic, slice, range, *_BUFFERS,
-               memoryview)  # fmt: skip
+               memoryview, types.MappingProxyType)  # fmt: skip
 _ITEMS = 4096
 """Beyond so many items, a container is compared by identity and length."""
 _DEPTH = 32
@@ -205,8 +206,8 @@ class Guard:
             return False
 
 
-def _gives(read: Callable[[], Any], value: Any) -> bool:
-    return read() is value
+def _both(one: Test, two: Test, value: Any) -> bool:
+    return one(value) and two(value)
 
 
 class GuardSet:
@@ -214,6 +215,7 @@ class GuardSet:
 
     def __init__(self, locate: Callable[[], Location | None] = lambda: None) -> None:
         self._guards: dict[Any, Guard] = {}
+        self._pinned: dict[int, Any] = {}
         self._locate = locate
 
     def add(
@@ -236,11 +238,11 @@ class GuardSet:
         if key not in self._guards:
             self._guards[key] = Guard(description, test, bool, covers, write=write, location=self._locate())
 
-    def add_identity(self, value: Any) -> None:
-        """Record that facts which gave ``value`` still give this very object: it is returned as what it is."""
-        for key, guard in list(self._guards.items()):
-            if guard.value is value:
-                self.add_test((key, "identity"), guard.description, functools.partial(_gives, guard.read, value))
+    def pin(self, value: Any) -> None:
+        """Record that facts which gave ``value``, or a container of it, still give this very object: it is returned,
+        stored or written as what it is, or a fact is about it."""
+        if not is_plain(value) and not by_identity(value):
+            self._pinned[id(value)] = value
 
     def add_once(self, why: str) -> None:
         """Record that the Program is for the call at hand alone."""
@@ -264,5 +266,12 @@ class GuardSet:
         self._guards = {**before, **self._guards}
 
     def freeze(self) -> tuple[Guard, ...]:
-        """All guards, in the order they were recorded."""
-        return tuple(self._guards.values())
+        """All guards, in the order they were recorded, when what they read is again as it was before the call."""
+        for guard in self._guards.values():
+            if guard.where is not None and guard.where.kind == "attribute":
+                self.pin(guard.where.owner)
+        return tuple(map(self._with_pins, self._guards.values()))
+
+    def _with_pins(self, guard: Guard) -> Guard:
+        found = pins(guard.value, self._pinned) if self._pinned else None
+        return guard if found is None else replace(guard, test=functools.partial(_both, guard.test, found))

@@ -111,15 +111,15 @@ def unify(session: Session, a: Structure, b: Structure, context: JoinContext) ->
 
 def _unify_arrays(session: Session, a: Structure, b: Structure, context: JoinContext) -> Structure | None:
     """Lists of different lengths become one whose length is carried, if their items have one structure."""
+    lists = [s for s in (a, b) if isinstance(s, Array) or (isinstance(s, Sequence) and s.kind in (list, ListContent))]
+    if len(lists) < 2:
+        return None
+    if not context.arrays_hold_containers and any(map(_holds_container, lists)):
+        return None  # and what those of a path hold is not asked for outside it
     items: list[Structure] = []
-    for s in (a, b):
-        if isinstance(s, Array):
-            items.append(s.item)
-        elif isinstance(s, Sequence) and s.kind in (list, ListContent):
-            items += [_copied(session, item, context) for item in s.items]
-        else:
-            return None
-    if not items or not (context.arrays_hold_containers or not any(map(_holds_container, (a, b)))):
+    for one in lists:
+        items += [one.item] if isinstance(one, Array) else [_copied(session, item, context) for item in one.items]
+    if not items:
         return None
     item = items[0]
     for other in items[1:]:
@@ -136,9 +136,15 @@ def _unify_arrays(session: Session, a: Structure, b: Structure, context: JoinCon
 
 def _holds_container(s: Structure) -> bool:
     """Whether what is joined to a list that grows holds containers, of which that would have copies."""
-    if isinstance(s, Sequence):
-        return any(isinstance(i, Made) or (isinstance(i, Known) and _is_or_holds_container(i.value)) for i in s.items)
-    return False
+    return isinstance(s, Sequence) and any(map(_is_container_item, s.items))
+
+
+def _is_container_item(s: Structure) -> bool:
+    if isinstance(s, Options):
+        return any(map(_is_container_item, s.options))
+    if isinstance(s, (Sequence, Fields)):
+        return any(map(_is_container_item, s.items))
+    return isinstance(s, Made) or (isinstance(s, Known) and _is_or_holds_container(s.value))
 
 
 def _is_or_holds_container(value: Any) -> bool:

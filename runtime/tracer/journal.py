@@ -199,15 +199,19 @@ class Journal:
         self.first_stores: dict[Place, Location | None] = {}
         """Where in the source each place was first stored to."""
 
-    def note(self, place: Place) -> None:
-        """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet."""
+    def note(self, place: Place, joined: bool = False) -> None:
+        """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet.
+
+        ``joined``: what is stored is what paths or iterations have left there, which is no change.
+        """
         if place.kind == "content":
             from runtime.tracer.shared_items import require_own
 
-            require_own(self._session, place.owner)
+            if not joined:
+                require_own(self._session, place.owner)
             hidden = self._session.hidden.get(id(place.owner))
             if hidden is not None:
-                self.note(Place("content", hidden[1]))
+                self.note(Place("content", hidden[1]), joined)
         if place not in self.first_stores:
             self.first_stores[place] = self._session.location()
         for frame in self.frames:
@@ -303,10 +307,13 @@ class Journal:
 
     def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
         """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""
-        return Counter(
+        held = Counter(
             id(place.owner)
             for place in {id(p): p for f in (*self.frames, *self.tries, *frames, self.first_stores) for p in f}.values()
-        ) + Counter(self._session.held_owners.keys())
+        )
+        held.update(self._session.held_owners.keys())
+        held.update(id(shown) for _, shown in self._session.hidden.values())
+        return held
 
     def before(self) -> Iterator[Any]:
         """What the open frames keep to put back, once for each reference."""

@@ -64,6 +64,8 @@ class LoopObjects:
         self._known: dict[int, _Known] = {}
         self.contents: dict[Cell, Any] = {}
         """The attributes of each cell's object."""
+        self._members: dict[Cell, list[_Known]] = {}
+        """The objects that are each cell's."""
 
     def find(self, slots: Sequence[tuple[Hashable, Any]]) -> dict[int, Made]:
         """The objects that slots hold, each slot under a name of its own: by identity, their structures."""
@@ -78,7 +80,7 @@ class LoopObjects:
             kind = containers.kind_of(value) if held else None
             known.cell = Cell(type(value), names, kind, positions, shared, value if held else None)
         tops = dict(slots)
-        members: dict[Cell, list[_Known]] = {}
+        members = self._members
         for known in self._in_order():
             assert known.cell is not None
             members.setdefault(known.cell, []).append(known)
@@ -165,13 +167,25 @@ class LoopObjects:
         owner, way = position
         if isinstance(owner, Cell):
             held = self.contents[owner]
-            value = _held(held, way[0]) if owner.is_container else held[owner.names.index(way[0])]
+            value = self._item(owner, held, way[0]) if owner.is_container else held[owner.names.index(way[0])]
             way = way[1:]
         else:
             value = tops[owner]
         for key in way:
             value = _held(value, key)
         return value
+
+    def _item(self, cell: Cell, held: Any, key: Any) -> Any:
+        """What a cell's container holds at a place, which names the content as well if that is one of several."""
+        members = self._members[cell]
+        if not any(containers.several(known.value) for known in members):
+            return _held(held, key)
+        if len(members) > 1:
+            self._refuse("hold other kinds of things on some paths")
+        while isinstance(held, Choice):
+            number, key = key
+            held = held.options[number]
+        return _held(held, key)
 
     def _held_by(self, value: Any) -> Any:
         """The content of a container, the attributes of another object as a tuple."""

@@ -14,7 +14,7 @@ import functools
 import gc
 import io
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,10 +62,19 @@ class Outputs:
         self._starts: dict[Variable, Location | None] | None = None
         self._tensors: dict[int, tuple[torch.Tensor, Leaf | Record]] = {}
         self._containers: dict[int, tuple[Any, Any]] = {}
+        self._yielded: dict[Variable, tuple[torch.Tensor, bool]] = {}
+        """For the Variables of results made inside: the first tensor that has it, and whether something hangs on it."""
         self._around: list[Any] = []
         """The containers whose trees are being made, outer first."""
         self._in_making: dict[int, int] = {}
         """Functions that the trace made, by identity, with their numbers."""
+
+    def pin(self, written: Iterable[Any]) -> None:
+        """Guard what leaves by identity, and what is written, as the very objects."""
+        for value in (*self.classes.values(), *self.kept.values(), *written):
+            self.session.guards.pin(value)
+            if isinstance(value, memoryview):
+                self.session.guards.pin(value.obj)
 
     def leaf(self, operand: Any) -> Leaf:
         """A yield."""
@@ -118,7 +127,6 @@ class Outputs:
         if external[1] is not None:
             self.same[id(tree)] = external[1]
         else:
-            self.session.guards.add_identity(value)
             self.kept[id(tree)] = value
 
     def _tensor(self, value: torch.Tensor) -> Leaf | Record:
@@ -126,7 +134,8 @@ class Outputs:
         value = session.itself(value)
         if id(value) in self._tensors:
             return self._tensors[id(value)][1]
-        hung.require_none(session, value, "leaves the converted function")
+        if any(one is value for one in self._around):
+            hung.require_none(session, value, "which leads to the tensor again, leaves the converted function")
         leaf = self.leaf(session.read(value))
         info = session.info(value)
         origin = info.storage.origin
@@ -145,8 +154,29 @@ class Outputs:
                 code="D2S224",
             )
         tree = leaf if own is not None or origin is not None else self._on_its_path(info, leaf)
+        if own is None:
+            tree = self._with_attributes(value, tree)
         self._tensors[id(value)] = (value, tree)
         return tree
+
+    def _with_attributes(self, value: torch.Tensor, tree: Leaf | Record) -> Leaf | Record:
+        """The tree of a tensor made inside with what hangs on it, which each run hangs on its own."""
+        session = self.session
+        var, names = session.read(value), hung.names(session, value)
+        alone = self._yielded.setdefault(var, (value, bool(names)))
+        if (names or alone[1]) and alone[0] is not value:
+            hung.require_none(session, value if names else alone[0], "is another name for a result, and leaves")
+        if any(hung.names(session, one) for one, _ in session.hung.values()):
+            for storage in hung.others(session, value):
+                for one, _ in list(session.hung.values()):
+                    if one is value or session.info(one).storage is storage:
+                        hung.require_none(session, one, "is another one on some path, and leaves the function")
+        if not names:
+            return tree
+        self._around.append(value)
+        held = {name: self.tree(value.__dict__[name]) for name in names}
+        self._around.pop()
+        return Record("hung", "", (("tensor", tree), ("attributes", held)))
 
     def _on_its_path(self, info: TensorInfo, leaf: Leaf) -> Leaf | Record:
         """The tree of a tensor that is the caller's on some paths: there the caller's own is returned.
@@ -350,34 +380,35 @@ class Outputs:
     def _growing(self, grown: structure.Growing) -> Any:
         """The tree of a list whose length is only known at run time."""
         arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
-        count = iter(range(len(arrays)))
 
-        def columns(item: structure.Structure) -> Any:
+        def of_items(item: structure.Structure) -> Any:
+            count = iter(range(structure.width(item)))
+            return columns(item, lambda: Record("column", "", (("index", next(count)),)))
+
+        def columns(item: structure.Structure, column: Callable[[], Record]) -> Any:
             if isinstance(item, structure.Known):
                 tree = self.tree(item.value)
                 whole = isinstance(tree, (Leaf, Record, list, tuple, dict))
                 return Record("known", "", (("value", tree),)) if whole else tree
             if isinstance(item, (structure.Number, structure.Tensor)):
-                return Record("column", "", (("index", next(count)),))
+                return column()
             if isinstance(item, structure.Sequence):
-                return item.kind(columns(inner) for inner in item.items)
+                return item.kind(columns(inner, column) for inner in item.items)
             if isinstance(item, structure.Options):
-                selector = ("selector", Record("column", "", (("index", next(count)),)))
-                options = [(f"option{index}", columns(inner)) for index, inner in enumerate(item.options)]
+                selector = ("selector", column())
+                options = [(f"option{index}", columns(inner, column)) for index, inner in enumerate(item.options)]
                 return Record("choice", "", (selector, *options))
             if isinstance(item, structure.Fields):
                 if item.cls is dict:
-                    return {key: columns(inner) for key, inner in zip(item.keys, item.items)}
+                    return {key: columns(inner, column) for key, inner in zip(item.keys, item.items)}
                 kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
-                fields = [(f"field{index}", columns(inner)) for index, inner in enumerate(item.items)]
+                fields = [(f"field{index}", columns(inner, column)) for index, inner in enumerate(item.items)]
                 return Record(kind, self._name(item.cls, _name_of(item.cls)), (("keys", tuple(item.keys)), *fields))
-            raise self.session.error(
-                "a list that grows holds lists that grow, and is returned",
-                hint="Return tensors, or lists of plain items.",
-                code="D2S251",
-            )
+            assert isinstance(item, structure.Array)
+            own = tuple(column() for _ in range(structure.width(item)))
+            return Record("growing", "", (("arrays", own), ("item", of_items(item.item))))
 
-        return Record("growing", "", (("arrays", tuple(arrays)), ("item", columns(grown.item))))
+        return Record("growing", "", (("arrays", tuple(arrays)), ("item", of_items(grown.item))))
 
 
 def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built: dict[Any, Any] | None = None) -> Any:
@@ -419,6 +450,13 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
         for row in map(list, rows):
             found.append(build_tree(_with_leaves(fields["item"], row, build), row, classes))
         return found
+    if tree.kind == "hung":
+        (_, tensor), (_, attributes) = tree.fields
+        made = built[id(tree)] = build(tensor)
+        for name, held in attributes.items():
+            if (item := build(held)) is not MISSING:
+                setattr(made, name, item)
+        return made
     if tree.kind == "growing deque":
         return collections.deque(build(tree.fields[1][1]), tree.fields[0][1])
     if tree.kind == "deque":
@@ -490,12 +528,30 @@ def _with_leaves(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
         if tree.kind == "known":
             row.append(build(tree.fields[0][1]))
             return Leaf(len(row) - 1)
+        if tree.kind == "growing":  # its columns are those of its own items
+            arrays, item = (part for _, part in tree.fields)
+            leaves_ = tuple(_with_leaves(array, row, build) for array in arrays)
+            return Record("growing", "", (("arrays", leaves_), ("item", _with_known(item, row, build))))
         fields = tuple((name, _with_leaves(item, row, build)) for name, item in tree.fields)
         return Record(tree.kind, tree.type_name, fields)
     if type(tree) in (list, tuple):
         return type(tree)(_with_leaves(item, row, build) for item in tree)
     if type(tree) is dict:
         return {key: _with_leaves(item, row, build) for key, item in tree.items()}
+    return tree
+
+
+def _with_known(tree: Any, row: list[Any], build: Callable[[Any], Any]) -> Any:
+    """The tree of an item of a list inside, with the place in the row of what is the same object in all of them."""
+    if isinstance(tree, Record):
+        if tree.kind == "known":
+            return Record("known", "", (("value", _with_leaves(tree, row, build)),))
+        fields = tuple((name, _with_known(part, row, build)) for name, part in tree.fields)
+        return Record(tree.kind, tree.type_name, fields)
+    if type(tree) in (list, tuple):
+        return type(tree)(_with_known(part, row, build) for part in tree)
+    if type(tree) is dict:
+        return {key: _with_known(part, row, build) for key, part in tree.items()}
     return tree
 
 

@@ -178,6 +178,8 @@ class Session:
         """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
         self.hidden: dict[int, tuple[Any, Any]] = {}
         """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
+        self.viewed: dict[int, Any] = {}
+        """Dicts, by identity, of whose keys or items somebody may hold a view."""
         self.pictures: list[Any] = []
         """What was there when each of the paths began that the trace is on, innermost last (see ``unseen``)."""
         self.notes: list[Note] = []
@@ -222,6 +224,11 @@ class Session:
                 code="D2S266",
             )
         return Restart(known)
+
+    def route_operators(self) -> None:
+        """Python's own operators would read a stand-in from now on: trace code that sends them all to the tracer."""
+        if not self.known.routed:
+            raise self.restart(Known(routed=True))
 
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew."""

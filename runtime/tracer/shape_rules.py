@@ -40,6 +40,8 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         Exception: What the operator raises on real tensors.
     """
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
+    if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
+        fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         return own

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from runtime.tracer import contents, structure
+from runtime.tracer import containers, contents, structure
 from runtime.tracer.journal import Place, python_kind
 
 if TYPE_CHECKING:
@@ -123,7 +123,12 @@ def advanced(session: Session, where: str = "on a path that is only taken for so
 
 
 def note_advanced(session: Session, value: Any) -> None:
-    """An iterator that is older than the trace gives other items at the next call: the Program is for this call."""
+    """An iterator that is older than the trace gives other items at the next call: the Program is for this call.
+
+    Raises:
+        TraceError: D2S266, it goes over a container that was changed on some paths since.
+    """
+    containers.require_read(session, value)
     if id(value) in session.externals and contents.is_iterator(value):
         session.advanced = True
         session.once("an iterator from outside was advanced")

@@ -280,10 +280,26 @@ def records(x):
     return rows, [row["value"] for row in rows]
 
 
+def a_row_put_in_on_a_path_before_a_loop(x):
+    groups = [[x]]
+    if x.sum() > 0:
+        row = []
+        row.append(x)
+        row.append(x + 1)
+        groups.append(row)
+    for _ in range(int((x > 0).sum())):
+        groups.append([x])
+    return groups
+
+
 @pytest.mark.parametrize(
-    "function", [filled_before, of_one_length, rows_of_a_loop, put_back, copied_first, records],
+    "function",
+    [
+        filled_before, of_one_length, rows_of_a_loop, put_back, copied_first, records,
+        a_row_put_in_on_a_path_before_a_loop,
+    ],
     ids=lambda f: f.__name__,
-)
+)  # fmt: skip
 def test_what_does_not_change_works(function: Any) -> None:
     check(function, *CALLS)
 

@@ -120,9 +120,43 @@ def another_way_to_leave(x):
     return d["p"]
 
 
+def rows_of_a_path(x):
+    rows = [[x]]
+    if x.sum() > 0:
+        if x[0] < 3:
+            row = []
+            row.append(x * 2)
+            rows.append(row)
+        rows = [one + [x] for one in rows]
+    return rows
+
+
+def a_row_of_several(x):
+    rows = [[x]]
+    if x.sum() > 0:
+        rows.append([x * 2])
+        if x[0] > 3:
+            return rows
+    rows[-1].append(x * 3)
+    rows[0] = rows[0] + [x + 1]
+    return rows
+
+
+def rows_made_anew_in_a_loop(x):
+    rows = [[x]]
+    if x.sum() > 0:
+        rows.append([x * 2])
+    if x[0] > 3:
+        return rows
+    for _ in range(int((x > 0).sum())):
+        rows = [[one * 0.5 for one in row] for row in rows]
+    return rows
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        rows_of_a_path, a_row_of_several, rows_made_anew_in_a_loop,
         a_key_on_one_path, read_on_the_other, two_keys, nested, iterated, a_comprehension,
         in_a_function_of_its_own, handed_to_a_function, items_of_other_kinds, a_value_of_several_that_is_changed,
         another_way_to_leave,
@@ -222,3 +256,23 @@ def test_too_many_different_contents_are_refused():
 def test_where_frames_are_run_by_torch_compile():
     """Then Python passes arguments otherwise, and counts other references to them."""
     torch._dynamo.run(check)(two_keys, *calls())
+
+
+def rows_of_several_in_a_loop(x):
+    rows = [[x]]
+    if x[0] > 0:
+        rows.append([x + 1])
+        if x[1] > 0:
+            rows = [[x]]
+    n = 0
+    while n < 2 and x.sum() < 1.5:
+        n = n + 1
+        rows = [row + [x] for row in rows]
+    return rows
+
+
+def test_rows_of_several_in_a_loop_are_equal_or_refused():
+    try:
+        check(rows_of_several_in_a_loop, *calls())
+    except TraceError as error:
+        assert error.code in ("D2S210", "D2S226"), error

@@ -393,9 +393,326 @@ def made_in_a_branch_of_a_loop(x, n):
     return z
 
 
+def carried_from_some_iteration_on(x, n):
+    a, t = x * 0.5, 0
+    for i in range((x > 0).sum() + 1):
+        t = t + (a * a).sum()
+        if i == 1:
+            a = a + 1
+        if i == n:
+            a.mul_(2)
+    return t
+
+
+def made_in_one_iteration_and_written_in_a_later_one(x, n):
+    a, t = x * 0.5, 0
+    for i in range((x > 0).sum()):
+        if i == n:
+            a.mul_(2)
+        if i == 0:
+            a = x.exp()
+            t = t + (a * a).sum()
+    return t
+
+
+def made_anew_in_each_iteration(x, n):
+    a, t = x * 0.5, 0
+    for _ in range(int(n)):
+        t = t + (a * a).sum()
+        a = a.exp()
+    a.mul_(2)
+    return t + x.sum()
+
+
+def what_came_in_is_written_after_the_loop(x, n):
+    a, t = x * 0.5, 0
+    b = a
+    for i in range((x > 0).sum()):
+        if i == n:
+            t = t + (a * a).sum()
+        a = a + 1
+    b.mul_(2)
+    return t + x.sum()
+
+
+def what_came_in_is_written_by_a_later_iteration(x, n):
+    a, t = x * 0.5, 0
+    b = a
+    for i in range((x > 0).sum() + 1):
+        if i == n:
+            t = t + (a * a).sum()
+        if i == 2:
+            b.mul_(2)
+        if i == 1:
+            a = a + 1
+    return t + x.sum()
+
+
+def becomes_an_older_one(x, n):
+    a, b, t = x * 0.5, x * 3, 0
+    for i in range((x > 0).sum() + 1):
+        t = t + (b * b).sum()
+        if i == n:
+            a = b
+        if i == 2:
+            a.mul_(2)
+    return t
+
+
+def becomes_an_older_one_saved_before(x, n):
+    a, b = x * 0.5, x * 3
+    z = b * b
+    for i in range(int(n)):
+        if i > 0:
+            a.mul_(2)
+        a = b
+    return z
+
+
+def of_the_other(x, n):
+    a, b, t = x * 0.5, x * 3, 0
+    for i in range((x > 0).sum() + 1):
+        if i == n:
+            t = t + (a * a).sum()
+        if i == 3:
+            b.mul_(2)
+        a, b = b, a
+    return t + x.sum()
+
+
+def two_names_for_one(x, n):
+    a, b, t = x * 0.5, x * 3, 0
+    for i in range((x > 0).sum() + 1):
+        if i == n:
+            a = x.exp()
+            b = a
+        if i == 1:
+            t = t + (a * a).sum()
+        if i == 2:
+            b.mul_(2)
+    return t + x.sum()
+
+
+def view_of_the_carried(x, n):
+    a, t = x * 0.5, 0
+    for i in range((x > 0).sum() + 1):
+        t = t + (a * a).sum()
+        if i == 1:
+            a = a + 1
+        if i == n:
+            a[0].mul_(2)
+    return t
+
+
+def detached_carried(x, n):
+    a, t = x * 0.5, 0
+    for i in range((x > 0).sum() + 1):
+        t = t + (a * a).sum()
+        if i == 1:
+            a = a + 1
+        if i == n:
+            a.detach().mul_(2)
+    return t
+
+
+def carried_through_nested_loops(x, n):
+    a, t = x * 0.5, 0
+    for i in range((x > 0).sum()):
+        for j in range((x > 0.1).sum()):
+            t = t + (a * a).sum()
+            if i == 0:
+                a = a + j
+        if i == n:
+            a.mul_(2)
+    return t
+
+
+def written_by_an_inner_loop(x, n):
+    a, t = x * 0.5, 0
+    for i in range((x > 0).sum()):
+        t = t + (a * a).sum()
+        for j in range((x > 0.1).sum()):
+            if i + j == n + 1:
+                a.mul_(2)
+            if j == 1 and i == 0:
+                a = a + 1
+    return t
+
+
+def saved_by_an_inner_loop(x, n):
+    a, t = x * 0.5, 0
+    for i in range((x > 0).sum()):
+        b = a
+        for j in range((x > 0.1).sum()):
+            t = t + (b * b).sum()
+            b = b + 1 if j == 0 else b
+        a = b if i == 1 else a
+        if i == n:
+            a.mul_(2)
+    return t
+
+
+def left_early(x, n):
+    a, t, i = x * 0.5, 0, 0
+    while i < 4 * x.sign()[0]:
+        t = t + (a * a).sum()
+        if i == n:
+            break
+        a = a * 2
+        i += 1
+    a.mul_(2)
+    return t
+
+
+def left_before_the_write(x, n):
+    a, t, i = x * 0.5, 0, 0
+    while i < 4 * x.sign()[0]:
+        t = t + (a * a).sum()
+        if i == n:
+            break
+        if i == 1:
+            a.mul_(2)
+        if i == 0:
+            a = a + 1
+        i += 1
+    return t
+
+
+def result_is_written(x, n):
+    a, t = x * 0.5, 0
+    for i in range((x > 0).sum()):
+        if i == n:
+            a = a + 1
+        t = t + (a * a).sum()
+    if t > 0 and n != 1:
+        a.mul_(2)
+    return t
+
+
+def result_may_be_an_older_one(x, n):
+    a, b = x * 0.5, x * 3
+    z = b * b
+    for _ in range(int(n)):
+        a = b
+    a.mul_(2)
+    return z
+
+
+def two_results_are_one(x, n):
+    a, b = x * 0.5, x * 3
+    for i in range((x > 0).sum()):
+        if i < n:
+            a = x.exp()
+            b = a if i == 1 else x + 1
+    z = a * a
+    b.mul_(2)
+    return z
+
+
+def carried_in_a_branch(x, n):
+    a, t = x * 0.5, 0
+    if n > 0:
+        for i in range((x > 0).sum()):
+            t = t + (a * a).sum()
+            if i == 0:
+                a = a + 1
+    if n > 1:
+        a.mul_(2)
+    return t + x.sum()
+
+
+def inner_branch_and_later_write(x, n):
+    a, b, z = x * 0.5, x + 1, x
+    if n > 0:
+        d = a if n > 1 else b
+        z = x.tanh() * d
+    a += 0.5
+    return z
+
+
+def past_autograd_of_the_carried(x, n):
+    a, t = x * 0.5, 0
+    for i in range(int(n)):
+        t = t + a.sum()
+        a = a * 2
+        a.data.mul_(2)
+    return t + x.sum()
+
+
+def argument_written_in_a_loop(x, n):
+    t, w = 0, x.detach()
+    for i in range(int(n)):
+        t = t + (x * x).sum()
+        if i == 1:
+            w.mul_(2)
+    return t + x.sum()
+
+
+def several_names_in_nested_loops(x, n):
+    a, b, c, i, kept = x * 0.5, x * 3, torch.zeros(3), 0, x * 0.5
+    while i < 2 and n * x[0] < 0.25:
+        i += 1
+        b[::2] += a[::2]
+        with torch.no_grad():
+            a = b * 0.5
+            c.copy_(b)
+        c = c.detach()
+        for _ in range((b > 0.6 * n).sum()):
+            a = a.detach().clone()
+            kept = b
+    a = a.clone()
+    a[1:] = 0.5
+    b[0] *= x[0]
+    return a * x, b * x, c * x, kept * x
+
+
+def read_by_a_write_of_a_part(x, n):
+    y, w = x * 2, x * 3
+    y[0].mul_(w[1])
+    if n > 1:
+        w.add_(1)
+    return y
+
+
+def read_by_a_write_of_a_part_on_a_path(x, n):
+    y, w = torch.ones(3), x * 3
+    if n > 1:
+        y = y + x
+    y[0].mul_(w[1])
+    w.add_(1)
+    return y
+
+
+def copied_into_a_part(x, n):
+    y, w = x * 2, x * 3
+    y[0] = w[1]
+    y[1:] += w[1:]
+    w.add_(1)
+    return y
+
+
+def read_by_a_write_of_a_part_in_a_loop(x, n):
+    y, w = x * 2, x * 3
+    for i in range((x > 0).sum()):
+        y[0].mul_(w[1])
+        if i == n:
+            w.mul_(2)
+    return y
+
+
+def nothing_arrives_at_what_keeps_it(x, n):
+    a = x * 0.5
+    for _ in range((x > 0).sum()):
+        t = a * x
+        a *= x
+        if n > 1:
+            a = t * 1
+    return a
+
+
 RAISE_ALWAYS = [
     straight, through_a_view, result_that_is_kept, detached, without_gradient, no_gradient_of_its_own, rows,
-    in_nested_loops, chain_of_writes,
+    in_nested_loops, left_early, chain_of_writes,
 ]  # fmt: skip
 RAISE_SOMETIMES = [
     in_a_branch, in_nested_branches, written_after_a_branch, in_a_loop, before_use_in_a_loop, by_a_later_loop,
@@ -406,11 +723,20 @@ RAISE_SOMETIMES = [
     made_on_a_path_and_written_after_it, what_the_result_was_is_written, another_result_is_written,
     result_of_nested_branches_is_written, result_is_written_in_a_branch, result_is_written_in_a_loop,
     made_in_a_branch_of_a_loop,
+    carried_from_some_iteration_on, made_in_one_iteration_and_written_in_a_later_one,
+    what_came_in_is_written_after_the_loop, what_came_in_is_written_by_a_later_iteration,
+    becomes_an_older_one, becomes_an_older_one_saved_before, of_the_other, two_names_for_one,
+    view_of_the_carried, detached_carried, carried_through_nested_loops, written_by_an_inner_loop,
+    saved_by_an_inner_loop, nothing_arrives_at_what_keeps_it, left_before_the_write, result_is_written,
+    result_may_be_an_older_one, read_by_a_write_of_a_part, read_by_a_write_of_a_part_on_a_path,
+    read_by_a_write_of_a_part_in_a_loop,
+    two_results_are_one, carried_in_a_branch, inner_branch_and_later_write, argument_written_in_a_loop,
 ]  # fmt: skip
 RAISE_NEVER = [
     nothing_is_kept, needed_by_neither, rows_that_are_added, not_asked_for, past_autograd,
     past_autograd_an_argument, past_autograd_a_result, past_autograd_twice, past_autograd_in_a_branch,
-    past_autograd_in_a_loop,
+    past_autograd_in_a_loop, several_names_in_nested_loops, copied_into_a_part,
+    made_anew_in_each_iteration, past_autograd_of_the_carried,
 ]  # fmt: skip
 
 

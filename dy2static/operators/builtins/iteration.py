@@ -34,6 +34,7 @@ from dy2static.operators.staging import (
 )
 from dy2static.operators.traced_for import as_list, fold, iterate
 from runtime.tracer import array, reads
+from runtime.tracer.containers import is_container
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -268,9 +269,22 @@ def _per_option(handler: Any) -> Any:
     return apply
 
 
+def _lazy(handler: Any) -> Any:
+    """The handler of what takes its items later: which container it then takes them from is asked then."""
+    per_option = _per_option(handler)
+
+    def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = args[1] if len(args) == 2 else None
+        if isinstance(given, Choice) and all(isinstance(one, tuple) or is_container(one) for one in given.options):
+            return handler(session, args, kwargs)
+        return per_option(session, args, kwargs)
+
+    return apply
+
+
 HANDLERS: list[tuple[Any, Any]] = [
-    *((function, _per_option(handler)) for function, handler in (
-        (range, _range), (enumerate, _enumerate), (zip, _zip), (map, _map), (filter, _filter), (reversed, _reversed),
+    (map, _lazy(_map)), (filter, _lazy(_filter)), *((function, _per_option(handler)) for function, handler in (
+        (range, _range), (enumerate, _enumerate), (zip, _zip), (reversed, _reversed),
         (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum),
         (any, _any_all(True)), (all, _any_all(False)),
     )), *((kind, _per_option(_container(kind))) for kind in (list, tuple, set, frozenset, deque)),

@@ -180,6 +180,8 @@ def _identity(function: Any, how: str) -> Any:
 
             traced_compare.require_identity(session, args[0])
             value = session.one(args[0])
+            if function is id:
+                session.guards.pin(value)
             return identities.noted(session, value, function(value, *args[1:], **kwargs))
         return function(*args, **kwargs)
 

@@ -64,7 +64,8 @@ class Autocast(Mode):
     def compare(self, load_program: Callable[[], types.ModuleType], seed: int) -> None:
         """With gradients or without, with autocast around the call or not: two of these four, whichever the seed says.
 
-        One conversion runs both ways. bfloat16 has eight bits, and gradients are sums of many. Where a program casts to
+        One conversion runs both ways. bfloat16 has eight bits, and gradients are sums of many: eager's own differ by a
+        half where parts cancel, if the loss is scaled. Where a program casts to
         float16 as well, eager's cache of cast weights is off: it gives bfloat16 weights to a float16 region inside.
         """
         program = load_program()
@@ -78,7 +79,7 @@ class Autocast(Mode):
                 with torch.autocast("cpu", torch.bfloat16, enabled=around):
                     check(
                         program.f, *some, static=converted, tolerance=1e-5, gradient_tolerance=0.05,
-                        paths=("program",), none_is_zero=True,
+                        paths=("program",), none_is_zero=True, rounding=(1.13, 1.26, 1.39, 1.65),
                     )  # fmt: skip
         finally:
             torch.set_autocast_cache_enabled(cached)

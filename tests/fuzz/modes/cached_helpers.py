@@ -29,6 +29,9 @@ def table(n, name="t"):
 @functools.cache
 def mask(n):
     return torch.arange(3) < n
+@functools.lru_cache(maxsize=3)
+def half(n):
+    return n / 2
 class Box:
     @functools.lru_cache
     def width(self, n):
@@ -47,9 +50,13 @@ def f(x, y, k):
 
 
 class CachedHelpers(Mode):
-    """Numbers, tensors and random draws that a cache keeps from one call to the next."""
+    """Numbers, tensors and random draws that a cache keeps from one call to the next.
+
+    Few programs call what writes a log, or ask a cache how often it was used, in a branch or loop: that is refused.
+    """
 
     head = _HEAD
+    stays = True
     refusals = frozenset({"D2S227", "D2S276", "D2S277", "D2S278", "D2S211", "D2S212"})
 
     def simple(self) -> str:
@@ -63,6 +70,10 @@ class CachedHelpers(Mode):
         asks = ("n = n + scale.cache_info().hits", "n = n + noise.cache_info().currsize",
                 "n = n + (table(2) is table(2))", f"n = n + (noise({number}) is noise({number}))",
                 "scale.cache_clear()" if self.rng.random() < 0.3 else "n = n + scale.cache_info().misses")  # fmt: skip
+        if self.inside and not self.free:
+            calls = tuple(text for text in (*calls, f"n = n + half({number})", f"{one} = {other} * half({number})")
+                          if not any(name in text for name in ("scale(", "noise(", "plain(", "BOX")))
+            asks = ("n = n + (table(2) is table(2))", f"n = n + (half({number}) is half({number}))")
         values = (f"{one} = {other} + 1", f"{one} = {one} * {other}", "n = n + 1", f"{one} = {other} + torch.rand(3)")
         return self.rng.choice(self.rng.choices((calls, asks, values), (5, 1, 3))[0])
 

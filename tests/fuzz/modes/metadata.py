@@ -11,11 +11,24 @@ def f(x, y, k):
 
 
 class Metadata(Mode):
-    """Tensors of three elements in shapes that change."""
+    """Tensors of three elements in shapes that change.
+
+    Few programs change a tensor of the caller, one that is two, or one in a branch that did not make it: all refused.
+    """
 
     head = _HEAD
+    stays = True
     tail = "    return p * 1, q * 1, r * 1, n, s, tuple(p.shape), tuple(x.shape), p.is_contiguous()\n"
-    refusals = frozenset({"D2S221", "D2S223", "D2S224", "D2S225", "D2S244", "D2S245", "D2S246"})
+    # Whether a tensor that is another one on some path is a third (D2S264).
+    refusals = frozenset({"D2S221", "D2S223", "D2S224", "D2S225", "D2S244", "D2S245", "D2S246", "D2S264"})
+
+    after = False
+    """Whether there was a branch or loop."""
+
+    def source(self) -> str:
+        """The program's text."""
+        text = super().source()
+        return text if self.free else text.replace("p, q, r, n, s = x, ", "p, q, r, n, s = x.clone(), ")
 
     def simple(self) -> str:
         """A change of metadata, of a name, of values, or a question."""
@@ -31,4 +44,15 @@ class Metadata(Mode):
                   f"{one} = torch.zeros(3)")  # fmt: skip
         reads = (f"n = n + {one}.dim()", f"s = s + {one}.shape[0]", f"n = n + len({one}.size())",
                  f"s = s + {one}.stride(0)", f"n = n + int({one} is {other})")  # fmt: skip
+        if not self.free:
+            changes = tuple(text for text in changes if "resize_" not in text)
+            names = tuple(text.replace(" x", " x.clone()") for text in names if " if " not in text)
+            if self.inside:
+                changes = tuple(f"t = {one}.clone()\n{text.replace(one + '.', 't.')}\n"
+                                f"s = s + t.shape[0] + t.stride(-1)\n{one} = t.reshape(3) * 1"
+                                for text in changes if not text.startswith(f"{other} ="))
+                names = (f"{one} = {other}.clone()", f"{one} = {other}.reshape(3) * 1")
+                self.after = True
+            elif self.after:  # it may be another tensor on some path
+                changes = tuple(f"{one} = {one} * 1\n{text}" for text in changes)
         return self.rng.choice(self.rng.choices((changes, names, values, reads), (5, 2, 2, 2))[0])

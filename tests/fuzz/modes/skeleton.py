@@ -27,9 +27,15 @@ class Mode(ABC):
     depth = 2
     refusals = frozenset[str]()
     """Codes that a program may be refused with, besides those of every generator."""
+    stays = False
+    """Whether few programs return before their end: what comes after that is in a branch."""
+    inside = False
+    """Whether the block that is being written is in a branch or loop."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
+        self.free = random.Random(f"free {seed}").random() < 0.15
+        """Whether the program may have what is refused for good: a mode in which much is has little of it elsewhere."""
 
     @abstractmethod
     def simple(self) -> str:
@@ -42,13 +48,16 @@ class Mode(ABC):
     def block(self, depth: int, pad: str, in_loop: bool) -> list[str]:
         """Some statements; ``depth`` more may be nested in each."""
         lines: list[str] = []
+        before = self.inside
         for _ in range(self.rng.randint(1, 3 + depth)):
+            self.inside = pad != "    "
             if depth > 0 and self.rng.random() < 0.35:
                 lines += self.nested(depth - 1, pad, in_loop)
-            elif self.rng.random() < 0.06:
+            elif self.rng.random() < 0.06 and (in_loop or self.free or not self.stays):
                 lines.append(f"{pad}if {self.condition()}:\n{pad}    {self.leaving(in_loop)}")
             else:
                 lines += [pad + line for line in self.simple().split("\n")]
+        self.inside = before
         return lines
 
     def nested(self, depth: int, pad: str, in_loop: bool) -> list[str]:

@@ -1,0 +1,72 @@
+"""Deques that are given a list that grew, or rotated by a number that only the run knows."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import pytest
+import torch
+
+from tests.end_to_end.oracle import check
+
+
+def calls() -> list[tuple[Any, ...]]:
+    values = ([1.0, 1.0, 1.0], [-1.0, -1.0, -1.0], [5.0, -1.0, -1.0], [-1.0, 5.0, -9.0], [-1.0, 5.0, 9.0])
+    made = [torch.tensor(value) for value in values]
+    return [(x.clone(),) for x in made] + [(x.clone().requires_grad_(),) for x in made]
+
+
+def grown(x):
+    return [x * i for i in range(int((x > 0).sum()))]
+
+
+def extended(x):
+    found = deque([x + 1, x + 2], maxlen=3)
+    found.extend(grown(x))
+    return found, len(found)
+
+
+def extended_on_the_left(x):
+    found, free = deque([x + 1, x + 2], maxlen=3), deque([x])
+    found.extendleft(grown(x))
+    free.extendleft(grown(x))
+    return found, free, len(free)
+
+
+def an_empty_one(x):
+    found, free = deque(maxlen=2), deque()
+    found.extend(grown(x))
+    free.extend(deque(grown(x)))
+    return found, free
+
+
+def on_a_path(x):
+    found = deque([x], maxlen=2)
+    if x.sum() > 0:
+        found.extend(grown(x))
+    found.append(x * 2)
+    return found
+
+
+def rotated(x):
+    found = deque([x, x + 1, x + 2])
+    found.rotate(int((x > 0).sum()))
+    found.rotate(-int((x > 2).sum()))
+    return found, found[0]
+
+
+def rotated_with_other_kinds(x):
+    found, short, none = deque([x, "one", [x]]), deque([x], maxlen=2), deque()
+    for each in (found, short, none):
+        each.rotate(int((x > 0).sum()))
+    return found, short, none
+
+
+@pytest.mark.parametrize(
+    "function",
+    [extended, extended_on_the_left, an_empty_one, on_a_path, rotated, rotated_with_other_kinds],
+    ids=lambda f: f.__name__,
+)
+def test_equal_eager(function: Any) -> None:
+    check(function, *calls())
