@@ -14,7 +14,7 @@ from runtime.ir import Block, Operand, Operator, Program, ScalarType, Variable
 from runtime.ir.definition import definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
-from runtime.ir.walk import replace_in
+from runtime.ir.walk import replace_in, substitute
 from runtime.passes.manager import Pass
 
 
@@ -35,8 +35,10 @@ def _block(block: Block, known: dict[Variable, Operand], seen: dict[Any, Operato
             known.update(zip(op.outputs, first.outputs))
             changes += 1
             continue
-        if flow_of(op).kind is not Kind.INLINE:  # where memory is written, the same question has other answers
-            for inner in op.blocks:
+        for inner in op.blocks:
+            if flow_of(op).kind is Kind.INLINE:  # where memory is written, the same question has other answers
+                substitute(inner, known)
+            else:
                 changes += _block(inner, known, seen)
         kept.append(op)
     block.ops[:] = kept

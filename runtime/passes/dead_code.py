@@ -18,11 +18,14 @@ HasEffect = Callable[[Operator], bool]
 """Whether an Operator is to stay although nothing reads its results."""
 
 
-def remove_dead(block: Block, results: Sequence[Operand], has_effect: HasEffect = has_effect) -> None:
+def remove_dead(
+    block: Block, results: Sequence[Operand], has_effect: HasEffect = has_effect, narrow: bool = True
+) -> None:
     """Drop Operators without effect whose results nothing reads, and what loops carry for nobody.
 
     An Operator that may raise has an effect, where it is the user's: what a derivative's formulas compute for nobody
-    (``has_effect=does_more``) eager does not compute.
+    (``has_effect=does_more``) eager does not compute. ``narrow``: whether what branches and loops give, and loops
+    carry, for nobody is left out.
     """
     live = set(leaves(list(results)))
     kept: list[Operator] = []
@@ -30,11 +33,11 @@ def remove_dead(block: Block, results: Sequence[Operand], has_effect: HasEffect 
         if not any(out in live for out in op.outputs) and not has_effect(op):
             continue
         flow = flow_of(op)
-        if flow.is_path:
+        if flow.is_path and narrow:
             _narrow(op, flow.ports(op), live, has_effect)
         for inner in op.blocks:
             if flow.kind is not Kind.INLINE:  # whose Operators are there for what they write
-                remove_dead(inner, inner.yields, has_effect)
+                remove_dead(inner, inner.yields, has_effect, narrow)
             live.update(inner.captures())
         live.update(op.inputs)
         kept.append(op)
@@ -84,12 +87,14 @@ def _captured(op: Operator) -> list[Variable]:
 def remove(program: Program) -> int:
     """Drop what nothing reads; how many Operators, results and carried values that were."""
     before = _size(program.block)
-    remove_dead(program.block, program.block.yields, _matters)
+    writes = any(flow_of(op).kind is Kind.INLINE for op in program.block.walk())
+    remove_dead(program.block, program.block.yields, _matters, narrow=not writes)
     return before - _size(program.block)
 
 
 def _matters(op: Operator) -> bool:
-    """Whether an Operator is to stay: a write, too, which backward may hear of though no result does."""
+    """Whether an Operator is to stay: a write, too, which backward may hear of though no result does. (So does it of
+    what branches and loops give of written memory: they keep all of it where anything is written.)"""
     inside = (op, *(inner for block in op.blocks for inner in block.walk()))
     return any(flow_of(one).kind is Kind.INLINE for one in inside) or has_effect(op)
 

@@ -300,7 +300,7 @@ class SetsLate(nn.Module):
         return x * 2
 
 
-@case("dict and list held in attributes", *BOTH, (POS,), idle=6)
+@case("dict and list held in attributes", *BOTH, (POS,), idle=3)
 class Log(nn.Module):
     def __init__(self):
         super().__init__()

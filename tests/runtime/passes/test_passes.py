@@ -126,6 +126,24 @@ return %y, %a, %g as ($0, $1, $2)
 return %y, %a, %g as ($0, $1, $2)
 """, id="equal numbers"),
     pytest.param(common_subexpressions.PASS, """
+%a : int = scalar.add(%n, 1)
+%b : int = scalar.add(%n, 1)
+%y : f32[2] = update(%x) {
+  ^(%m : f32[2]):
+    %w : f32[2] = aten.add_.Scalar(%m, %b)
+    yield %m
+}
+return %y, %a as ($0, $1)
+""", """
+%a : int = scalar.add(%n, 1)
+%y : f32[2] = update(%x) {
+  ^(%m : f32[2]):
+    %w : f32[2] = aten.add_.Scalar(%m, %a)
+    yield %m
+}
+return %y, %a as ($0, $1)
+""", id="read where memory is written"),
+    pytest.param(common_subexpressions.PASS, """
 %a : f32[2] = aten.relu.default(%x)
 %b : f32[2] = aten.relu.default(%x)
 return %a, %b as ($0, $1)
