@@ -111,7 +111,9 @@ def gradients(function: Callable[..., Any], args: list[Any]) -> Any:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("inside", [False, True], ids=["around", "inside"])
+@pytest.mark.parametrize(
+    "inside", [pytest.param(False, marks=pytest.mark.slow), True], ids=["around", "inside"]
+)
 def test_operators_that_autocast_changes(dtype: torch.dtype, inside: bool) -> None:
     """Without gradients, and with them on both roads; backward is called without autocast, and under it."""
     wrong, count, unsupported = [], 0, []

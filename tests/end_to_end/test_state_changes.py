@@ -121,9 +121,12 @@ def as_before(tmp_path, monkeypatch):
     gc.enable()
 
 
-@pytest.mark.parametrize(
-    "position", [pytest.param(name, marks=[pytest.mark.slow] if "taken first" in name else []) for name in CALLS]
-)
+SLOW = ("taken first", "loop")
+
+
+@pytest.mark.parametrize("position", [
+    pytest.param(name, marks=[pytest.mark.slow] if any(word in name for word in SLOW) else []) for name in CALLS
+])
 def test_changes(position, tmp_path):
     """Four calls of each: the same results and the same state after each, or one refusal that says where."""
     counts: Counter[str] = Counter()

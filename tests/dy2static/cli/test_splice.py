@@ -144,7 +144,9 @@ def test_layouts(text: str, tmp_path: Path) -> None:
         assert result.count(f"{name}  =  1") == text.count(f"{name}  =  1")
 
 
-@pytest.mark.parametrize("module", [ast, tokenize, io, os, argparse], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [
+    tokenize, io, os, *(pytest.param(one, marks=pytest.mark.slow) for one in (ast, argparse)),
+], ids=lambda module: module.__name__)
 def test_real_files_keep_all_comments(module: Any, tmp_path: Path) -> None:
     source = Path(module.__file__).read_bytes()
     result = converted(source, tmp_path)
