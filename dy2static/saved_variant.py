@@ -140,6 +140,8 @@ def _template(arguments: live.Arguments) -> tuple[tuple[str, Any], ...]:
             return Again(value.number)
         if not isinstance(value, live.Container):
             return value if is_plain(value) else _refuse_argument(label, value)
+        if value.kind is set:
+            return _refuse_argument(label, value.original)
         if value.keys is None:
             return value.kind(take(item, f"{label}[{index}]") for index, item in enumerate(value.items))
         items = [take(item, f"{label}[{key!r}]") for key, item in zip(value.keys, value.items)]

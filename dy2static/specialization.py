@@ -20,6 +20,7 @@ from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import READ_ERRORS, Guard
 from runtime.tracer.hung import same
 from runtime.tracer.inputs import LiveParameter
+from runtime.tracer.inside import leads_to, shows_containers
 from runtime.tracer.journal import Place
 
 Sizes = tuple[int | None, ...]
@@ -79,12 +80,15 @@ class Specialization:
         self._checks = [(guard.read, guard.test) for guard in self.traced.guards]
         exact = all(None not in sizes for sizes in self.sizes) and None not in self.layouts
         self._exact = list(zip(self.sizes, self.layouts)) if exact else None
+        self._outside = [guard for guard in self.traced.guards if shows_containers(guard.value)]
         self._nothing_else = not self.reads and not self.assumes and not (
             self.traced.leaves or self.traced.asked
         )
 
     def fits(self, arguments: Arguments) -> bool:
         """Whether ``mismatch`` finds nothing, quickly."""
+        if arguments.containers and self._reached_otherwise(arguments):
+            return False
         if self._exact is None:
             return self.mismatch(arguments) is None
         for tensor, (sizes, strides) in zip(arguments.tensors, self._exact):
@@ -111,6 +115,8 @@ class Specialization:
         for guard in self.traced.guards:
             if not guard.holds():
                 return f"{guard.description} has changed"
+        if arguments.containers and self._reached_otherwise(arguments):
+            return "a container among the arguments is, or was, the same one as another that the function reads"
         changed = self._leaf_changed(arguments) or self._parameters_changed(arguments)
         return changed or self._assumption_broken(arguments)
 
@@ -127,6 +133,24 @@ class Specialization:
             for guard in self.traced.guards
             if guard.place is not None and not guard.holds() and can_be_fact(guard.place.get())
         ]
+
+    def _reached_otherwise(self, arguments: Arguments) -> bool:
+        """Whether a container of the arguments is one that the function also finds elsewhere, and was not before; or
+        was one, and is another now."""
+        whole = self.traced.whole
+        for number, container in whole.items():
+            if arguments.containers[number] is not container:
+                return True
+        if not self._outside:
+            return False
+        own = {
+            id(container) for number, container in enumerate(arguments.containers)
+            if number not in whole and not isinstance(container, tuple)
+        }
+        try:
+            return bool(own) and any(leads_to(guard.read(), own) for guard in self._outside)
+        except READ_ERRORS:
+            return True
 
     def _leaf_changed(self, arguments: Arguments) -> str | None:
         for position, leaf in self.traced.leaves.items():

@@ -337,6 +337,8 @@ class StaticFunction:
                 note_module(session, self._module)
             if self._instance is not _NOTHING:
                 adopt(session, self._instance)
+            for value in arguments.others():
+                adopt(session, value)
             args, kwargs = self._signature.unbind(bound)
             return operators.call(function, *args, **kwargs)
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import numpy
 import torch
 
 from dy2static import callers
@@ -25,8 +24,10 @@ from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer import contents, facts
 from runtime.tracer.ages import existed_before
+from runtime.tracer.calls import Known, Restart
 from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import is_plain
+from runtime.tracer.inside import inside
 from runtime.tracer.journal import MISSING, Place
 
 CONTAINERS = (list, dict, set, deque)
@@ -125,21 +126,30 @@ def adopt(session: Session, value: Any) -> None:
         one = todo.pop()
         if is_plain(one) or isinstance(one, (torch.Tensor, Staged, Choice)) or id(one) in session.externals:
             continue
+        if id(one) in session.originals:
+            meet(session, one)
         if id(one) in memo(session).created:
             continue
         if _made_by_others(session, one):
             memo(session).created[id(one)] = one
             continue
-        if isinstance(one, functools.partial):
-            todo += [one.func, *one.args, *one.keywords.values()]
-        elif isinstance(one, types.BuiltinMethodType) and isinstance(one.__self__, CONTAINERS):
-            todo.append(one.__self__)
-        if isinstance(one, (*CONTAINERS, tuple, frozenset, types.MappingProxyType)):
-            todo.extend(one.values() if isinstance(one, (dict, types.MappingProxyType)) else one)
-        elif isinstance(one, numpy.ndarray) and one.dtype.hasobject:
-            todo.extend(one.flat)
+        todo.extend(inside(one))
         if not isinstance(one, tuple):
             session.externals[id(one)] = (one, None)
+
+
+def require_original(session: Session, a: Any, b: Any) -> None:
+    """Begin the trace again before ``a is b`` asks which object a tuple among the arguments is: a copy is another."""
+    if isinstance(a, tuple) and (id(a) in session.copies) is not (id(b) in session.copies):
+        raise Restart(Known(whole=frozenset((session.copies[id(a if id(a) in session.copies else b)],))))
+
+
+def meet(session: Session, value: Any) -> None:
+    """Begin the trace again if ``value`` is the caller's own container of which the arguments hold a copy: both are one
+    object. Tuples are values; only ``is`` tells the two apart (see ``identical``)."""
+    number = session.originals[id(value)]
+    if not isinstance(value, tuple):
+        raise Restart(Known(whole=frozenset((number,))))
 
 
 def _made_by_others(session: Session, obj: object) -> bool:

@@ -161,7 +161,7 @@ def _of_dimension(
     beyond: Callable[[Any], Any],
 ) -> Any:
     """A switch over the dimensions that the tensor has, and a path that raises what the function does for others."""
-    if not any("dim" in name or name in _DIMENSIONS for name in names):
+    if not any("dim" in name or "axis" in name or name in _DIMENSIONS for name in names):
         raise _refusal(session, f, value, names)
     rank += getattr(f, "__name__", "").rstrip("_") in _ADDING
     last = max(rank, 1)
@@ -181,7 +181,9 @@ def _of_count(
     """A switch over the values that differ in meaning, and paths for those below and above."""
     low, high = limits.low, limits.high
     paths = [lambda number=number: run(number) for number in range(low, high + 1)]
-    below = _raising(session, f, value, names, beyond, -_BEYOND)
+    if limits.period is not None:
+        return tracer_cond.switch(session, session.scalar("mod", value, limits.period), paths, NO_NAMES)
+    below = (lambda: run(low - 1)) if limits.same_below else _raising(session, f, value, names, beyond, -_BEYOND)
     above = (lambda: run(high + 1)) if limits.same else _raising(session, f, value, names, beyond, _BEYOND)
     index = session.scalar("sub", value, low)
     index = session.scalar("select", index < 0, len(paths), index)

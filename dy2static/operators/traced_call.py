@@ -45,6 +45,7 @@ from dy2static.operators.provenance import (
     adopt,
     enter_function,
     global_names,
+    meet,
     memo,
     note_reads,
 )
@@ -79,6 +80,8 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     known = memo(session)
     made = known.made
     result = _called(session, f, args, kwargs)
+    if id(result) in session.originals:
+        meet(session, result)
     known.before_call, known.new_iterator = made, None
     if type(result) in contents.READING and (isinstance(f, type) or (f is iter and result is not args[0])):
         known.new_iterator = result

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import equality, growing, tensor_keys
+from dy2static.operators.provenance import require_original
 from dy2static.operators.sequences import StagedRange
 from dy2static.operators.staging import (
     Choice,
@@ -128,6 +129,7 @@ def identical(session: Session, a: Any, b: Any) -> Any:
     if isinstance(b, Choice):
         return identical(session, b, a)
     if type(a) is type(b):
+        require_original(session, a, b)
         session.guards.pin(a)
         session.guards.pin(b)
     if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,10 +36,10 @@ class Again:
 
 @dataclass(frozen=True, eq=False)
 class Container:
-    """A list, tuple, dict, named tuple or dataclass among the arguments.
+    """A list, tuple, dict, set, named tuple or dataclass among the arguments.
 
-    ``items`` are templates; ``keys`` their keys or field names, None for lists and tuples; ``original`` is the
-    caller's.
+    ``items`` are templates (those of a set: what it holds); ``keys`` their keys or field names, None for lists, tuples
+    and sets; ``original`` is the caller's.
     """
 
     kind: type
@@ -61,10 +61,24 @@ class Arguments:
     originals: dict[str, Any] = field(default_factory=dict)
     only_tensors: tuple[str, ...] | None = None
     """The names of the arguments, if each is a tensor of its own."""
+    containers: list[Any] = field(default_factory=list)
+    """The caller's containers that are taken apart, by number."""
 
-    def rebuild(self, tensors: Sequence[Any]) -> tuple[dict[str, Any], list[tuple[Any, Path]]]:
-        """The arguments with other tensors in place, and every container built anew with its path."""
-        built: list[tuple[Any, Path]] = []
+    def rebuild(
+        self, tensors: Sequence[Any], whole: Set[int] = frozenset()
+    ) -> tuple[dict[str, Any], list[tuple[Any, Path | None]]]:
+        """The arguments with other tensors in place, and every container built anew with its path.
+
+        ``whole``: numbers of containers that stay what they are, with what is inside; their paths are None.
+        """
+        built: list[tuple[Any, Path | None]] = []
+
+        def keep(node: Any) -> Any:
+            if isinstance(node, Container):
+                built.append((node.original, None))
+                for item in node.items:
+                    keep(item)
+            return node
 
         def build(value: Any, path: Path) -> Any:
             if isinstance(value, Slot):
@@ -74,6 +88,9 @@ class Arguments:
             if not isinstance(value, Container):
                 return value
             number = len(built)
+            if number in whole:
+                keep(value)
+                return value.original
             early = _empty(value)
             built.append((early, path))
             steps = range(len(value.items)) if value.keys is None else value.keys
@@ -84,12 +101,22 @@ class Arguments:
 
         return {name: build(value, (name,)) for name, value in self.template.items()}, built
 
+    def others(self) -> Iterator[Any]:
+        """What is no tensor and not taken apart: each call is given it as it is."""
+        todo = list(self.template.values())
+        while todo:
+            value = todo.pop()
+            if isinstance(value, Container):
+                todo.extend(value.items)
+            elif not isinstance(value, (Slot, Again)):
+                yield value
+
 
 def flatten(bound: dict[str, Any]) -> Arguments:
     """Take a call's arguments apart: ``bound`` maps parameter names to values.
 
-    Taken apart: lists, tuples, dicts and named tuples; dataclasses and other mappings if a tensor is inside. A tensor
-    or container that stands in two places is one.
+    Taken apart: lists, tuples, dicts, sets and named tuples; dataclasses and other mappings if a tensor is inside. A
+    tensor or container that stands in two places is one.
     """
     values = list(bound.values())
     for value in values:
@@ -114,6 +141,7 @@ def _flatten(bound: dict[str, Any]) -> Arguments:
     labels: list[str] = []
     positions: dict[int, int] = {}
     numbers: dict[int, int] = {}
+    containers: list[Any] = []
 
     def take(value: Any, label: str) -> Any:
         if isinstance(value, torch.Tensor):
@@ -128,12 +156,15 @@ def _flatten(bound: dict[str, Any]) -> Arguments:
         if id(value) in numbers:
             return Again(numbers[id(value)])
         numbers[id(value)] = len(numbers)
+        containers.append(value)
         keys, items = parts
+        if type(value) is set:
+            return Container(set, None, items, value)
         spell = _spelling(value, label, keys)
         return Container(type(value), keys, tuple(take(item, spell(index)) for index, item in enumerate(items)), value)
 
     template = {name: take(value, name) for name, value in bound.items()}
-    return Arguments(tensors, labels, template, bound)
+    return Arguments(tensors, labels, template, bound, containers=containers)
 
 
 def follow(arguments: Arguments, path: Path) -> Any:
@@ -150,7 +181,7 @@ def follow(arguments: Arguments, path: Path) -> Any:
 def _parts(value: Any) -> tuple[Path | None, tuple[Any, ...]] | None:
     """Keys and items of a container that is taken apart; None for anything else."""
     kind = type(value)
-    if kind is list or kind is tuple:
+    if kind is list or kind is tuple or kind is set:
         return None, tuple(value)
     if kind in (dict, collections.OrderedDict, collections.defaultdict):
         return tuple(value.keys()), tuple(value.values())
@@ -171,6 +202,8 @@ def _empty(node: Container) -> Any:
     """The container before its items are known, where they can be put in later: it may contain itself."""
     if node.kind in (list, dict, collections.OrderedDict):
         return node.kind()
+    if node.kind is set:
+        return node.original.copy()
     if node.kind is collections.defaultdict:
         return collections.defaultdict(node.original.default_factory)
     return None
@@ -180,7 +213,8 @@ def _fill(node: Container, early: Any, items: list[Any]) -> Any:
     if node.keys is None:
         if node.kind is tuple:
             return tuple(items)
-        early.extend(items)
+        if node.kind is list:
+            early.extend(items)
         return early
     if early is not None:
         early.update(zip(node.keys, items))

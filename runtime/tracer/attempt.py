@@ -59,6 +59,8 @@ FIELDS: dict[str, str] = {
     "_infos": DEEP,
     "_names": ITEMS,
     "externals": ITEMS,
+    "originals": KEPT,  # never changes
+    "copies": KEPT,  # nor does this
     "known": VALUE,
     "advanced": KEPT,  # an iterator from outside that gave an item has given it
     "uses": ITEMS,

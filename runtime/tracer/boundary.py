@@ -86,6 +86,8 @@ class Traced:
     """Calls of cached functions that the trace made: each later run uses the same entries of the caches."""
     asked: dict[int, list[Question]] = field(default_factory=dict)
     """By position of an argument's tensor: what else the trace asked it, and the answers."""
+    whole: dict[int, Any] = field(default_factory=dict)
+    """Containers among the arguments, by number, that are these very objects: something outside leads to them."""
     executable: Executable | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -246,9 +248,17 @@ def _trace_once(
             for real, label in zip(arguments.tensors, arguments.labels)
         ]
     session.inputs.join_shared_inputs(arguments.tensors, arguments.labels)
-    bound, containers = arguments.rebuild(fakes)
-    for container, path in containers:
+    whole = session.known.whole
+    bound, built = arguments.rebuild(fakes, whole)
+    for number, (container, path) in enumerate(built):
         session.externals[id(container)] = (container, path)
+        if path is None:
+            session.guards.pin(container)
+            continue
+        original = arguments.containers[number]
+        session.originals[id(original)] = session.copies[id(container)] = number
+        if isinstance(container, set) and list(container) != list(original):  # the copy has another order
+            raise Restart(Known(whole=frozenset((number,))))
         if isinstance(container, (list, dict)):
             session.journal.note_content(container)
     for value in _iterators(bound, set()):
@@ -320,6 +330,7 @@ def _trace_once(
             for position, given in enumerate(program.inputs[: len(arguments.tensors)])
             if given.var in session.inputs.asked
         },
+        {number: container for number, (container, path) in enumerate(built) if path is None},
     )
 
 

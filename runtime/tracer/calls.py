@@ -20,12 +20,17 @@ class Known:
     detached: frozenset[Location | None] = frozenset()
     """Where tensors are detached to which values are written that need gradients: they get a history of their own."""
 
+    whole: frozenset[int] = frozenset()
+    """Numbers of the arguments' containers that something outside leads to as well: they are what they are."""
     routed: bool = False
     """Whether sets differ between paths: all operators that sets have go through the tracer then."""
 
     def and_also(self, other: Known) -> Known:
         """Both."""
-        return Known(self.shared | other.shared, self.detached | other.detached, self.routed or other.routed)
+        return Known(
+            self.shared | other.shared, self.detached | other.detached, self.whole | other.whole,
+            self.routed or other.routed,
+        )  # fmt: skip
 
 
 def tensors_in(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:

@@ -125,6 +125,10 @@ class Session:
         self._names: dict[str, int] = {}
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
+        self.originals: dict[int, int] = {}
+        """The caller's containers that have a copy among the arguments: their numbers, by identity."""
+        self.copies: dict[int, int] = {}
+        """Those copies: the same numbers, by identity."""
         self.known = Known()
         """What earlier attempts at this trace found out."""
         self.advanced = False

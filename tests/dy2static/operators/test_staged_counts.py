@@ -22,6 +22,17 @@ CALLS: dict[str, tuple[Any, torch.Tensor]] = {
     "both of windows": (lambda x, n: x.unfold(0, int(n), int(n) + 1), VECTOR),
     "differences": (lambda x, n: x.diff(int(n)), VECTOR),
     "differences of rows": (lambda x, n: torch.diff(x, n=int(n), dim=0), MATRIX),
+    "rows in sections": (lambda x, n: torch.vsplit(x, int(n)), MATRIX),
+    "columns in sections": (lambda x, n: x.hsplit(int(n)), MATRIX),
+    "a vector in sections": (lambda x, n: x.hsplit(int(n)), VECTOR),
+    "depths in sections": (lambda x, n: torch.dsplit(x, int(n)), MATRIX.view(1, 3, 4)),
+    "diagonal": (lambda x, n: torch.diagonal(x, int(n)), MATRIX),
+    "diagonal of two dimensions": (lambda x, n: x.view(1, 3, 4).diagonal(offset=int(n), dim1=-1, dim2=1), MATRIX),
+    "diagonal as a copy": (lambda x, n: torch.diag(x, int(n)), MATRIX),
+    "turns": (lambda x, n: torch.rot90(x, int(n)), MATRIX),
+    "turns the other way": (lambda x, n: x.rot90(int(n), (1, 0)), MATRIX),
+    "axes": (lambda x, n: torch.swapaxes(x, 0, int(n)), MATRIX),
+    "axis by name": (lambda x, n: x.swapaxes(axis0=int(n), axis1=1), MATRIX),
 }
 
 
@@ -42,7 +53,7 @@ def _outcome(function: Any, x: torch.Tensor, number: int) -> Any:
 def test_one_program_serves_all_counts(name: str) -> None:
     function, x = CALLS[name]
     static = dy2static.to_static(function)
-    for number in (3, 1, 0, -1, 4, 5, 9):
+    for number in (3, 1, 0, -1, 4, 5, 9, -2, -3, -9):
         assert _outcome(static, x, number) == _outcome(function, x, number), number
     assert len(static.programs) == 1
 
