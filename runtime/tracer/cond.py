@@ -351,7 +351,7 @@ class Join:
                     for values, item, _ in self.items:
                         value = values[index]
                         if value is _NOWHERE:
-                            yields += [UNDEF] * structure.width(item)
+                            yields += carrying.lower_nothing(session, item, self.context)
                         else:
                             yields += carrying.lower(session, value, item, self.context)
                     yields += [path.storages.get(storage, self.entry[storage]) for storage in storages]
