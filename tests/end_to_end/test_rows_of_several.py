@@ -45,6 +45,18 @@ def once_in_an_iteration(x, y):
     return g
 
 
+def in_a_loop_in_a_branch(x, y):
+    g, n = rows_made_in_branches(x, y), 0
+    if y[0] < 0:
+        while n < 2 and x.sum() < 1.5:
+            n = n + 1
+            g = [row + [y] for row in g]
+            g = [row + [y] for row in g]
+            for row in g:
+                x = x + sum(row) * 0.1
+    return g, x
+
+
 def before_a_return_in_a_branch(x, y):
     g, n = [[x]], 0
     if x.sum() > 0:
@@ -130,7 +142,7 @@ def in_nested_loops(x, y):
 
 
 FUNCTIONS = [
-    twice_in_an_iteration, once_in_an_iteration, before_a_return_in_a_branch,
+    twice_in_an_iteration, once_in_an_iteration, in_a_loop_in_a_branch, before_a_return_in_a_branch,
     a_row_that_only_one_path_has, repeated, sliced, copied, comprehensions, dicts, in_nested_loops,
 ]  # fmt: skip
 
