@@ -83,6 +83,23 @@ def lower_item(session: Session, value: Any, s: Structure, context: JoinContext)
     return [None if operand is UNDEF else operand for operand in lower(session, value, s, context.copies())]
 
 
+def lower_nothing(session: Session, s: Structure, context: JoinContext) -> list[Operand]:
+    """The operands where no value stands: the user's code does not read them there.
+
+    What is recorded to carry a value in another structure runs there all the same, and asks for lists that are lists
+    and for which of several a value is: the list is empty, and the value the first.
+    """
+    if context.copying:
+        return [UNDEF] * width(s)
+    if isinstance(s, Array):
+        return [session.emit("array.new", [[]], types=[type_])[0] for type_ in types(session, s)]
+    if isinstance(s, Options):
+        return [0, *(operand for option in s.options for operand in lower_nothing(session, option, context))]
+    if isinstance(s, (Sequence, Fields)):
+        return [operand for item in s.items for operand in lower_nothing(session, item, context)]
+    return [UNDEF] * width(s)
+
+
 def _lower_options(session: Session, value: Any, s: Options, context: JoinContext) -> list[Operand]:
     def target(option: Any) -> int:
         pictured = structure_of(session, option, context)
@@ -115,7 +132,7 @@ def _lower_options(session: Session, value: Any, s: Options, context: JoinContex
         slots[index] = lower(session, value, s.options[index], context)
     result: list[Operand] = [selector]
     for operands_or_none, option in zip(slots, s.options):
-        result += operands_or_none if operands_or_none is not None else [UNDEF] * width(option)
+        result += operands_or_none if operands_or_none is not None else lower_nothing(session, option, context)
     return result
 
 
@@ -190,4 +207,4 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
     return fake
 
 
-__all__ = ["lift", "lower", "lower_item", "types"]
+__all__ = ["lift", "lower", "lower_item", "lower_nothing", "types"]

@@ -132,6 +132,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
             containers.put(session, place.owner, value)
         else:
             session.journal.write(place, value)
+    for place, held in merged.unreadable(paths):
+        place.set(held)  # that a read of it is an error, if there is one
     return values[-1]
 
 
@@ -148,6 +150,7 @@ class Merged:
     ) -> None:  # fmt: skip
         self._session = session
         self._old, self._objects = old, objects
+        self._left: set[int] = set()
         self.made: dict[int, structure.Made] = {}
         self.stand_ins: dict[Any, Any] = {}
         self.contents: list[tuple[list[Any], structure.Structure, str]] = []
@@ -160,6 +163,7 @@ class Merged:
                 continue
             with path.inside(session):
                 leaving = self._leaving(path)
+                self._left |= self._unreadable(path, leaving)
                 for fresh in leaving.containers.values():
                     place = Place("content", fresh.value)
                     if place not in path.places:
@@ -208,6 +212,23 @@ class Merged:
                     leaving.walk(value, where, place.kind == "attribute" and isinstance(place.owner, CellType))
         return leaving
 
+    def unreadable(self, paths: Sequence[Path]) -> list[tuple[Place, Any]]:
+        """The places that no path brings out, with what they hold."""
+        return [(place, held) for path in paths for place, held in path.places.items() if id(place.owner) in self._left]
+
+    def _unreadable(self, path: Path, leaving: containers.Leaving) -> set[int]:
+        """The containers that the path made and that nothing which leaves it leads to, by identity, if what they hold
+        is not to be read where the path ends: a loop or branch inside it made them, and its own notes know them."""
+        readable = {storage: value for storage, value in path.storages.items() if self._session.visible(value)}
+        return {
+            id(place.owner)
+            for place in path.places
+            if place.kind == "content"
+            and self._belongs(place)
+            and id(place.owner) not in leaving.reached
+            and not _outside(self._session, readable, place.get())
+        }
+
     def _is_new(self, value: Any) -> bool:
         key = id(value)
         return key not in self._old and key not in self._session.externals and key not in self._session.hidden
@@ -218,6 +239,8 @@ class Merged:
 
     def leaves(self, place: Place) -> bool:
         """Whether a place that paths stored to is seen after them, and joined on its own."""
+        if id(place.owner) in self._left:
+            return False
         return id(place.owner) not in self._session.hidden and id(place.owner) not in self.made
 
     def _merge(self, paths: Sequence[Path], groups: dict[Any, dict[int, Any]]) -> None:
@@ -351,7 +374,7 @@ class Join:
                     for values, item, _ in self.items:
                         value = values[index]
                         if value is _NOWHERE:
-                            yields += [UNDEF] * structure.width(item)
+                            yields += carrying.lower_nothing(session, item, self.context)
                         else:
                             yields += carrying.lower(session, value, item, self.context)
                     yields += [path.storages.get(storage, self.entry[storage]) for storage in storages]

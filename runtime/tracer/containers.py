@@ -28,7 +28,6 @@ from runtime.tracer.structure import (
     Growing,
     ListContent,
     field_items,
-    growing,
     is_container,
 )
 
@@ -264,8 +263,9 @@ def items_of(value: Any) -> Iterable[tuple[Hashable, Any]]:
         for number, option in enumerate(found.options):
             for key, item in items_of(option):
                 yield (number, key), item
-    elif growing(value) is None:
-        held = Place("content", value).get()
+        return
+    held = Place("content", value).get()
+    if not any(type(item) is Growing for item in held):  # to ask for the joined parts would record it here
         yield from held.items() if isinstance(held, dict) else enumerate(held)
 
 

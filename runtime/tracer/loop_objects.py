@@ -178,7 +178,7 @@ class LoopObjects:
     def _item(self, cell: Cell, held: Any, key: Any) -> Any:
         """What a cell's container holds at a place, which names the content as well if that is one of several."""
         members = self._members[cell]
-        if not any(containers.several(known.value) for known in members):
+        if all(containers.several(known.value) is None for known in members):
             return _held(held, key)
         if len(members) > 1:
             self._refuse("hold other kinds of things on some paths")

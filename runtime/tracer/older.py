@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Block, Operator, Variable
-from runtime.tracer.containers import opaque_parts
+from runtime.tracer.containers import Several, opaque_parts
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.structure import Choice, Growing, is_container
@@ -48,12 +48,15 @@ def older(
                 todo.append(session.hidden[id(value)][1])
         if isinstance(value, dict):
             todo += value.values()
+            todo += (key for key in value if isinstance(key, Several))
         elif isinstance(value, Iterable) and is_container(value):
             todo += value
         elif isinstance(value, (tuple, frozenset)):
             todo += value
         elif isinstance(value, Choice):
             todo += value.options
+        elif isinstance(value, Several):
+            todo.append(value.choice)
         else:
             if isinstance(value, FunctionType):
                 todo += value.__closure__ or ()

@@ -412,7 +412,7 @@ class _Attempt:
 
     def _lowered(self, slot: _Slot, value: Any) -> list[Operand]:
         if slot.cell is not None and value is None:  # no object stands there: nothing says that it is read
-            return [UNDEF] * structure.width(slot.carried)
+            return carrying.lower_nothing(self.session, slot.carried, structure.PLAIN)
         return carrying.lower(self.session, value, slot.carried, structure.JoinContext(self.made))
 
 
