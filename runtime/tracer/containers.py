@@ -28,6 +28,7 @@ from runtime.tracer.structure import (
     Growing,
     ListContent,
     field_items,
+    growing,
     is_container,
 )
 
