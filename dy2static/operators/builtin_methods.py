@@ -20,7 +20,7 @@ from dy2static.operators import (
 )
 from dy2static.operators.caches import CACHED, ask
 from dy2static.operators.provenance import CONTAINERS, adopt, namespace_owner, note_content_write, note_space_read
-from dy2static.operators.staging import Choice, Session, Staged, any_staged
+from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute
 from runtime.tracer import containers, contents, unseen
 from runtime.tracer.identities import Identity
 from runtime.tracer.scalars import StagedInt
@@ -49,6 +49,10 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
 
         methods = Choice(found.selector, tuple(getattr(option, f.__name__) for option in found.options))
         return traced_call(session, methods, args, kwargs)
+    if session.hidden and args and isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        found = containers.several(args[0])
+        if found is not None:  # dict.get(d, key)
+            return distribute(session, found, lambda option: call_builtin(session, f, (option, *args[1:]), kwargs))
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call, session, f))
 
 

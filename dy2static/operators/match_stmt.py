@@ -15,6 +15,7 @@ from dy2static.operators.attribute import attr
 from dy2static.operators.call import call
 from dy2static.operators.staging import Choice, active, distribute
 from dy2static.operators.subscript import item
+from runtime.tracer.containers import opened
 
 _SEQUENCES = (list, tuple, range, collections.deque, array.array, memoryview, Sequence)
 _TEXT = (str, bytes, bytearray)
@@ -42,13 +43,21 @@ def starred(value: Any, before: int, after: int) -> Any:
 def is_mapping(value: Any, *keys: Any) -> Any:
     """Whether a mapping has all the keys."""
     session = active()
-    if session is not None and isinstance(value, Choice):
-        return distribute(session, value, lambda option: is_mapping(option, *keys))
+    if session is not None:
+        value = opened(value)
+        if isinstance(value, Choice):
+            return distribute(session, value, lambda option: is_mapping(option, *keys))
     return isinstance(value, Mapping) and all(key in value for key in keys)
 
 
 def without_keys(value: Any, *keys: Any) -> dict[Any, Any]:
     """A dict of what the pattern's keys leave."""
+    session = active()
+    if session is not None:
+        value = opened(value)
+        if isinstance(value, Choice):
+            left: dict[Any, Any] = distribute(session, value, lambda option: without_keys(option, *keys))
+            return left
     return {key: item(value, key) for key in value if key not in keys}
 
 

@@ -44,8 +44,21 @@ _OF_DICTS = (
     "sorted(d.items())", "max(d.values())", "d.copy()", "len({**d, 'z': 0})", "tuple(d.items())", "dict(d, z=1)",
     "dict(**d)", "(lambda **k: len(k))(**d)", "(lambda *k: len(k))(*d)", "OrderedDict(d)", "Counter(d)",
     "ChainMap(d)['a']", "ChainMap({}, d).get('b', 3)", "SimpleNamespace(**d)",
-    "d.keys() & {'b'}", "d.items() - {('a', 1)}",
+    "d.keys() & {'b'}", "d.items() - {('a', 1)}", "dict.get(d, 'b')", "dict.__contains__(d, 'b')", "dict.__len__(d)",
+    "dict.keys(d)", "(dict.pop(d, 'b', 3), d)", "(dict.setdefault(d, 'b', 3), d)",
 )  # fmt: skip
+
+_MATCHED = (
+    "m = dict(a=1)\nif q:\n    m['b'] = 5\nmatch m:\n    case {'a': t, **rest} if rest:\n        r = t, rest\n    "
+    "case _:\n        r = None",
+    "m = dict(a=1)\nif q:\n    m['b'] = 5\nmatch m:\n    case {'b': t}:\n        r = t\n    case {'a': t}:\n        "
+    "r = -t",
+    "m = dict(a=1, b=2) if q else dict(a=1)\nmatch (0, m):\n    case (0, {'a': t, **rest}) if rest:\n        "
+    "r = t, rest\n    case _:\n        r = None",
+    "m = [1]\nif q:\n    m.append(2)\nmatch m:\n    case [a]:\n        r = a\n    case [a, *b]:\n        r = a, b",
+    "m = [1]\nif q:\n    m.append('s')\nmatch m:\n    case [a]:\n        r = a\n    case [a, b]:\n        r = b, a",
+    "m = {1}\nif q:\n    m.add(2)\nmatch m:\n    case set() if 2 in m:\n        r = 'two'\n    case _:\n        r = m",
+)
 
 _CLASSES = (
     "c = ChainMap({'a': 1}, {'a': 2, 'b': 3})\nif q:\n    c['b'] = 5\nr = c['a'], c['b']",
@@ -81,6 +94,7 @@ def snippets() -> Iterator[str]:
         yield f"s = {{1}}\nt = {{1, 2, 3}}\nif q:\n    s.add(2)\n{statement}\nr = s, t, len(s), len(t)"
     for use in _OF_DICTS:
         yield f"d = dict(a=1)\ne = dict(a=1)\nif q:\n    d['b'] = 5\nr = {use}"
+    yield from _MATCHED
     yield from _CLASSES
 
 
