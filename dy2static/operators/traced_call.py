@@ -143,7 +143,8 @@ def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return call_torch(session, f, args, kwargs)
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
-            isinstance(f, types.WrapperDescriptorType) and args and growing.is_growing(args[0])):
+            isinstance(f, types.WrapperDescriptorType) and args
+            and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
         return builtin_methods.call_builtin(session, f, args, kwargs)
     boundary.require(session, f, args, kwargs)
     if isinstance(f, (staticmethod, classmethod)):

@@ -45,7 +45,7 @@ _OF_DICTS = (
     "dict(**d)", "(lambda **k: len(k))(**d)", "(lambda *k: len(k))(*d)", "OrderedDict(d)", "Counter(d)",
     "ChainMap(d)['a']", "ChainMap({}, d).get('b', 3)", "SimpleNamespace(**d)",
     "d.keys() & {'b'}", "d.items() - {('a', 1)}", "dict.get(d, 'b')", "dict.__contains__(d, 'b')", "dict.__len__(d)",
-    "dict.keys(d)", "(dict.pop(d, 'b', 3), d)", "(dict.setdefault(d, 'b', 3), d)",
+    "list(dict.keys(d))", "(dict.pop(d, 'b', 3), d)", "(dict.setdefault(d, 'b', 3), d)",
 )  # fmt: skip
 
 _MATCHED = (
