@@ -16,12 +16,13 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.errors import InternalError
+from runtime.errors import InternalError, ProgramError
 from runtime.executor.executable import Executable
 from runtime.ir import Block, Operator, Program, TensorType
 from runtime.ir.definition import definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of, is_path
+from runtime.ir.verify import verify
 from runtime.ir.walk import copy_program
 
 _LONGEST = 5.0
@@ -42,6 +43,14 @@ def trial(
     Raises:
         InternalError: D2S291: a value is not what its type says, or an operator cannot take what it is given.
     """
+    try:
+        verify(program)  # a file that cannot be loaded is not to be written
+    except ProgramError as error:
+        raise InternalError(
+            f"the Program breaks a rule: {error.summary}",
+            hint="Your code is not to blame: please report it. Until it is mended, mark what this is about with "
+            "not_to_static, or write it another way.",
+            location=error.location, code="D2S291") from error
     if any(op.name == "py_func" for op in program.block.walk()):
         return  # code of the user's, which would notice
     looks = _Looks()

@@ -39,7 +39,8 @@ class OpDefinition:
     ``verify`` checks one Operator (arity, Blocks, yields, attrs). ``evaluate`` computes it from Python values, for
     operators without Blocks. ``effect``: it may not be dropped, doubled or moved over another effect.
     ``undef_yields``: its Blocks may yield UNDEF; ``undef_args``: its arguments may be UNDEF. ``writes`` gives the
-    Variables whose memory it writes, ``views`` those whose memory its results surely are. ``flow``: how its Blocks run.
+    Variables whose memory it writes, ``views`` those whose memory its results are, or a copy. ``flow``: how its Blocks
+    run.
     ``neutral``: it does the same in every grad and autocast mode. ``passes_gradient``: a gradient may go through it.
     ``says``: it only tells something, which running a Program again must not tell twice. ``raises``: whether running
     an Operator may end in an exception, its Blocks left out; None if that is known from elsewhere

@@ -242,8 +242,10 @@ def _written(op: Operator) -> tuple[Variable, ...]:
 
 
 def _viewed(op: Operator) -> tuple[Variable, ...]:
+    """Those whose memory the results are, or may be, as of ``reshape``: a copy of it may be written as well."""
     overload = resolve(op.name)
-    if not is_view(overload, op.args, op.kwargs) and not _declared_writes(overload):
+    may_be = _packet(overload) in corrections.MAYBE_VIEWS
+    if not may_be and not is_view(overload, op.args, op.kwargs) and not _declared_writes(overload):
         return ()
     return tuple(_named(op, may_alias(overload, op.args, op.kwargs)))
 
