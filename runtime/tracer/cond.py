@@ -96,7 +96,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
             session.held_in_lists = dict(held_before)
             paths.append(trace_path(session, name, names, run))
             held_by_path.append(session.held_in_lists)
-    alone = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
+    only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
+    alone = [value if flag else None for value, flag in zip(entry_names, only)]
     session.held_in_lists = {key: value for held in (held_before, *held_by_path) for key, value in held.items()}
     include_new(entry, paths)
     alive = [path for path in paths if not path.ended]
@@ -145,9 +146,10 @@ class Merged:
     """The containers that paths made: what each held leaves its path, and those known in the same places become one."""
 
     def __init__(
-        self, session: Session, paths: Sequence[Path], alone: Sequence[bool], old: frozenset[int], objects: set[int],
+        self, session: Session, paths: Sequence[Path], alone: Sequence[Any], old: frozenset[int], objects: set[int],
         of: structure.Choice | None,
     ) -> None:  # fmt: skip
+        """``alone``: by variable, the container with which it began, if the variable is all that refers to it."""
         self._session = session
         self._old, self._objects = old, objects
         self._left: set[int] = set()
@@ -172,7 +174,7 @@ class Merged:
                         key = (containers.kind_of(fresh.value), frozenset(fresh.positions))
                         found.setdefault(key, {})[number] = fresh.value
                 for position, value in enumerate(path.names):
-                    if alone[position] and containers.is_container(value) and not self._is_new(value):
+                    if value is alone[position] and containers.is_container(value) and not self._is_new(value):
                         if self._is_only(value, position, paths) and id(value) not in session.hidden:
                             key = (containers.kind_of(value), frozenset({("name", position)}))
                             found.setdefault(key, {})[number] = value
