@@ -24,7 +24,7 @@ from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer import contents, facts
 from runtime.tracer.ages import existed_before
-from runtime.tracer.calls import Known, Restart
+from runtime.tracer.calls import Known
 from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import is_plain
 from runtime.tracer.inside import inside
@@ -141,7 +141,7 @@ def adopt(session: Session, value: Any) -> None:
 def require_original(session: Session, a: Any, b: Any) -> None:
     """Begin the trace again before ``a is b`` asks which object a tuple among the arguments is: a copy is another."""
     if isinstance(a, tuple) and (id(a) in session.copies) is not (id(b) in session.copies):
-        raise Restart(Known(whole=frozenset((session.copies[id(a if id(a) in session.copies else b)],))))
+        raise session.restart(Known(whole=frozenset((session.copies[id(a if id(a) in session.copies else b)],))))
 
 
 def meet(session: Session, value: Any) -> None:
@@ -149,7 +149,7 @@ def meet(session: Session, value: Any) -> None:
     object. Tuples are values; only ``is`` tells the two apart (see ``identical``)."""
     number = session.originals[id(value)]
     if not isinstance(value, tuple):
-        raise Restart(Known(whole=frozenset((number,))))
+        raise session.restart(Known(whole=frozenset((number,))))
 
 
 def _made_by_others(session: Session, obj: object) -> bool:

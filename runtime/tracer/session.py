@@ -223,8 +223,9 @@ class Session:
         """What to raise to begin the trace again with what is known now: a located error if it cannot."""
         if self.advanced:
             return self.error(
-                "an iterator from outside the function is advanced, and tensors that share memory are written in place",
-                hint="Take the items outside, or write out of place (x = x + y instead of x += y).",
+                "an iterator from outside the function is advanced, and the trace has to begin again: tensors that "
+                "share memory are written in place, a container has two names, or sets differ between paths",
+                hint="Take the items outside the function.",
                 code="D2S266",
             )
         return Restart(known)

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import dy2static
+from dy2static import Dy2StaticError, to_static
 
 
 class Box:
@@ -229,3 +230,21 @@ def test_containers_that_nothing_else_leads_to_share_a_program() -> None:
     function(torch.ones(1), HELD)
     function(torch.ones(1), HELD)
     assert len(function.programs) == 2
+
+
+HELD: list[int] = [1]
+ITEMS = iter(range(10))
+
+
+def test_an_iterator_from_outside_is_not_advanced_twice():
+    """Meeting the caller's own container begins the trace again: what was taken from an iterator stays taken."""
+
+    def taken(x, items):
+        first = next(ITEMS)
+        return x * first, globals()["HELD"] is items
+
+    try:
+        to_static(taken)(torch.ones(2), HELD)
+    except Dy2StaticError as error:
+        assert error.code == "D2S266"
+    assert next(ITEMS) == 1
