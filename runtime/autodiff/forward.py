@@ -245,7 +245,8 @@ class Forward:
             self._plain(op)
             return
         overload = aten.resolve(op.name)
-        if any(isinstance(out.type, ScalarType) for out in op.outputs):
+        for_exception = not op.outputs and overload._schema.returns
+        if for_exception or any(isinstance(out.type, ScalarType) for out in op.outputs):
             self._plain(op)
             return
         self._require_formula(op, overload)
@@ -256,6 +257,8 @@ class Forward:
             raise NotDifferentiable(op.name)
         for one in ops[before:] if "subscript" in op.attrs else ():
             one.attrs.update({"subscript": op.attrs["subscript"]} if one.name == op.name else {})
+        for one in ops[before:] if "caught" in op.attrs else ():
+            one.attrs["caught"] = op.attrs["caught"]
         if len(flat) != len(op.outputs):
             raise NotDifferentiable(op.name)
         for var, value in zip(op.outputs, flat):

@@ -17,6 +17,7 @@ from runtime.ops import aten
 from runtime.tracer import (
     aliases,
     detached,
+    faults,
     leaf_writes,
     metadata_changes,
     number_arguments,
@@ -209,9 +210,15 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         reads = list(tensors_in(args, kwargs))
         infos = [session.info(tensor) for tensor in reads]
-        result = self._fake_call(func, args, kwargs)
-        operands = [session.operand(arg) for arg in args]
+        operands = [session.operand(arg) for arg in args]  # before the rule, which may settle what sizes have to be
         keywords = {key: session.operand(value) for key, value in kwargs.items()}
+        try:
+            result = self._fake_call(func, args, kwargs)
+        except Exception as error:
+            if faults.is_vetted(error) and torch_internals.is_unknown((*args, *kwargs.values())):
+                # it raises for all numbers there may be, and what it says may depend on which these are
+                session.emit(name, operands, keywords, [], modes=self._modes(func))
+            raise
         flat = flatten_results(result)
         requires_grad = self._requires_grad(func, infos)
         sometimes = requires_grad and _sometimes(infos)

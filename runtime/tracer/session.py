@@ -27,6 +27,7 @@ from runtime.ir import (
 from runtime.ir.flow import Kind
 from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
+from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import catching, choices, powers, scalars
 from runtime.tracer.calls import Known, Restart
@@ -289,7 +290,8 @@ class Session:
         before = self.scope
         self.scope = Scope(block if block is not None else Block(), before, kind)
         try:
-            yield self.scope
+            with self.sizes.facts_of_a_block(kind):
+                yield self.scope
         finally:
             self.scope = before
 
@@ -298,7 +300,8 @@ class Session:
         """Record at the end of a Block that was already closed."""
         before, self.scope = self.scope, scope
         try:
-            yield
+            with self.sizes.facts_of_a_block(scope.kind):
+                yield
         finally:
             self.scope = before
 
@@ -361,6 +364,8 @@ class Session:
             self.replaying.derived.add(op)
         if self.checkpoints and (name.startswith("aten.") or flow_of(op).kind not in (Kind.PLAIN, Kind.FUNCTION)):
             op.attrs["checkpoint"] = True
+        if self.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
+            op.attrs["caught"] = caught
         self.scope.block.ops.append(op)
         return outputs
 

@@ -6,7 +6,6 @@ what eager raises; where it works, the fault is the rule's.
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import torch
@@ -45,14 +44,21 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         return own
+    unknown = torch_internals.is_unknown((*fake_args, *fake_kwargs.values()))
+    facts = torch_internals.SizeFacts(session.shape_env) if unknown else None  # a rule that raises has assumed some
     settled = unknown_sizes.settled(session, func, args, kwargs)
     if settled is not None:
-        with contextlib.suppress(RuntimeError, *torch_internals.SHAPE_ERRORS):
+        try:
             return torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
+        except Exception as error:
+            _put_back(facts)
+            if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
+                raise
     if torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:
             return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
         except Exception as error:
+            _put_back(facts)
             if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
                 raise
             found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
@@ -64,6 +70,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     except torch_internals.UnsupportedOperatorException as error:
         raise _no_shape_rule(session, func) from error
     except Exception as error:
+        _put_back(facts)
         if isinstance(error, RuntimeError) and "no fake impl" in str(error):  # NotImplementedError is one
             raise _no_shape_rule(session, func) from error
         put_back(session, outs)  # a rule that raises may have resized them
@@ -87,6 +94,11 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
                 code="D2S235",
             ) from error
         return result
+
+
+def _put_back(facts: torch_internals.SizeFacts | None) -> None:
+    if facts is not None:
+        facts.put_back()
 
 
 Places = list[tuple[torch.Tensor, tuple[Any, ...]]]

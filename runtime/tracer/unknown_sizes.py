@@ -37,7 +37,7 @@ def settled(session: Session, func: Any, args: Any, kwargs: Any) -> list[Any] | 
 
 def with_size_left(session: Session, func: Any, args: Any) -> list[Any] | None:
     """The arguments of ``reshape`` with -1 in place of the one unknown number that may be -1; None if there is none."""
-    if func._schema.name not in _LEFT_OVER or len(args) != 2:
+    if func._schema.name not in _LEFT_OVER or len(args) != 2 or isinstance(args[1], torch.dtype):
         return None
     tensor, shape = args
     unknown = [place for place, size in enumerate(shape) if isinstance(size, torch.SymInt)]
