@@ -853,3 +853,22 @@ def of_a_branch_only(x, limit):
 
 def test_a_variable_of_a_branch_that_nothing_reads_afterwards():
     check(of_a_branch_only, (torch.ones(3), 9.0), (-torch.ones(3), 9.0), (torch.ones(3), 1.0))
+
+
+def of_one_of_two_dicts(x, key):
+    d = {"p": x}
+    if x.sum() > 0:
+        d = {**d, "q": x * 2}
+    try:
+        c = d["absent"]
+    except KeyError as error:
+        c = x - len(error.args[0])
+    try:
+        c = c + d["p"]
+    except KeyError:
+        c = c + 1
+    return c
+
+
+def test_a_key_that_none_of_several_dicts_has():
+    check(of_one_of_two_dicts, (torch.ones(3), "p"), (-torch.ones(3), "p"))
