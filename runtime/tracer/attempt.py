@@ -67,7 +67,8 @@ FIELDS: dict[str, str] = {
     "cached": ITEMS,
     "checkpoints": VALUE,
     "replaying": VALUE,  # no attempts are made in replays
-    "float_operands": ITEMS,
+    "number_operands": ITEMS,
+    "special_numbers": ITEMS,
     "detaching": VALUE,
     "inner": VALUE,
     "hung": DEEP,

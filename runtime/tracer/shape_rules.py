@@ -13,7 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ops import aten
-from runtime.tracer import faults, unknown_sizes
+from runtime.tracer import faults, number_operands, sampled_shapes, unknown_sizes
 from runtime.tracer.calls import tensors_in
 from runtime.tracer.session import Session
 
@@ -42,6 +42,8 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
     if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
         fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
+    if number_operands.must_be_tried(session, (*fake_args, *fake_kwargs.values())):
+        return _with_numbers(session, func, fake_args, fake_kwargs, casting)
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         return own
@@ -81,12 +83,28 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
         )
         if result is None:
-            raise session.error(
-                f"torch cannot tell the shape of {_name(func)}'s result when sizes depend on data",
-                hint="Make the size fixed (pad), or compute it from an input's shape.",
-                code="D2S235",
-            ) from error
+            result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
+        if result is None:
+            raise _unknown_shape(session, func) from error
         return result
+
+
+def _unknown_shape(session: Session, func: Any) -> Exception:
+    return session.error(
+        f"torch cannot tell the shape of {_name(func)}'s result when sizes depend on data",
+        hint="Make the size fixed (pad), or compute it from an input's shape.",
+        code="D2S235",
+    )
+
+
+def _with_numbers(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], casting: Casting) -> Any:
+    """The results of a call with numbers that stand for staged ones."""
+    if _writes_only(func):
+        return args[0]
+    result = sampled_shapes.apply(session, func, args, kwargs, casting)
+    if result is None:
+        raise _unknown_shape(session, func)
+    return result
 
 
 Places = list[tuple[torch.Tensor, tuple[Any, ...]]]
