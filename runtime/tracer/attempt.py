@@ -69,6 +69,7 @@ FIELDS: dict[str, str] = {
     "replaying": VALUE,  # no attempts are made in replays
     "number_operands": ITEMS,
     "special_numbers": ITEMS,
+    "any_layout": KEPT,  # what is so of a fake stays so
     "detaching": VALUE,
     "inner": VALUE,
     "hung": DEEP,

@@ -46,12 +46,16 @@ def of(session: Session, value: Any) -> Staged | None:
     return session.number_operands.get(value) if type(value) in (int, float) else None
 
 
-def must_be_tried(session: Session, value: Any) -> bool:
+def must_be_tried(session: Session, values: Iterable[Any]) -> bool:
     """Whether there is a number among a call's arguments that the shape of a result may depend on: one that stands for
     an int, or is in a list (of scales)."""
-    if isinstance(value, (list, tuple)):
-        return any(of(session, item) is not None or must_be_tried(session, item) for item in value)
-    return type(value) is int and of(session, value) is not None
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            if any(of(session, item) is not None for item in value):
+                return True
+        elif type(value) is int and of(session, value) is not None:
+            return True
+    return False
 
 
 __all__ = ["int_stand_in", "is_used", "must_be_tried", "of", "stand_in"]

@@ -217,7 +217,8 @@ class Recorder(torch_internals.TorchDispatchMode):
         sometimes = requires_grad and _sometimes(infos)
         if requires_grad and not aten.is_factory(func) and any(_can_carry(out) for out in flat):
             stale_views.require_readable(session, infos)
-        layout_known = all(info.layout_known for info in infos)
+        layout_known = all(info.layout_known for info in infos) and not any(
+            out in session.any_layout for out in flat if isinstance(out, torch.Tensor))
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
         for tensor, info in zip(reads, infos):
             sources.setdefault(storage_key(session.fake(tensor)), (tensor, info))

@@ -168,17 +168,24 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         try:
             given = [call.concrete(arg, values) for arg in args]
             named = {key: call.concrete(value, values) for key, value in kwargs.items()}
-            result = torch_internals.fake_call(session.fake_mode, func, given, named, casting)
+            result = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, given, named)
+            if result is None:
+                result = torch_internals.fake_call(session.fake_mode, func, given, named, casting)
         except _FAILURES as error:
             failures.append(error)
-            return None
+            if not torch_internals.is_shape_error(error):
+                return None
+            shape_env = session.shape_env  # the rule asks what a tensor holds: it is tried on real ones
+            result = torch_internals.unknown_sizes(session.fake_mode, shape_env, func, given, named, casting)
+            if result is None:
+                return None
         _require_apart(session, result, (*given, *named.values()))
         return _Found(values, result, list(_flat(result)))
 
     likely = itertools.islice(call.assignments(), _MOST_TRIED)
     base = next((found for values in likely if (found := tried(values))), None)
     if base is None:
-        if failures and len(set(map(str, failures))) == 1:
+        if len(set(map(str, failures))) == 1 and not torch_internals.is_shape_error(failures[0]):
             raise failures[0]
         return None
     every = [base]
@@ -260,18 +267,26 @@ def _merged(call: _Call, every: list[_Found], varied: bool, results: list[Any]) 
         return type(first)(parts)
     if not isinstance(first, torch.Tensor):
         return first
+    if first.layout is not torch.strided or first.is_quantized or any(one.dtype != first.dtype for one in results):
+        raise _undecided(call.session)
     sizes = [_size(call, every, varied, list(dims)) for dims in zip(*(one.shape for one in results))]
+    order = _order(results)
     with torch_internals.fake_only(call.session.fake_mode):
-        return torch.empty(sizes, dtype=first.dtype, device=first.device, memory_format=_format(call, results))
+        if order is None:
+            made = torch.empty(sizes, dtype=first.dtype, device=first.device)
+            call.session.any_layout[made] = True
+            return made
+        made = torch.empty([sizes[dim] for dim in order], dtype=first.dtype, device=first.device)
+        return made.permute([order.index(dim) for dim in range(len(order))])
 
 
-def _format(call: _Call, results: list[torch.Tensor]) -> torch.memory_format:
-    formats = [torch.contiguous_format]
-    formats += {4: [torch.channels_last], 5: [torch.channels_last_3d]}.get(results[0].dim(), [])
-    for one in formats:
-        if all(result.is_contiguous(memory_format=one) for result in results):
-            return one
-    raise _undecided(call.session)
+def _order(results: list[torch.Tensor]) -> list[int] | None:
+    """The dimensions from the outermost in memory to the innermost, as all results have them; None if they differ."""
+    for one in results:
+        order = sorted(range(one.dim()), key=lambda dim: (-one.stride(dim), dim))
+        if all(result.permute(order).is_contiguous() for result in results):
+            return order
+    return None
 
 
 def _size(call: _Call, every: list[_Found], varied: bool, sizes: list[Any]) -> Any:

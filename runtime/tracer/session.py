@@ -143,6 +143,8 @@ class Session:
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
         self.number_operands: dict[int | float, Staged] = {}
         """What plain numbers stand for where operators take no others (see ``number_operands``)."""
+        self.any_layout: MutableMapping[torch.Tensor, bool] = torch_internals.tensor_weak_dict()
+        """Fake results whose memory layout depends on a number that is only known while the Program runs."""
         self.special_numbers: dict[int | float, frozenset[Any]] = {}
         """For those: the values that have paths of their own (see ``sampled_shapes``)."""
         self.detaching: str | None = None
