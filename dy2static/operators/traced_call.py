@@ -404,6 +404,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         require_plain(session, cls)
     if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, _CONVERTED_CLASSES)):
         made = call_torch(session, cls, args, kwargs)
+    elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and any_staged([args, kwargs]):
+        made = _construct(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
         if issubclass(cls, _MAPPINGS):

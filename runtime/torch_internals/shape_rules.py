@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -17,9 +18,23 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
     """The result of an operator that has a rule here, None if torch's rule holds."""
     if func.namespace == "aten" and func._schema.name == "aten::arange" and "out" not in kwargs:
         return _arange(fake_mode, shape_env, args, kwargs)
+    if func is torch.ops.aten.combinations.default:
+        return _combinations(fake_mode, *args, **kwargs)
     if func is torch.ops.aten.dropout.default and len(args) == 3 and _keeps(*args[1:]):
         return args[0]
     return None
+
+
+def _combinations(fake_mode: FakeTensorMode, tensor: Any, r: Any = 2, with_replacement: bool = False) -> Any:
+    """``combinations``: torch's rule counts them with a mask, whose content it does not know."""
+    if type(r) is not int or r < 1 or tensor.dim() != 1 or type(with_replacement) is not bool:
+        return None
+    size = tensor.shape[0]
+    product = 1
+    for place in range(r):
+        product = product * (size + place if with_replacement else size - place)
+    with fake_only(fake_mode):
+        return torch.empty((product // math.factorial(r), r), dtype=tensor.dtype, device=tensor.device)
 
 
 def _keeps(p: Any, train: Any) -> bool:

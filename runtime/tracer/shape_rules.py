@@ -50,7 +50,10 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     settled = unknown_sizes.settled(session, func, args, kwargs)
     if settled is not None:
         with contextlib.suppress(RuntimeError, *torch_internals.SHAPE_ERRORS):
-            return torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
+            result = torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
+            if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
+                session.any_layout.update((one, True) for one in tensors_in([result], {}))
+            return result
     if torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:
             return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
