@@ -51,7 +51,8 @@ def _arange(fake_mode: FakeTensorMode, shape_env: ShapeEnv, args: Any, kwargs: A
     floats = any(isinstance(one, (float, torch.SymFloat)) for one in numbers)
     if not floats and (dtype is None or not dtype.is_floating_point):
         return None
-    size = _count(*numbers) if len(numbers) < 3 or numbers[2] == 1 else None
+    one_by_one = len(numbers) < 3 or (type(numbers[2]) in (int, float) and numbers[2] == 1)
+    size = _count(*numbers) if one_by_one else None
     if size is None:
         size = new_symbol(shape_env, size=True)
     if dtype is None:
