@@ -280,7 +280,7 @@ def _merged(call: _Call, every: list[_Found], varied: bool, results: list[Any]) 
         return made.permute([order.index(dim) for dim in range(len(order))])
 
 
-def _order(results: list[torch.Tensor]) -> list[int] | None:
+def _order(results: list[Any]) -> list[int] | None:
     """The dimensions from the outermost in memory to the innermost, as all results have them; None if they differ."""
     for one in results:
         order = sorted(range(one.dim()), key=lambda dim: (-one.stride(dim), dim))

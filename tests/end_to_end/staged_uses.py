@@ -296,8 +296,8 @@ FLOATS: dict[str, tuple[tuple[int, ...], tuple[float, ...]]] = {
     "torch.histc(x, 5, min=-f, max=f)": (VECTOR, (0.25, 0.4)),
     "torch.isclose(x, x + 0.3, atol=f)": (VECTOR, (0.25, 0.4)),
     "torch.nan_to_num(x, nan=f)": (VECTOR, (0.25, 0.4)),
-    "torch.kaiser_window(5, beta=f)": (VECTOR, (0.25, 4.0)),
-    "torch.hamming_window(5, alpha=f)": (VECTOR, (0.25, 0.4)),
+    "torch.kaiser_window(5, True, f)": (VECTOR, (0.25, 4.0)),
+    "torch.hamming_window(5, True, f)": (VECTOR, (0.25, 0.4)),
     "torch.cdist(x, x + 1, p=f)": (MATRIX, (1.5, 2.0)),
     "torch.linalg.pinv(x, rcond=f)": (MATRIX, (0.1, 0.01)),
     "torch.linalg.matrix_rank(x, tol=f)": (MATRIX, (0.1, 0.01)),
@@ -474,6 +474,19 @@ SIZES: dict[str, tuple[tuple[int, ...], ...]] = {
     "torch.diagonal(x, len(x) - 3)": ((4, 4), (6, 4), (9, 4)),
     "x.chunk(len(x) // 2)[0]": ((4, 4), (6, 4), (9, 4)),
 }
+
+
+REFUSED: dict[str, str] = {
+    "torch.tensor_split(x, n)": "D2S238", "x.narrow(0, n, 2)": "D2S231", "torch.unflatten(x, 2, (n, -1))": "D2S235",
+    "torch.tensordot(x, x, n)": "D2S253", "F.interpolate(x, scale_factor=1.5, recompute_scale_factor=b)": "D2S253",
+    "torch.quantize_per_tensor(x.detach(), 0.1, n, torch.quint8).dequantize()": "D2S213",
+    "nn.Identity()(x).requires_grad_(False) if b else x * 2": "D2S213",
+    "nn.Conv1d(4, 2, 3, padding_mode=s, padding=1)(x)": "D2S220",
+    "F.fold(F.unfold(x, 2), x.shape[2:], 2)": "D2S315", "torch.tensor_split(x, len(x))[0]": "D2S315",
+    "x.unfold(0, len(x) // 2, 1)": "D2S238", "torch.diagonal(x, len(x) - 3)": "D2S238",
+    "x.chunk(len(x) // 2)[0]": "D2S238", "torch.tensor([n, 1, 2]) + x[:3]": "D2S515",
+}
+"""Uses that are not possible, all or in a file only, and the code that says so; ``ctc_loss`` never is (D2S235)."""
 
 
 @dataclass(frozen=True)
