@@ -7,6 +7,7 @@ what eager raises; where it works, the fault is the rule's.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -85,11 +86,21 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         result = torch_internals.unknown_sizes(
             session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
         )
-        if result is None:
+        if result is None and _is_given_symbols((*fake_args, *fake_kwargs.values())):
             result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
         if result is None:
             raise _unknown_shape(session, func) from error
         return result
+
+
+def _is_given_symbols(values: Iterable[Any]) -> bool:
+    """Whether a number that is not known is among the arguments of a call, beside the sizes of tensors."""
+    for value in values:
+        if isinstance(value, (torch.SymInt, torch.SymFloat)):
+            return True
+        if isinstance(value, (list, tuple)) and _is_given_symbols(value):
+            return True
+    return False
 
 
 def _unknown_shape(session: Session, func: Any) -> Exception:
