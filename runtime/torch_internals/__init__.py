@@ -115,7 +115,7 @@ from runtime.torch_internals.real_calls import (
     real_errors,
 )
 from runtime.torch_internals.schemas import (
-    float_arguments,
+    kernel_numbers,
     names_at,
     overloads_of,
     types_taken,
@@ -175,7 +175,6 @@ __all__ = [
     "fake_like",
     "fake_only",
     "fake_only_metadata",
-    "float_arguments",
     "global_module_hooks",
     "gives_own_view",
     "global_module_hooks",
@@ -189,6 +188,7 @@ __all__ = [
     "is_plain_apply",
     "is_shape_error",
     "is_unknown",
+    "kernel_numbers",
     "layout_of",
     "make_fake_mode",
     "may_overlap",

@@ -67,7 +67,9 @@ FIELDS: dict[str, str] = {
     "cached": ITEMS,
     "checkpoints": VALUE,
     "replaying": VALUE,  # no attempts are made in replays
-    "float_operands": ITEMS,
+    "number_operands": ITEMS,
+    "special_numbers": ITEMS,
+    "any_layout": KEPT,  # what is so of a fake stays so
     "detaching": VALUE,
     "inner": VALUE,
     "hung": DEEP,

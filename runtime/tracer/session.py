@@ -142,8 +142,12 @@ class Session:
         """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
-        self.float_operands: dict[float, Staged] = {}
-        """What plain numbers stand for where operators take no others (see ``float_operands``)."""
+        self.number_operands: dict[int | float, Staged] = {}
+        """What plain numbers stand for where operators take no others (see ``number_operands``)."""
+        self.any_layout: MutableMapping[torch.Tensor, bool] = torch_internals.tensor_weak_dict()
+        """Fake results whose memory layout depends on a number that is only known while the Program runs."""
+        self.special_numbers: dict[int | float, frozenset[Any]] = {}
+        """For those: the values that have paths of their own (see ``sampled_shapes``)."""
         self.detaching: str | None = None
         """Set while the user's code detaches a tensor: by what name."""
         self.inner: torch.Tensor | None = None
@@ -401,8 +405,8 @@ class Session:
             return self.require_visible(value.var, f"a Python {value.kind}")
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.sizes.materialize(value)
-        if type(value) is float and value in self.float_operands:
-            return self.operand(self.float_operands[value])
+        if type(value) in (int, float) and value in self.number_operands:
+            return self.operand(self.number_operands[value])
         if isinstance(value, (list, tuple)):
             return (
                 type(value)(self.operand(item) for item in value)
