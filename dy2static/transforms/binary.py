@@ -3,10 +3,10 @@
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''
 ... def f(s, t):
-...     return s - t, s + t, s <= t
+...     return s - t, s / t, s <= t
 ... ''', transform))
 def f(s, t):
-    return _d2s.binary(s, '-', t), s + t, _d2s.binary(s, '<=', t)
+    return _d2s.binary(s, '-', t), s / t, _d2s.binary(s, '<=', t)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import gast
 
 from dy2static.transforms.base import Context, Transformer, constant, operator
 
-_BINARY = {gast.Sub: "-", gast.BitAnd: "&", gast.BitOr: "|", gast.BitXor: "^"}
+_BINARY = {gast.Add: "+", gast.Mult: "*", gast.Sub: "-", gast.BitAnd: "&", gast.BitOr: "|", gast.BitXor: "^"}
 _ORDER = {gast.Lt: "<", gast.LtE: "<=", gast.Gt: ">", gast.GtE: ">="}
 
 

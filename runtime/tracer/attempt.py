@@ -81,6 +81,7 @@ FIELDS: dict[str, str] = {
     "has_growing": VALUE,
     "held_in_lists": ITEMS,
     "held_owners": ITEMS,
+    "heaps": ITEMS,
     "loop_options": ITEMS,
     "varying": VALUE,
     "facts": ITEMS,
@@ -100,7 +101,8 @@ FIELDS: dict[str, str] = {
 _ROOMS = ("runtime", "dy2static")
 _LEAVES = (
     torch.Tensor, str, bytes, int, float, complex, type(None), type, Place,
-    *(getattr(structure, name) for name in ("Known", "Number", "Sequence", "Fields", "Array", "Options", "Made")),
+    *(getattr(structure, name) for name in ("Known", "Number", "Sequence", "Fields", "Array", "Options", "Made",
+                                               "Reference")),
     *(value for value in vars(ir_types).values() if isinstance(value, type)),
 )  # fmt: skip
 """What holds no state of the trace that changes."""
