@@ -75,6 +75,7 @@ FIELDS: dict[str, str] = {
     "surrounding": VALUE,
     "memo": PARTS,
     "catching": ITEMS,
+    "present": ITEMS,
     "literals": ITEMS,
     "raising": VALUE,
     "paths": VALUE,

@@ -158,6 +158,8 @@ class Session:
         """What the converter remembers for this trace."""
         self.catching: list[Callable[[], Any]] = []
         """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+        self.present: list[tuple[Scope, Any, Any]] = []
+        """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
         self.literals: dict[Variable, torch.Tensor] = {}
         """Variables that hold tensors made from Python data, with what they hold."""
         self.raising: BaseException | None = None
@@ -205,6 +207,22 @@ class Session:
         from runtime.tracer.attempt import Attempt
 
         return Attempt(self, names)
+
+    @contextlib.contextmanager
+    def uncaught(self) -> Iterator[None]:
+        """For what does not raise, although its Operator may: no handler around it is asked."""
+        before, self.catching = self.catching, []
+        try:
+            yield
+        finally:
+            self.catching = before
+
+    def is_open(self, scope: Scope) -> bool:
+        """Whether the trace stands in a Block, or in one inside of it."""
+        one: Scope | None = self.scope
+        while one is not None and one is not scope:
+            one = one.parent
+        return one is not None
 
     # -- errors and places ---------------------------------------------------------------------------------------
 
