@@ -30,11 +30,22 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return distribute(session, first, lambda option: binary(option, op, option if b is a else b))
     if second is not b and isinstance(second, Choice):
         return distribute(session, second, lambda option: binary(a, op, option))
+    if op in ("+", "*") and session.known.by_reference:
+        if isinstance(a, Choice) and _may_be_row(a):
+            return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
+        if isinstance(b, Choice) and _may_be_row(b):
+            return distribute(session, b, lambda option: binary(a, op, option))
     if structure.row_of(a) is not None or structure.row_of(b) is not None:
         return _of_rows(session, a, op, b)
     if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
         return array.concat(session, a, b)
     return _PLAIN[op](a, b)
+
+
+def _may_be_row(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return any(map(_may_be_row, value.options))
+    return structure.row_of(value) is not None
 
 
 def _of_rows(session: Session, a: Any, op: str, b: Any) -> Any:
