@@ -1,4 +1,5 @@
-"""Binary operators and comparisons of what may be a set, or a view of a dict, whose items differ between paths."""
+"""Binary operators and comparisons of sets and views of dicts whose items differ between paths, and of lists that
+others hold by reference."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from runtime.tracer import array, structure
 from runtime.tracer.containers import opened
 
 _PLAIN = {
-    "+": operator.add, "*": operator.mul, "-": operator.sub, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge,
+    "+": operator.add, "*": operator.mul, "-": operator.sub, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Operators that sets have (``- & | ^ < <= > >=``) are seen by the tracer: where sets differ between paths.
+"""Operators of sets and lists (``+ * - & | ^ < <= > >=``) are seen by the tracer: where sets differ between paths, or
+lists are held by reference.
 
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''
@@ -22,7 +23,7 @@ _ORDER = {gast.Lt: "<", gast.LtE: "<=", gast.Gt: ">", gast.GtE: ">="}
 
 
 def transform(tree: Any, context: Context) -> Any:
-    """Replace binary operators and comparisons that sets have."""
+    """Replace binary operators and comparisons that sets and lists have."""
     return _Binary(context).visit(tree)
 
 

@@ -28,6 +28,32 @@ def f(x):
 So the exception never leaves the path that a tensor decides, and what follows it in the body runs on the other one.
 What a handler raises itself passes by the handlers around it. An ``assert`` that a handler may catch becomes such a
 ``raise``. Those inside an inner ``with`` or ``try`` stay: leaving these has effects of its own.
+
+Where a handler names IndexError, so does what a subscript, ``pop`` or ``popleft`` raises. An operator asks before it
+whether the item is there, where only the run knows (see ``operators.lookup``):
+
+>>> print(rewritten('''
+... def f(d):
+...     try:
+...         y = d[2]
+...     except IndexError:
+...         y = 0
+... ''', transform))
+def f(d):
+    _d2s_attempt_1 = _d2s.attempt()
+    try:
+        if _d2s.lacks(d, 2, 'get'):
+            try:
+                raise _d2s.lookup_error(d, 2, 'get')
+            except IndexError:
+                with _d2s.handling(_d2s_attempt_1):
+                    y = 0
+        else:
+            _d2s.holds(d, 2, 'get')
+            y = d[2]
+    except IndexError as _d2s_error_1:
+        _d2s.outside(_d2s_attempt_1, _d2s_error_1)
+        y = 0
 """
 
 from __future__ import annotations
