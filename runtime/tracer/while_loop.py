@@ -92,7 +92,7 @@ def _settle(
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         if stable and (not unknown or repeat is not None):
             return attempt
-        if _prepared(session, attempt.slots):
+        if _moved_lists(session, attempt.slots):
             slots, written, repeat, shares, views = _first_slots(session, names, invariants), [], None, None, None
             continue
         repeat = unknown if stable else None
@@ -109,8 +109,8 @@ def _first_slots(session: Session, names: Names, invariants: dict[str, Any]) -> 
     ]
 
 
-def _prepared(session: Session, slots: list[_Slot]) -> bool:
-    """Make ready what a list that comes to grow in the loop holds; whether the loop is to be traced from anew.
+def _moved_lists(session: Session, slots: list[_Slot]) -> bool:
+    """Make ready what a list that comes to grow in the loop holds; whether that is new, so that the loop begins anew.
 
     The list holds the lists inside by reference, which they must be before the body is traced, or copies of them, and
     then the body must not change them.
@@ -119,12 +119,11 @@ def _prepared(session: Session, slots: list[_Slot]) -> bool:
     growing = [slot for slot in slots if _holds_arrays(slot.carried) and isinstance(slot.init, kinds)]
     if session.known.by_reference:
         return heaps.settle(session, [slot.init for slot in growing])
-    before = len(session.held_in_lists)
     for slot in growing:
         if isinstance(slot.carried, structure.Array) and structure.growing(slot.init) is None:
             for item in slot.init:
                 slot.carried.pool.put(session, item)
-    return len(session.held_in_lists) > before
+    return False
 
 
 def _holds_arrays(s: structure.Structure) -> bool:
