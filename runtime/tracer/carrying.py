@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 def lower(session: Session, value: Any, s: Structure, context: JoinContext) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
-    one = isinstance(s, (Number, Reference)) or (context.copying and not isinstance(s, (Known, Options)))
-    if isinstance(value, Choice) and one:
+    if isinstance(value, Choice) and not isinstance(s, (Known, Made, Options)):
         return _lower_options(session, value, Options((s,)), context)[1:]
     if isinstance(s, (Known, Made)):
         return []
