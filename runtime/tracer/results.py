@@ -413,6 +413,9 @@ class Outputs:
                 return self._row(item.heap, column())
             if isinstance(item, structure.Sequence):
                 return item.kind(columns(inner, column) for inner in item.items)
+            if isinstance(item, structure.Options) and not item.options:  # there never is an item
+                column()
+                return None
             if isinstance(item, structure.Options):
                 selector = ("selector", column())
                 options = [(f"option{index}", columns(inner, column)) for index, inner in enumerate(item.options)]
