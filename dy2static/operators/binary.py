@@ -1,16 +1,19 @@
-"""Binary operators and comparisons of what may be a set, or a view of a dict, whose items differ between paths."""
+"""Binary operators and comparisons of sets and views of dicts whose items differ between paths, and of lists that
+others hold by reference."""
 
 from __future__ import annotations
 
 import operator
 from typing import Any
 
-from dy2static.operators.staging import Choice, active, distribute
+from dy2static.operators import growing
+from dy2static.operators.staging import Choice, Session, active, distribute
+from runtime.tracer import array, structure
 from runtime.tracer.containers import opened
 
 _PLAIN = {
-    "-": operator.sub, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge,
+    "+": operator.add, "*": operator.mul, "-": operator.sub, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 
@@ -28,4 +31,31 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return distribute(session, first, lambda option: binary(option, op, option if b is a else b))
     if second is not b and isinstance(second, Choice):
         return distribute(session, second, lambda option: binary(a, op, option))
+    if op in ("+", "*") and session.known.by_reference:
+        if isinstance(a, Choice) and _may_be_row(a):
+            return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
+        if isinstance(b, Choice) and _may_be_row(b):
+            return distribute(session, b, lambda option: binary(a, op, option))
+    if structure.row_of(a) is not None or structure.row_of(b) is not None:
+        return _of_rows(session, a, op, b)
+    if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
+        return array.concat(session, a, b)
     return _PLAIN[op](a, b)
+
+
+def _may_be_row(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return any(map(_may_be_row, value.options))
+    return structure.row_of(value) is not None
+
+
+def _of_rows(session: Session, a: Any, op: str, b: Any) -> Any:
+    """``a + b`` and ``a * b`` of lists that others hold by reference: what they hold now."""
+    if op == "+" and type(a) is list and type(b) is list:
+        return array.concat(session, a, b)
+    row, count = (a, b) if structure.row_of(a) is not None else (b, a)
+    if op == "*" and type(count) is int:
+        made = array.copy(row)
+        array.repeat(session, made, count)
+        return made
+    raise growing.refusal(session, op)

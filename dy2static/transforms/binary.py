@@ -1,12 +1,13 @@
-"""Operators that sets have (``- & | ^ < <= > >=``) are seen by the tracer: where sets differ between paths.
+"""Operators of sets and lists (``+ * - & | ^ < <= > >=``) are seen by the tracer: where sets differ between paths, or
+lists are held by reference.
 
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''
 ... def f(s, t):
-...     return s - t, s + t, s <= t
+...     return s - t, s / t, s <= t
 ... ''', transform))
 def f(s, t):
-    return _d2s.binary(s, '-', t), s + t, _d2s.binary(s, '<=', t)
+    return _d2s.binary(s, '-', t), s / t, _d2s.binary(s, '<=', t)
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import gast
 
 from dy2static.transforms.base import Context, Transformer, constant, operator
 
-_BINARY = {gast.Sub: "-", gast.BitAnd: "&", gast.BitOr: "|", gast.BitXor: "^"}
+_BINARY = {gast.Add: "+", gast.Mult: "*", gast.Sub: "-", gast.BitAnd: "&", gast.BitOr: "|", gast.BitXor: "^"}
 _ORDER = {gast.Lt: "<", gast.LtE: "<=", gast.Gt: ">", gast.GtE: ">="}
 
 
 def transform(tree: Any, context: Context) -> Any:
-    """Replace binary operators and comparisons that sets have."""
+    """Replace binary operators and comparisons that sets and lists have."""
     return _Binary(context).visit(tree)
 
 

@@ -58,7 +58,7 @@ def may_raise(op: Operator) -> bool:
 
 # --- lists
 
-_LISTS = frozenset({"new", "append", "len", "extend", "concat", "fill"})
+_LISTS = frozenset({"new", "append", "len", "extend", "concat", "fill", "fill_each", "load", "store"})
 
 
 def _constant_step(where: Operand) -> bool:

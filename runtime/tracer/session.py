@@ -49,6 +49,7 @@ from runtime.tracer.storage_table import (
 if TYPE_CHECKING:
     from runtime.tracer.attempt import Attempt
     from runtime.tracer.branches import Names
+    from runtime.tracer.heaps import Heap
     from runtime.tracer.notes import Note
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
@@ -162,6 +163,8 @@ class Session:
         """What the converter remembers for this trace."""
         self.catching: list[Callable[[], Any]] = []
         """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+        self.present: list[tuple[Scope, Any, Any]] = []
+        """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
         self.literals: dict[Variable, torch.Tensor] = {}
         """Variables that hold tensors made from Python data, with what they hold."""
         self.raising: BaseException | None = None
@@ -172,6 +175,8 @@ class Session:
         """Whether a list has come to have a length that is only known at run time."""
         self.held_in_lists: dict[int, Location | None] = {}
         """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
+        self.heaps: dict[Any, Heap] = {}
+        """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``)."""
         self.held_owners: dict[int, Any] = {}
         """All that ever were, so that no other object has their identity."""
         self.loop_options: list[Any] = []
@@ -208,6 +213,22 @@ class Session:
 
         return Attempt(self, names)
 
+    @contextlib.contextmanager
+    def uncaught(self) -> Iterator[None]:
+        """For what does not raise, although its Operator may: no handler around it is asked."""
+        before, self.catching = self.catching, []
+        try:
+            yield
+        finally:
+            self.catching = before
+
+    def is_open(self, scope: Scope) -> bool:
+        """Whether the trace stands in a Block, or in one inside of it."""
+        one: Scope | None = self.scope
+        while one is not None and one is not scope:
+            one = one.parent
+        return one is not None
+
     # -- errors and places ---------------------------------------------------------------------------------------
 
     def location(self) -> Location | None:
@@ -239,6 +260,11 @@ class Session:
         """Python's own operators would read a stand-in from now on: trace code that sends them all to the tracer."""
         if not self.known.routed:
             raise self.restart(Known(routed=True))
+
+    def hold_by_reference(self) -> None:
+        """A list inside of a list that grows is changed: trace again with lists that hold such by reference."""
+        if not self.known.by_reference and not self.advanced:
+            raise self.restart(Known(routed=True, by_reference=True))
 
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew."""

@@ -495,7 +495,7 @@ def cannot_math(x):
         return x
 
 
-def cannot_pop(x):
+def catches_pops(x):
     a = [x]
     if x.sum() > 0:
         a.append(x)
@@ -740,6 +740,7 @@ LIKE_EAGER = [
     catches_finally_raise,
     catches_match,
     catches_rec,
+    catches_pops,
 ]
 REFUSED = [
     cannot_pass_to_an_outer_one,
@@ -752,7 +753,6 @@ REFUSED = [
     cannot_index,
     cannot_zerodiv,
     cannot_math,
-    cannot_pop,
     cannot_unbound,
     cannot_none,
     cannot_break_in_handler_inner_loop,
