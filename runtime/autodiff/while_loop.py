@@ -263,10 +263,9 @@ class _Body:
                 backward.known[flag] = known
             self.again = {flag: session.new_variable(ScalarType("bool")) for flag in _written_again(backward, entry)}
             backward.known.update((flag, self.again.get(flag, False)) for flag in entry.again)
-            mine: Grads = {}
-            self.args = [_arrive(backward, entry, position, mine, position in maybe) for position in entry.active]
             list_args = [session.new_variable(var.type) for var in self.lists]
-            mine.update((var, ListGrad(arg)) for var, arg in zip(self.lists, list_args))
+            mine: Grads = {var: ListGrad(arg) for var, arg in zip(self.lists, list_args)}
+            self.args = [_arrive(backward, entry, position, mine, position in maybe) for position in entry.active]
             backward.block(entry.tape, mine)
             self.nexts: list[Operand] = []
             self.maybe: set[int] = set()
