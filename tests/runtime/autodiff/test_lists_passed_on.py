@@ -21,7 +21,8 @@ BODIES = {
         "for i in range(n):\n    if len(h) > 1:\n        w.clear()\n    for j in range(n):\n        h = list(w)"
     ),
     "a branch in a loop": (
-        "for i in range(n):\n    if t.sum() > i:\n        h = list(w)\n    else:\n        g = h + w\n        t = t + g[0]"
+        "for i in range(n):\n    if t.sum() > i:\n        h = list(w)\n    else:\n"
+        "        g = h + w\n        t = t + g[0]"
     ),
     "names that change places": "for i in range(n):\n    h, g = g, list(w)\n    w = h + g[:1]",
 }
