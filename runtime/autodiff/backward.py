@@ -12,7 +12,7 @@ from runtime import torch_internals
 from runtime.autodiff.forward import Forward
 from runtime.autodiff.residuals import Rebuilds, is_cheap, repeatable
 from runtime.autodiff.tape import Grad, Grads, ListGrad, Tape
-from runtime.ir import ArrayType, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.ir import ArrayType, Operand, Operator, TensorType, Type, Variable
 from runtime.tracer.session import Session
 
 
@@ -106,11 +106,11 @@ class Backward:
         session = self.session
         result: Variable | None = None
         for grad in grads:
-            (flag,) = session.emit("scalar.is_none", [session.read(grad.tensor)], types=[ScalarType("bool")])
+            (flag,) = session.emit("scalar.is_none", [session.read(grad.tensor)])
             if result is None:
                 result = flag
             else:
-                (result,) = session.emit("scalar.and_", [result, flag], types=[ScalarType("bool")])
+                (result,) = session.emit("scalar.and_", [result, flag])
         assert result is not None
         return result
 

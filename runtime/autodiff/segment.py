@@ -13,7 +13,7 @@ from runtime.autodiff.kept import nodes_of
 from runtime.autodiff.stale import both, condition
 from runtime.autodiff.tape import Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue
-from runtime.ir import UNDEF, Block, ScalarType, TensorType, Type, Variable
+from runtime.ir import UNDEF, Block, TensorType, Type, Variable
 
 Found = list[torch.Tensor | None]
 Group = list[tuple[torch.Tensor, Grad]]
@@ -63,7 +63,7 @@ def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None
             continue
         conditions = [one for one in conditions if one is not True]
         if len(arriving) < len(group) and all(grad.maybe for grad in arriving):
-            conditions += session.emit("scalar.not_", [backward.none_test(arriving)], types=[ScalarType("bool")])
+            conditions += session.emit("scalar.not_", [backward.none_test(arriving)])
         if not conditions:
             _raise(backward, saved)
             continue

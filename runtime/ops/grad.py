@@ -13,7 +13,9 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.inference import element_of, type_of
 from runtime.ir.operator import Operator
+from runtime.ir.types import ArrayType, ScalarType, Type
 from runtime.ops.arity import check_attrs, check_no_kwargs, check_plain
 
 Tensor = torch.Tensor
@@ -219,8 +221,33 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_attrs(op, fail, {})
 
 
+def _same(op: Operator) -> list[Type | None]:
+    return [type_of(op.args[0])]
+
+
+def _untold(op: Operator) -> list[Type | None]:
+    return [None] * _TABLE[op.name][2]
+
+
+_INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
+    **dict.fromkeys(
+        ("take", "zeros_if_none", "contiguous", "required", "list_put", "list_insert", "list_spread", "leaf", "named"),
+        _same,
+    ),
+    "list_get": lambda op: [element_of(op.args[0])],
+    "list_pop": lambda op: [type_of(op.args[0]), element_of(op.args[0])],
+    "list_take": lambda op: [type_of(op.args[0]), element_of(op.args[0])],
+    "sizes": lambda op: [ArrayType(ScalarType("int"))],
+    "flags": lambda op: [ArrayType(ScalarType("bool"))],
+    "needed": lambda op: [ScalarType("bool")],
+    "any_flag": lambda op: [ScalarType("bool")],
+    "history": lambda op: [ScalarType("str")],
+}
+"""What an operator gives; of the others a gradient that is None tells nothing."""
+
+
 DEFINITIONS: Sequence[OpDefinition] = [
     OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function,
-                 effect=name == "grad.required")
+                 infer=_INFER.get(name.removeprefix("grad."), _untold), effect=name == "grad.required")
     for name, function in FUNCTIONS.items()
 ]  # fmt: skip
