@@ -286,7 +286,7 @@ class _Body:
                 type_ = backward.type_like(var)
                 acc = session.new_variable(type_)
                 self.acc_args.append(acc)
-                self.acc_next += _accumulate(session, acc, session.read(grad.tensor), type_)
+                self.acc_next += accumulate(session, acc, session.read(grad.tensor), type_)
             self.again_next = [condition(backward, entry.again[flag][0].stale()) for flag in self.again]
             (self.left,) = session.emit("scalar.sub", [self.count, 1])
 
@@ -309,7 +309,7 @@ def _written_again(backward: Backward, entry: LoopEntry) -> list[Variable]:
         dead -= found
 
 
-def _accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:
+def accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:
     """The total with one more gradient; a matrix product is added without being made."""
     ops = session.scope.block.ops
     for op in reversed(ops):
@@ -372,7 +372,7 @@ def _arrive(backward: Backward, entry: LoopEntry, position: int, mine: Grads, ma
         return arg
     end = forward.env.get(operand) if isinstance(operand, Variable) else None
     like = end if isinstance(end, torch.Tensor) else entry.carried[position]
-    arg = session.new_variable(TensorType(like.dtype, session.dims(like)))
+    arg = session.new_variable(session.type_of(like))
     if reached:
         backward.add(mine, operand, Grad(backward.like(like, arg), maybe))
     return arg

@@ -138,6 +138,15 @@ def sizes(items: Sequence[Tensor], dim: int) -> list[int]:
     return [0 if item.shape == (0,) else item.shape[dim] for item in items]
 
 
+def rows(items: Gradients | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor | None:
+    """The gradient of a tensor from those of its first rows, zeros for the others."""
+    if items is None or all(one is None for one in items):
+        return None
+    zero = torch.zeros(tuple(shape[1:]), dtype=dtype, device=device)
+    more = [zero] * (shape[0] - len(items))
+    return torch.stack([*(zero if one is None else one for one in items), *more])
+
+
 def unstack(grad: Tensor | None, dim: int) -> Gradients | None:
     """The gradients of what was stacked."""
     return None if grad is None else [one.contiguous() for one in grad.unbind(dim)]
@@ -200,6 +209,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "grad.list_spread": (list_spread, 3, 1),
     "grad.list_sum": (list_sum, 2, 1),
     "grad.sizes": (sizes, 2, 1),
+    "grad.rows": (rows, 4, 1),
     "grad.unstack": (unstack, 2, 1),
     "grad.split": (split, 3, 1),
     "grad.leaf": (leaf, 1, 1),
