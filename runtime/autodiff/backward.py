@@ -12,7 +12,7 @@ from runtime import torch_internals
 from runtime.autodiff.forward import Forward
 from runtime.autodiff.residuals import Rebuilds, is_cheap, repeatable
 from runtime.autodiff.tape import Grad, Grads, ListGrad, Tape
-from runtime.ir import ArrayType, Operand, Operator, TensorType, Type, Variable
+from runtime.ir import ArrayType, Operand, Operator, Type, Variable
 from runtime.tracer.session import Session
 
 
@@ -50,7 +50,7 @@ class Backward:
 
     def emit_grad(self, name: str, args: list[Operand], like: torch.Tensor) -> torch.Tensor:
         """An Operator of ``runtime.ops.grad`` whose result has the metadata of ``like``."""
-        (var,) = self.session.emit(name, args, None, [TensorType(like.dtype, self.session.dims(like))])
+        (var,) = self.session.emit(name, args, None, [self.session.type_of(like)])
         return self.like(like, var)
 
     def like(self, like: torch.Tensor, var: Variable) -> torch.Tensor:
@@ -61,7 +61,7 @@ class Backward:
         """The type of the gradient of a Variable."""
         value = self.forward.env[var]
         if isinstance(value, torch.Tensor):
-            return TensorType(value.dtype, self.session.dims(value))
+            return self.session.type_of(value)
         assert isinstance(var.type, ArrayType)
         return var.type
 

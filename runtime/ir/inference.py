@@ -72,6 +72,8 @@ def fits(value: Type | None, declared: Type) -> bool:
     if isinstance(value, TensorType) and isinstance(declared, TensorType):
         if None not in (value.dtype, declared.dtype) and value.dtype != declared.dtype:
             return False
+        if None not in (value.device, declared.device) and value.device != declared.device:
+            return False
         if value.shape is None or declared.shape is None:
             return True
         pairs = zip(value.shape, declared.shape)
@@ -99,7 +101,7 @@ def _both(a: Type | None, b: Type | None) -> Type | None:
         shape = None
         if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape):
             shape = a.shape if a.shape == b.shape else None
-        return TensorType(a.dtype if a.dtype == b.dtype else None, shape)
+        return TensorType(a.dtype if a.dtype == b.dtype else None, shape, a.device if a.device == b.device else None)
     if isinstance(a, ArrayType) and isinstance(b, ArrayType):
         element = _both(a.element, b.element)
         return None if element is None else ArrayType(element)

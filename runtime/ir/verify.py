@@ -147,6 +147,8 @@ class _Verifier:
         other = self.names.setdefault(var.name, var)
         if other is not var:
             site.fail("unique-name", f"two Variables are called %{var.name}")
+        if isinstance(var.type, TensorType) and var.type.device is not None and var.type.device.type == "cpu":
+            site.fail("device", f"%{var.name} is on the CPU, of which types say nothing")
         self.assigned.add(id(var))
         self.visible.add(id(var))
 

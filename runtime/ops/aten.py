@@ -17,7 +17,7 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator, leaves
-from runtime.ir.types import ArrayType, ScalarType, TensorType, Type
+from runtime.ir.types import ArrayType, ScalarType, TensorType, Type, said
 from runtime.ir.variable import Variable
 from runtime.ops import corrections
 
@@ -300,14 +300,14 @@ def infer(op: Operator) -> list[Type | None]:
         return untold
     if found is None or len(found) != len(op.outputs):
         return untold
-    return [one if one is None else TensorType(*one) for one in found]
+    return [one if one is None else TensorType(one[0], one[1], said(one[2])) for one in found]
 
 
 def _picture(operand: Any) -> Any:
     """The dtype, sizes and device of a tensor Variable, ``"int"`` for an int; None where that is not known."""
     type_ = operand.type if isinstance(operand, Variable) else None
     if isinstance(type_, TensorType):
-        return None if type_.dtype is None or type_.shape is None else (type_.dtype, type_.shape)
+        return None if type_.dtype is None or type_.shape is None else (type_.dtype, type_.shape, type_.device)
     return "int" if type_ == ScalarType("int") else None
 
 

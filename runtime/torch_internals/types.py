@@ -23,10 +23,10 @@ class _Untold(Exception):
 def results_of_types(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any], picture: Callable[[Any], Any]
 ) -> list[Any] | None:
-    """For each result of a call its dtype and sizes (None for one that is no tensor); None if that cannot be told.
+    """For each result of a call its dtype, sizes and device (None for one that is no tensor); None if it is not told.
 
-    ``picture`` gives for an operand its dtype and sizes, ints or names, or ``"int"``, or None if it is not known; it
-    is asked about what is no constant and no container of constants.
+    ``picture`` gives for an operand its dtype, sizes (ints or names) and device (None: the CPU), or ``"int"``, or None
+    if it is not known; it is asked about what is no constant and no container of constants.
     """
     mode, env = make_fake_mode()
     symbols: dict[str, torch.SymInt] = {}
@@ -41,11 +41,12 @@ def results_of_types(
             raise _Untold
         if known == "int":
             return new_symbol(env, size=False)
-        dtype, sizes = known
+        dtype, sizes, device = known
         for size in sizes:
             if type(size) is str and size not in symbols:
                 symbols[size] = new_symbol(env, size=True)
-        return empty_fake(mode, [symbols[size] if type(size) is str else size for size in sizes], None, dtype, _CPU)
+        shape = [symbols[size] if type(size) is str else size for size in sizes]
+        return empty_fake(mode, shape, None, dtype, device or _CPU)
 
     try:
         given = [made(arg) for arg in args], {key: made(value) for key, value in kwargs.items()}
@@ -72,7 +73,7 @@ def _described(value: Any, names: dict[Any, str]) -> Any:
             sizes.append(int(expr))
         else:
             sizes.append(names.setdefault(expr, f"?{len(names)}"))
-    return value.dtype, tuple(sizes)
+    return value.dtype, tuple(sizes), value.device
 
 
 __all__ = ["CANNOT_TELL", "results_of_types"]

@@ -28,6 +28,7 @@ from runtime.ir import (
 from runtime.ir.flow import Kind
 from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
+from runtime.ir.types import said
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import catching, choices, powers, scalars
 from runtime.tracer.calls import Known, Restart
@@ -509,7 +510,7 @@ class Session:
 
     def type_of(self, fake: torch.Tensor) -> TensorType:
         """The type of a traced tensor's Variable."""
-        return TensorType(fake.dtype, self.dims(fake))
+        return TensorType(fake.dtype, self.dims(fake), said(fake.device))
 
     def dims(self, fake: torch.Tensor) -> tuple[Dim, ...]:
         """The sizes of a fake tensor as the Program writes them."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+import dy2static
 from runtime.errors import ProgramError
-from runtime.ir import Operator
+from runtime.ir import Operator, ScalarType
 from runtime.ir.inference import fits, infer, told
 from runtime.ir.parser import parse_program
-from runtime.ir.printer import print_type
+from runtime.ir.printer import print_program, print_type
+from runtime.ir.verify import verify
+from runtime.ir.walk import variables
 from runtime.ops.registry import STRUCTURAL
+from runtime.storage.document import Node
+from runtime.storage.serde import program_from_document, program_to_document
 
 HEAD = """program "p" {
   input %x : f32[s0, 3] = "x"
@@ -95,3 +102,54 @@ def test_all_that_is_told_fits_what_programs_declare():
 def test_operators_with_results_tell_their_types():
     silent = {name for name, one in STRUCTURAL.items() if one.infer is None}
     assert silent == {"py_func", "print", "warn", "log", "assert", "raise"}
+
+
+def test_devices_are_told_and_held():
+    text = """program "p" {
+      input %x : f32[2] on "meta" = "x"
+      %y : f32[2] = aten.relu.default(%x)
+      %z : f32[2] = cond(True) { yield %x } { yield %x }
+      return %z
+    }"""
+    program = parse_program(text)
+    relu, cond = program.block.ops
+    assert [print_type(told(op)[0]) for op in (relu, cond)] == ['f32[2] on "meta"'] * 2
+    cond.outputs[0].type = replace(cond.outputs[0].type, device=torch.device("cuda:0"))
+    with pytest.raises(ProgramError, match=r'the result of cond is f32\[2\] on "meta", not f32\[2\] on "cuda:0"'):
+        verify(program)
+
+
+def test_a_type_that_says_the_cpu_is_no_type():
+    program = parse_program('program "p" { input %x : f32[2] on "cpu" = "x" return %x }')
+    with pytest.raises(ProgramError, match="rule 'device': %x is on the CPU, of which types say nothing"):
+        verify(program)
+
+
+def test_devices_stand_in_texts_and_files():
+    text = \
+        'program "p" {\n  input %x : f32[s0] on "cuda:1" "here" = "x"\n  input %l : list<f32[*] on "meta"> = "l"\n' \
+        "  return %x\n}\n"
+    program = parse_program(text)
+    assert print_program(program) == text
+    document = program_to_document(program)
+    read = program_from_document(Node(document, "p"), {0})
+    assert print_program(read) == text and read.inputs[0].var.type.device == torch.device("cuda:1")
+    document["inputs"][0]["var"][1] = {"tensor": ["float32", ["s0"]]}  # as files had it that said no device
+    assert program_from_document(Node(document, "p"), {0}).inputs[0].var.type.device is None
+
+
+def test_a_trace_says_where_its_tensors_are():
+    def f(x, n):
+        rows = []
+        while n > 0:
+            x, n = torch.tanh(x) * 2, n - 1
+            rows.append(x)
+        return torch.stack(rows)
+
+    x = torch.zeros(2, device="meta", requires_grad=True)
+    static = dy2static.to_static(f)
+    out = static(x, torch.tensor(2))
+    assert out.device == x.device and torch.autograd.grad(out.sum(), x)[0].device == x.device
+    (program,) = static.programs
+    types = {print_type(var.type) for var in variables(program) if not isinstance(var.type, ScalarType)}
+    assert all('on "meta"' in one for one in types - {"i64[]", "bool[]"}) and "i64[]" in types
