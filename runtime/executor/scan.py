@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,6 +12,14 @@ from runtime.executor.ownership import Owner
 from runtime.executor.while_loop import carry_on
 from runtime.ir import Operator, TensorType
 from runtime.ops import scan
+
+
+def rows_of(column: torch.Tensor) -> Sequence[torch.Tensor]:
+    """The rows of a tensor."""
+    if column.layout is torch.strided:
+        return column.unbind(0)
+    return [column.select(0, index) for index in range(len(column))]
+
 
 _MANY = 32
 
@@ -111,6 +120,7 @@ def _column(emitter: Emitter, op: Operator, place: int, index: str) -> tuple[str
     column: Any = op.args[place]
     local = emitter.fresh("q")
     rows = isinstance(column.type, TensorType)
-    emitter.line(f"{local} = {emitter.name(column)}{'.unbind(0)' if rows else ''}")
+    name = emitter.name(column)
+    emitter.line(f"{local} = {emitter.bind(rows_of, 'f')}({name})" if rows else f"{local} = {name}")
     taken = op.attrs.get("reverse") and emitter.own.donated.get((id(op), place)) is Owner.YES
     return local, f"{local}.pop()" if taken else f"{local}[{index}]"
