@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from unittest import mock
 
 import torch
 from torch import nn
@@ -29,6 +30,7 @@ from runtime.ir.walk import copy_program
 from runtime.passes import DEFAULT, PassManager, scan
 
 Step = Callable[[], None]
+_LOOPS = [one for one in DEFAULT if one is not scan.PASS]
 
 
 class Network(nn.Module):
@@ -82,11 +84,13 @@ def made(layers: int, grad: bool, options: argparse.Namespace) -> list[Step]:
     x, h = torch.randn(options.rows, options.batch, options.width), torch.zeros(options.batch, options.width)
     shape = [options.batch, options.width]
     static = to_static(network.forward, input_spec=[InputSpec([None, *shape]), InputSpec(shape)])
-    program = static.concrete_program().program
+    with mock.patch("runtime.calling.prepare.DEFAULT", _LOOPS):
+        program = static.concrete_program().program
+    assert any(op.name == "while_loop" for op in program.block.walk())
     own = dict(network.named_parameters())
     params = [own[param.name] for param in program.params]
     runners = []
-    for passes in ([one for one in DEFAULT if one is not scan.PASS], DEFAULT):
+    for passes in (_LOOPS, DEFAULT):
         copy = copy_program(program)
         PassManager(passes).run(copy)
         runners.append(Runner(copy, compile_program))
