@@ -133,6 +133,10 @@ def _of_fill(op: Operator) -> list[Type | None]:
     return [_list_of(type_of(op.args[1]))]
 
 
+def _of_fill_each(op: Operator) -> list[Type | None]:
+    return [_list_of(_list_of(type_of(op.args[1])))]
+
+
 def _same(op: Operator) -> list[Type | None]:
     return [type_of(op.args[0])]
 
@@ -149,6 +153,9 @@ _INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
     "array.append": _same,
     "array.get": lambda op: [element_of(op.args[0])],
     "array.set": _same,
+    "array.load": lambda op: [element_of(op.args[0])],
+    "array.store": _same,
+    "array.fill_each": _of_fill_each,
     "array.len": lambda op: [ScalarType("int")],
     "array.pop": lambda op: [type_of(op.args[0]), element_of(op.args[0])],
     "array.extend": _same,
