@@ -8,15 +8,10 @@
 ...     return y
 ... ''', annotate, transform))
 def f(x, y):
-    def _d2s_if_body_1():
+    def _d2s_body_1():
         nonlocal y
         y = x
-    def _d2s_get_state_1():
-        return y,
-    def _d2s_set_state_1(_d2s_values_1):
-        nonlocal y
-        y, = _d2s_values_1
-    _d2s.if_stmt(x > 0, _d2s_if_body_1, lambda: None, _d2s_get_state_1, _d2s_set_state_1, ('y',))
+    _d2s.if_stmt(x > 0, _d2s_body_1, None, 'y')
     return y
 """
 
@@ -30,7 +25,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.template import replace
 from dy2static.transforms.base import Context, constant, name_node
-from dy2static.transforms.state_functions import ConstructTransformer, thunk
+from dy2static.transforms.blocks import ConstructTransformer
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -43,20 +38,18 @@ class _If(ConstructTransformer):
         self.generic_visit(node)
         if not facts.get(node, Fact.CONVERTIBLE):
             return node
-        body = self.body_function("if_body", node.body, node)
-        definitions = [body]
-        if _is_empty(node.orelse):
-            orelse = thunk(constant(None), node)
-        else:
-            definitions.append(self.body_function("if_else", node.orelse, node))
-            orelse = name_node(definitions[-1].name, node)
-        state = self.state_functions(node)
+        names = self.state(node)
+        definitions = [self.body_function("body", node.body, node)]
+        branches = [name_node(definitions[0].name, node)]
+        if not _is_empty(node.orelse):
+            definitions.append(self.body_function("orelse", node.orelse, node))
+            branches.append(name_node(definitions[1].name, node))
+        elif names:
+            branches.append(constant(None))
         call = replace(
-            "_d2s.if_stmt(test, body, orelse, get_state, set_state, names)",
-            test=node.test, body=body.name, orelse=orelse, get_state=state.get_state, set_state=state.set_state,
-            names=state.names, origin=node,
-        )  # fmt: skip
-        return [*definitions, *state.definitions, *call]
+            "_d2s.if_stmt(test, branches, names)", test=node.test, branches=branches, names=names, origin=node
+        )
+        return [*definitions, *call]
 
 
 def _is_empty(block: list[gast.AST]) -> bool:

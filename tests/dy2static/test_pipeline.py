@@ -45,8 +45,8 @@ def test_programs_after_every_step(count: int, programs: Any, same_outcome: Any)
     for stem in STEMS:
         module = programs(stem)
         for function, cases in module.CASES.items():
-            # what a dropped statement bound is local again only once it has its placeholder
-            if function.__name__ != "unreachable" or not names & {"return_stmt"} or "placeholder" in names:
+            # what a dropped statement bound is local again only once it is declared
+            if function.__name__ != "unreachable" or not names & {"return_stmt"} or "local_names" in names:
                 same_outcome(function, convert_with(function, STEPS[:count]), module, cases)
 
 
