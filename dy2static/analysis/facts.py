@@ -33,6 +33,7 @@ class Fact(Enum):
     UNBOUND = "this read may find the name unbound [Name]"
     UNBOUND_READS = "names that this call, which stands for a comprehension, may find unbound [Name]"
     STATE = "names that the construct hands over to what comes after it, in order [If, While, For]"
+    RESULT = "the name of the value that every branch ends with, and that is returned next [If]"
     DECLARED = "names that nothing but nested blocks binds: the function [function] or body [If, While, For] owns them"
     DECLARED_ORELSE = "the same for the else block [If]"
     UNSURE = "local names that may be unbound at some time, or on some path only [function]"

@@ -47,12 +47,13 @@ def analyse(function: gast.AST) -> None:
     if not isinstance(function.body, list):
         return
     liveness.analyse(function)
+    result = _note_results(function)
     shared: set[str] = set()
     for node in function_nodes(function):
         if isinstance(node, CONSTRUCTS):
             facts.put(node, Fact.CONVERTIBLE, convertible(node))
             if facts.get(node, Fact.CONVERTIBLE):
-                state = _state(node, scope)
+                state = _state(node, scope) - {result}
                 shared |= state
                 facts.put(node, Fact.STATE, ordered(state))
     parameters = set(scope.parameters)
@@ -85,6 +86,49 @@ def _state(node: gast.AST, scope: Scope) -> set[str]:
         if len(without_loop_test(node)) < len(node.body):
             state.add(node.body[-1].test.id)  # it will be read between two runs of the body
     return state - scope.globals
+
+
+def _note_results(function: gast.AST) -> str | None:
+    """Put RESULT on the ``if`` statement that a function ends with, and on those that its branches end with, if all they
+    do with a value is to note it for the ``return`` behind: then they give it. Returns the value's name."""
+    *_, node, last = [None, None, *function.body]
+    if not isinstance(last, gast.Return) or not isinstance(last.value, gast.Name):
+        return None
+    if not isinstance(node, gast.If) or not convertible(node):
+        return None
+    name: str = last.value.id
+    ends = list(_ends(node))
+    kept = [end for end in ends if _keeps(end, name)]
+    mentions = sum(isinstance(part, gast.Name) and part.id == name for part in function_nodes(function))
+    known = is_generated(name) and all(_keeps(end, name) or isinstance(end, gast.Raise) for end in ends)
+    if not known or not kept or mentions != len(kept) + 1 or name in scope_of(function).captured:
+        return None
+    for construct in _last_constructs(node):
+        facts.put(construct, Fact.RESULT, name)
+    return name
+
+
+def _last_constructs(node: gast.AST) -> Iterator[gast.AST]:
+    """An ``if`` statement and those that its branches end with."""
+    yield node
+    for block in (node.body, node.orelse):
+        if block and isinstance(block[-1], gast.If):
+            yield from _last_constructs(block[-1])
+
+
+def _ends(node: gast.AST) -> Iterator[gast.AST | None]:
+    """The last statements of all branches; None for one that is empty."""
+    for construct in _last_constructs(node):
+        for block in (construct.body, construct.orelse):
+            if not block or not isinstance(block[-1], gast.If):
+                yield block[-1] if block else None
+
+
+def _keeps(statement: gast.AST | None, name: str) -> bool:
+    """Whether this is ``name = ...``."""
+    return isinstance(statement, gast.Assign) and [
+        target.id if isinstance(target, gast.Name) else None for target in statement.targets
+    ] == [name]
 
 
 def _unsure(block: Iterable[gast.AST]) -> set[str]:
