@@ -42,7 +42,9 @@ from dy2static.transforms import (
     percent_format,
     private_names,
     raise_stmt,
+    readable_names,
     return_stmt,
+    short_blocks,
     starred,
     subscript,
     super_call,
@@ -108,10 +110,12 @@ STEPS = (
     Step("attribute", attribute.transform, False, "After targets: one target a statement."),
     Step("subscript", subscript.transform, False, "After targets: one target a statement."),
     Step("call", call.transform, False, "After all that makes calls: it wraps whatever calls there are."),
-    Step("comprehension_names", comprehension_names.transform, True, "Last: all code is in its function now."),
+    Step("comprehension_names", comprehension_names.transform, True, "Late: all code is in its function now."),
+    Step("short_blocks", short_blocks.transform, True, "Late: what was a statement may be an expression now."),
+    Step("readable_names", readable_names.transform, True, "Last: till then the prefix tells our names."),
 )
 
-ROUTED_STEPS = (*STEPS[:-2], Step("binary", binary.transform, False, "As f_string."), *STEPS[-2:])
+ROUTED_STEPS = (*STEPS[:-4], Step("binary", binary.transform, False, "As f_string."), *STEPS[-4:])
 """Those, and what sends the operators of sets to the tracer: less readable, and seldom needed."""
 
 

@@ -43,6 +43,8 @@ class Fact(Enum):
     IMMEDIATE = "stands for a comprehension, runs only where its name is read: inlined or consumed [FunctionDef]"
     READS = "names that are read when this function, which stands for a comprehension, is called [Name]"
     ATTEMPT = "the name that holds the run of this statement, whose handlers also stand inside its body [Try]"
+    BLOCK = "this was a block of a construct, and is used once, in the next statement that is none [FunctionDef]"
+    MADE_NAMES = "the names in it that transforms made, as they are at the end [function]"
     PLAIN = "made by a transform: later transforms leave it as it is [any]"
 
 

@@ -89,9 +89,9 @@ def _state(node: gast.AST, scope: Scope) -> set[str]:
 
 
 def _note_results(function: gast.AST) -> str | None:
-    """Put RESULT on the ``if`` statement that a function ends with, and on those that its branches end with, if all they
-    do with a value is to note it for the ``return`` behind: then they give it. Returns the value's name."""
-    *_, node, last = [None, None, *function.body]
+    """Put RESULT on the ``if`` statement that a function ends with, and on those that its branches end with, if all
+    they do with a value is to note it for the ``return`` behind: then they give it. Returns the value's name."""
+    node, last = function.body[-2:] if len(function.body) > 1 else (None, None)
     if not isinstance(last, gast.Return) or not isinstance(last.value, gast.Name):
         return None
     if not isinstance(node, gast.If) or not convertible(node):

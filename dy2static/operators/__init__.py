@@ -41,7 +41,7 @@ __all__ = [
     "AssertionError", "Held", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
     "catching", "compare", "context", "decided", "del_attr", "del_item", "dict_of", "each", "for_stmt",
     "format_value", "fresh", "fstring", "generator", "handler", "handling", "if_expr", "if_stmt", "is_mapping",
-    "is_matched", "is_sequence", "item", "keywords", "load", "load_free", "not_", "note_nonlocal", "or_", "outside", "passed",
-    "percent", "positional", "raise_stmt", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
+    "is_matched", "is_sequence", "item", "keywords", "load", "load_free", "not_", "note_nonlocal", "or_", "outside",
+    "passed", "percent", "positional", "raise_stmt", "set_attr", "set_global", "set_item", "set_of", "slice", "star",
     "star_of_list", "starred", "take", "unpack", "while_stmt", "without_keys",
 ]  # fmt: skip

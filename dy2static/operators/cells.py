@@ -9,10 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import CellType
+from types import CellType, FunctionType
 from typing import Any
 
-from dy2static.names import is_generated
+from dy2static.origin import is_made
 from runtime.tracer.journal import Place, cell_value, set_cell
 
 
@@ -23,15 +23,14 @@ class Cells:
     """
 
     def __init__(self, names: str, *functions: Callable[..., Any] | None) -> None:
+        blocks = [function for function in functions if isinstance(function, FunctionType)]
         known: dict[str, CellType] = {}
-        for function in functions:
-            closure = getattr(function, "__closure__", None)
-            if closure is not None:
-                known.update(zip(function.__code__.co_freevars, closure))  # type: ignore[union-attr] # a function's
+        for block in blocks:
+            known.update(zip(block.__code__.co_freevars, block.__closure__ or ()))
         own = names.split()
         self._cells = [(name, known[name]) for name in own]
         self._owners = {id(cell) for _, cell in self._cells}
-        self.names = tuple("" if is_generated(name) else name for name in own)
+        self.names = tuple("" if any(is_made(name, block.__code__) for block in blocks) else name for name in own)
 
     def get(self) -> tuple[Any, ...]:
         """Their values now."""

@@ -17,7 +17,7 @@ from dy2static.operators.staging import active
 
 def for_stmt(
     iterable: Any,
-    body: Callable[[Any], None],
+    body: Callable[[Any], Any],
     names: str = "",
     test: Callable[[], Any] | None = None,
     options: dict[str, Any] | None = None,

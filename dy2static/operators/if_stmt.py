@@ -15,14 +15,10 @@ from runtime.tracer import cond as tracer_cond
 from runtime.tracer import known_sizes
 
 
-def _nothing() -> None:
-    return None
-
-
 def if_stmt(
     cond: Any,
-    body: Callable[[], None],
-    orelse: Callable[[], None] | None = None,
+    body: Callable[[], Any],
+    orelse: Callable[[], Any] | None = None,
     names: str = "",
 ) -> None:
     """Run ``body`` if ``cond`` is true, else ``orelse``; both are staged if it is staged.
@@ -33,7 +29,8 @@ def if_stmt(
     if session is not None:
         cond = known_sizes.decide(session, truth_of(session, cond))
         if isinstance(cond, Staged):
-            tracer_cond.cond(session, cond, body, orelse or _nothing, Cells(names, body, orelse))
+            kept = Cells(names, body, orelse)
+            tracer_cond.cond(session, cond, _only_run(body), _only_run(orelse), kept)
             return
     if cond:
         body()
@@ -41,3 +38,11 @@ def if_stmt(
         orelse()
 
 
+def _only_run(block: Callable[[], Any] | None) -> Callable[[], None]:
+    """The block as a path that gives nothing: one that is an expression has a value."""
+
+    def run() -> None:
+        if block is not None:
+            block()
+
+    return run

@@ -20,7 +20,7 @@ from runtime.tracer.while_loop import while_loop
 
 def while_stmt(
     test: Callable[[], Any],
-    body: Callable[[], None],
+    body: Callable[[], Any],
     names: str = "",
     options: dict[str, Any] | None = None,
 ) -> None:

@@ -35,6 +35,7 @@ class ConstructTransformer(Transformer):
         function.body = declarations + [statement for statement in kept if statement is not None]
         facts.put(function, Fact.SCOPE, scope)
         facts.put(function, Fact.LEFT_ALONE, "")
+        facts.put(function, Fact.BLOCK)
         return function
 
     def state(self, node: gast.AST) -> list[gast.AST]:
