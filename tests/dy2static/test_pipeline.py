@@ -119,8 +119,8 @@ def nested_generator(xs):
 def test_a_generator_has_two_forms() -> None:
     text = convert(nested_generator).__dy2static_source__
     assert "if _d2s.decided(x):\n" in text
-    assert "yield x" in text and "_d2s.call(_d2s_give_1, x)" in text
-    assert "_d2s.if_stmt(xs" in text
+    assert "yield x" in text and "_d2s.call(give, x)" in text
+    assert "return _d2s.if_expr(xs" in text
 
 
 def test_the_same_source_twice_gives_the_same_text() -> None:
