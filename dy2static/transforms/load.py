@@ -28,7 +28,7 @@ import gast
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.template import replace
-from dy2static.transforms.base import Context, Transformer, constant, converts, operator
+from dy2static.transforms.base import Context, Transformer, constant, converts, is_operator, operator
 from dy2static.transforms.blocks import thunk
 
 _COMPREHENSIONS_ARE_FUNCTIONS = sys.version_info < (3, 12)
@@ -119,6 +119,11 @@ class _Load(Transformer):
         return True
 
     def visit_ExceptHandler(self, node: gast.AST) -> Any:
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: gast.AST) -> Any:
+        if is_operator(node.func) and node.func.attr == "load":
+            return node  # the file is a conversion itself
         return self.generic_visit(node)
 
     def visit_AugAssign(self, node: gast.AST) -> Any:
