@@ -10,13 +10,24 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.scope import bound_in
 from dy2static.template import replace, replace_expr
-from dy2static.transforms.base import Transformer, constant
+from dy2static.transforms.base import Context, Transformer, constant
+from dy2static.transforms.private_names import mangled
 
 
 class ConstructTransformer(Transformer):
     """A transform of ``if``, ``while`` or ``for``: knows which names a block must declare."""
 
     expressions = False
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.class_name = context.class_name
+
+    def visit_ClassDef(self, node: gast.AST) -> Any:
+        outside, self.class_name = self.class_name, node.name
+        super().visit_ClassDef(node)
+        self.class_name = outside
+        return node
 
     def body_function(self, hint: str, block: list[gast.AST], node: gast.AST, item: str | None = None) -> Any:
         """``block`` as a function definition; ``item`` is its parameter."""
@@ -41,7 +52,7 @@ class ConstructTransformer(Transformer):
     def state(self, node: gast.AST) -> list[gast.AST]:
         """The last argument of the operator: the names that ``node`` hands over; none if there are none."""
         names = facts.get(node, Fact.STATE)
-        return [constant(" ".join(names))] if names else []
+        return [constant(" ".join(mangled(name, self.class_name) for name in names))] if names else []
 
 
 def thunk(expression: gast.AST, origin: gast.AST) -> Any:

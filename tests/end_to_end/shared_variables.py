@@ -610,6 +610,26 @@ def private(x):
         __y = x * 2
     return __y
 
+class Private:
+    def forward(self, x):
+        if x.sum() > 0:
+            __y = x
+        else:
+            __y = x * 2
+
+        class __Inner:
+            def scaled(self, x):
+                __y = x
+                while __y.sum() < 4:
+                    __y = __y + 1
+                return __y
+
+        return __y, __Inner().scaled(x)
+
+
+def private_of_a_method(x):
+    return Private().forward(x)
+
 def many(x):
     a = b = c = d = 0
     for i in range(5):
