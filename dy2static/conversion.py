@@ -153,18 +153,19 @@ def _named(code: types.CodeType, prefix: str, original: types.CodeType, origins:
     changes: dict[str, Any] = {"co_name": original.co_name}
     if hasattr(original, "co_qualname"):
         changes["co_qualname"] = original.co_qualname
-    start = f"{prefix}{code.co_name}."
+    start = f"{prefix}{code.co_name}.<locals>."
     qualname = getattr(original, "co_qualname", original.co_name)
-    return _renamed(code, prefix, start, f"{qualname}.", origins).replace(**changes)
+    return _renamed(code, prefix, start, f"{qualname}.<locals>.", origins).replace(**changes)
 
 
 def _renamed(code: types.CodeType, prefix: str, old: str, new: str, origins: OriginMap) -> types.CodeType:
     def rename(name: str) -> str:
         if not name.startswith(prefix):
             return name
-        name = new + name[len(old) :] if name.startswith(old) else name[len(prefix) :]
-        parts = name.split(".<locals>.")
-        return ".<locals>.".join([part for part in parts[:-1] if not origins.made(part)] + parts[-1:])
+        if not name.startswith(old):
+            return name[len(prefix) :]
+        *around, last = name[len(old) :].split(".<locals>.")
+        return new + ".<locals>.".join([*(part for part in around if not origins.made(part)), last])
 
     constants = tuple(
         _renamed(part, prefix, old, new, origins) if isinstance(part, types.CodeType)

@@ -96,6 +96,22 @@ def test_two_names_are_told_apart(function: Any, args: Any) -> None:
     assert "_d2s_" not in converted.__dy2static_source__.replace("_d2s_factory_1", "")
 
 
+def body():
+    def orelse(c):
+        if c:
+            def own(): return 1
+        else:
+            class own: pass
+        return own
+
+    return orelse
+
+
+def test_functions_of_the_users_may_be_called_so() -> None:
+    for c in (True, False):
+        assert convert(body())(c).__qualname__ == body()(c).__qualname__ == "body.<locals>.orelse.<locals>.own"
+
+
 def test_words_are_numbered_only_where_they_meet() -> None:
     text = convert(nested_breaks).__dy2static_source__
     assert text.count("broken = False") == 1 and text.count("broken_2 = False") == 1
