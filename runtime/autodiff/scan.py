@@ -115,6 +115,8 @@ def _plain_values(forward: Forward, op: Operator) -> bool:
         return False
     if any(isinstance(var.type, ArrayType) and forward.is_active(var) for var in body.captures()):
         return False
+    if any(isinstance(out.type, ArrayType) and isinstance(out.type.element, ArrayType) for out in op.outputs):
+        return False
     types: list[Type] = [*types_of(body.args), *(out.type for out in op.outputs if not isinstance(out.type, ArrayType))]
     return all(isinstance(inference.type_of(column), TensorType) for column in scan.columns(op)) and all(
         isinstance(one, ScalarType) or (isinstance(one, TensorType) and None not in (one.dtype, one.shape))

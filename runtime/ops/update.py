@@ -20,6 +20,7 @@ from runtime.ir.inference import type_of
 from runtime.ir.operator import Operator
 from runtime.ir.types import ObjectType, TensorType, Type
 from runtime.ir.variable import UNDEF, Variable
+from runtime.ops import aten
 from runtime.ops.arity import check_attrs, check_block, check_blocks, check_no_kwargs
 
 
@@ -49,7 +50,18 @@ def _ports(op: Operator) -> list[Port]:
 
 
 def _infer(op: Operator) -> list[Type | None]:
-    return [*map(type_of, op.args), *map(type_of, op.blocks[0].yields[len(op.args) :])]
+    bases = [type_of(base) for base in op.args]
+    if any(map(_may_resize, op.blocks[0].ops)):
+        bases = [TensorType(one.dtype, None, one.device) if isinstance(one, TensorType) else one for one in bases]
+    return [*bases, *map(type_of, op.blocks[0].yields[len(op.args) :])]
+
+
+def _may_resize(op: Operator) -> bool:
+    """Whether an Operator may give what it writes another shape."""
+    overload = aten.resolve(op.name) if op.name.startswith("aten.") else None
+    if overload is None:
+        return False
+    return op.name.startswith("aten.resize") or any(argument.is_out for argument in overload._schema.arguments)
 
 
 def may_overlap(op: Operator) -> bool:
