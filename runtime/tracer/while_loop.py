@@ -470,7 +470,7 @@ def _same_items(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(structure.same_known(x, y) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return list(a) == list(b) and all(structure.same_known(a[key], b[key]) for key in a)
-    return a == b if isinstance(a, frozenset) else False
+    return isinstance(a, frozenset) and isinstance(b, frozenset) and a == b  # one of several is no set
 
 
 __all__ = ["while_loop"]

@@ -208,6 +208,15 @@ def one_of_two_sets(x):
     return s, x * 1
 
 
+def a_set_that_a_loop_meets(x):
+    s = {"a", 1}
+    if x.sum() > 0:
+        s.add(2)
+    for _ in range(int((x > 0).sum())):
+        s &= {"a", "b", 1}
+    return s, x * 1
+
+
 def a_dict_that_takes_another(x):
     d = {"a": 1}
     if x.sum() > 0:
@@ -283,7 +292,8 @@ def rows_made_anew(x):
 WORKING = [
     a_property, an_attribute_of_one_path, a_method_that_gives_itself, one_of_two, items_by_a_method,
     every_item_by_a_method, iterated_by_a_method, returned, returned_after_it_grew, counted_by_an_object,
-    a_set_that_shrinks, a_set_that_grows, one_of_two_sets, a_dict_that_takes_another, a_dict_in_a_dict,
+    a_set_that_shrinks, a_set_that_grows, one_of_two_sets, a_set_that_a_loop_meets,
+    a_dict_that_takes_another, a_dict_in_a_dict,
     in_place_by_a_method, a_chain_of_maps, made_in_a_loop, put_in_on_a_path_of_a_loop, rows_made_anew,
 ]  # fmt: skip
 
