@@ -142,6 +142,7 @@ def without_out(overload: Overload) -> Overload | None:
     return None
 
 
+@functools.cache
 def returns_alias(overload: Overload) -> tuple[str, ...]:
     """Names of the arguments that some result is declared to share memory with (views, in-place and out= results).
 
