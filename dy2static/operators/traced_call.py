@@ -207,7 +207,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
 
     file = f.__code__.co_filename
     if is_generated_file(file):
-        return _run(session, f, args, kwargs)
+        return _run(session, _routed(session, f) if session.known.routed else f, args, kwargs)
     home = home_of(file)
     if home == "dy2static":
         return f(*args, **kwargs)
@@ -280,6 +280,18 @@ def convert(session: Session, f: types.FunctionType) -> types.FunctionType:
     from dy2static import conversion
 
     return conversion.convert(f, routed=session.known.routed)
+
+
+def _routed(session: Session, f: types.FunctionType) -> types.FunctionType:
+    """A function that an earlier call made, in the form that this trace needs."""
+    from dy2static import conversion
+
+    form = conversion.routed_form(f)
+    if form is None:
+        raise session.error(
+            f"{f.__qualname__}() was made by an earlier converted call, of code that is gone, and sets differ between "
+            "paths", hint="Define the function outside the converted one.", code="D2S254")
+    return form
 
 
 def _enter(

@@ -87,7 +87,7 @@ class Outputs:
         Errors raised: TraceError (D2S228) for an iterator, or an object that holds values of the trace where no call
         could put its own.
         """
-        if structure.is_plain(value):
+        if structure.is_plain(value) and id(value) not in self.session.externals:
             return value
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
@@ -103,8 +103,6 @@ class Outputs:
             value.refuse()
         if isinstance(value, History):
             value.refuse("the node")
-        if type(value) is tuple:
-            return tuple(self.tree(item) for item in value)
         known = self._containers.get(id(value))
         if known is None:
             if any(one is value for one in self._around):
@@ -120,9 +118,11 @@ class Outputs:
         return known[1]
 
     def _note_owner(self, value: Any, tree: Any) -> None:
-        """A mutable container from before the trace is returned as what it is."""
+        """A container from before the trace is returned as what it is."""
         external = self.session.externals.get(id(value))
-        if external is None or (isinstance(tree, Record) and tree.kind in ("namedtuple", "frozenset", "size")):
+        if external is None or (isinstance(tree, Record) and tree.kind in ("frozenset", "size")):
+            return
+        if type(value) is tuple and not value:
             return
         if external[1] is not None:
             self.same[id(tree)] = external[1]
@@ -238,6 +238,8 @@ class Outputs:
                 value, collections.deque) else items  # fmt: skip
         if type(value) in (list, structure.ListContent):
             return [self.tree(item) for item in value]
+        if type(value) is tuple:
+            return tuple(self.tree(item) for item in value)
         if type(value) in (dict, structure.DictContent):
             if not all(map(_is_lasting, value)):
                 keys, items = self.tree(tuple(value)), self.tree(tuple(value.values()))
@@ -419,9 +421,7 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built:
     built = {} if built is None else built
     if isinstance(tree, Leaf):
         return values[tree.index]
-    if type(tree) is tuple:
-        return tuple(build_tree(item, values, classes, built) for item in tree)
-    if type(tree) in (list, dict) or isinstance(tree, Record):
+    if type(tree) in (list, tuple, dict) or isinstance(tree, Record):
         if id(tree) not in built:
             built[id(tree)] = _build_container(tree, values, classes, built)
         return built[id(tree)]
@@ -432,8 +432,8 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     def build(part: Any) -> Any:
         return build_tree(part, values, classes, built)
 
-    if type(tree) is list:
-        return [build(item) for item in tree]
+    if type(tree) in (list, tuple):
+        return type(tree)(map(build, tree))
     if type(tree) is dict:
         return {key: build(item) for key, item in tree.items()}
     if tree.kind == "choice":
