@@ -114,7 +114,7 @@ STEPS = (
 )
 
 ROUTED_STEPS = (*STEPS[:-2], Step("binary", binary.transform, False, "As f_string."), *STEPS[-2:])
-"""Those, and what sends the operators of sets to the tracer: less readable, and seldom needed."""
+"""Those, and what sends all operators to the tracer: less readable, and needed where sets differ or lists grow."""
 
 
 def convert_tree(

@@ -73,6 +73,10 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if inside is not None:
         distribute(session, inside, lambda option: _change(session, op, option, value))
         return target
+    if type(target) is tuple and growing.is_growing(target):
+        if type(value) is not tuple and growing.is_growing(value):
+            boundary.require_none(session, f"'{op}'", [value, target])
+        return _IN_PLACE[op](target, value)
     if growing.is_growing(target):
         growing.add_in_place(session, target, op, value)
         return target

@@ -33,13 +33,17 @@ class GrownItems(StagedSequence):
 
 
 def is_growing(value: object) -> bool:
-    """Whether a value is such a list or deque."""
-    return isinstance(value, (list, deque)) and growing(value) is not None
+    """Whether a value is such a list, deque or tuple."""
+    return isinstance(value, (list, deque, tuple)) and growing(value) is not None
 
 
 def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``target.name(*args)``."""
-    kind = deque if isinstance(target, deque) else list
+    kind = deque if isinstance(target, deque) else tuple if type(target) is tuple else list
+    if kind is tuple and name not in ("__len__", "__getitem__"):
+        if name in ("__add__", "__mul__", "__rmul__") and not kwargs:
+            return getattr(target, name)(*args)
+        raise refusal(session, f"tuple.{name}")
     if name in ("copy", "__copy__") and not args:
         return array_methods.copy(target)
     if name == "__len__":
@@ -84,6 +88,10 @@ def read(session: Session, target: Any, key: Any) -> Any:
     if isinstance(target, deque):
         _require_no_slice(key)
         array_methods.require_index(session, target, key)
+    if type(target) is tuple:
+        if isinstance(key, slice):
+            return tuple(array.slice_(session, target, key))
+        array_methods.require_index(session, target, key, "tuple index out of range")
     return array.slice_(session, target, key) if isinstance(key, slice) else array.get(session, target, key)
 
 
@@ -94,6 +102,8 @@ def _require_no_slice(key: Any) -> None:
 
 def write(session: Session, target: Any, key: Any, value: Any) -> None:
     """``target[key] = value``."""
+    if type(target) is tuple:
+        raise TypeError("'tuple' object does not support item assignment")
     if isinstance(key, slice) and isinstance(target, list):
         from dy2static.operators.call import call
 
@@ -111,6 +121,8 @@ def write(session: Session, target: Any, key: Any, value: Any) -> None:
 
 def delete(session: Session, target: Any, key: Any) -> None:
     """``del target[key]``."""
+    if type(target) is tuple:
+        raise TypeError("'tuple' object doesn't support item deletion")
     if isinstance(target, deque):
         _require_no_slice(key)
     if isinstance(key, slice):

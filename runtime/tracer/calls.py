@@ -23,7 +23,7 @@ class Known:
     whole: frozenset[int] = frozenset()
     """Numbers of the arguments' containers that something outside leads to as well: they are what they are."""
     routed: bool = False
-    """Whether sets differ between paths: all operators that sets have go through the tracer then."""
+    """Whether sets differ between paths, or lists grow: all operators go through the tracer then."""
 
     def and_also(self, other: Known) -> Known:
         """Both."""

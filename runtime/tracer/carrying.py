@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 def lower(session: Session, value: Any, s: Structure, context: JoinContext) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
-    if isinstance(value, Choice) and (isinstance(s, Number) or context.copying and not isinstance(s, (Known, Options))):
+    if isinstance(value, Choice) and (
+        isinstance(s, (Number, Array)) or (context.copying and not isinstance(s, (Known, Options)))
+    ):
         return _lower_options(session, value, Options((s,)), context)[1:]
     if isinstance(s, (Known, Made)):
         return []
@@ -178,7 +180,8 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
             session.journal.note_made(made)
         return made
     if isinstance(s, Array):
-        return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)]
+        grown = Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)
+        return (grown,) if s.kind is tuple else [grown]
     selector = StagedInt(next(variables))
     return Choice(selector, tuple(lift(session, option, variables, context) for option in s.options))
 

@@ -231,9 +231,11 @@ class Outputs:
         choice = containers.several(value)
         if choice is not None:
             return self.tree(choice)
-        grown = structure.growing(value) if isinstance(value, (list, collections.deque)) else None
-        if grown is not None and type(value) in (list, structure.ListContent, collections.deque):
+        grown = structure.growing(value) if isinstance(value, (list, tuple, collections.deque)) else None
+        if grown is not None and type(value) in (list, tuple, structure.ListContent, collections.deque):
             items = self._growing(grown)
+            if type(value) is tuple:
+                return Record("growing tuple", "", (("items", items),))
             return Record("growing deque", "", (("maxlen", value.maxlen), ("items", items))) if isinstance(
                 value, collections.deque) else items  # fmt: skip
         if type(value) in (list, structure.ListContent):
@@ -408,7 +410,8 @@ class Outputs:
                 return Record(kind, self._name(item.cls, _name_of(item.cls)), (("keys", tuple(item.keys)), *fields))
             assert isinstance(item, structure.Array)
             own = tuple(column() for _ in range(structure.width(item)))
-            return Record("growing", "", (("arrays", own), ("item", of_items(item.item))))
+            inner = Record("growing", "", (("arrays", own), ("item", of_items(item.item))))
+            return Record("growing tuple", "", (("items", inner),)) if item.kind is tuple else inner
 
         return Record("growing", "", (("arrays", tuple(arrays)), ("item", of_items(grown.item))))
 
@@ -457,6 +460,8 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
             if (item := build(held)) is not MISSING:
                 setattr(made, name, item)
         return made
+    if tree.kind == "growing tuple":
+        return tuple(build(tree.fields[0][1]))
     if tree.kind == "growing deque":
         return collections.deque(build(tree.fields[1][1]), tree.fields[0][1])
     if tree.kind == "deque":
@@ -573,6 +578,9 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
+_DEPTH = 6
+
+
 def _holds_traced(value: Any, depth: int = 0) -> bool:
     """Whether a value of the trace is inside, however it is held."""
     if isinstance(value, torch.Tensor):
@@ -580,7 +588,7 @@ def _holds_traced(value: Any, depth: int = 0) -> bool:
     if isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
                           torch.SymBool)):
         return True
-    if depth > 6 or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
+    if depth > _DEPTH or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
         return False
     return any(_holds_traced(item, depth + 1) for item in _inside(value))
 
@@ -609,7 +617,7 @@ def leads_to_traced(value: Any) -> bool:
     todo, seen = [value], {id(value)}
     while todo:
         one = todo.pop()
-        if _holds_traced(one):
+        if _holds_traced(one, _DEPTH):
             return True
         for inner in gc.get_referents(one):
             if id(inner) not in seen and not isinstance(inner, _NO_PARTS) and not structure.is_plain(inner):

@@ -230,6 +230,12 @@ class Session:
             )
         return Restart(known)
 
+    def note_growing(self) -> None:
+        """There is a list whose length only the run knows: methods of users' classes must not take it for another."""
+        self.has_growing = True
+        if not self.known.routed and not self.advanced:
+            raise self.restart(Known(routed=True))
+
     def route_operators(self) -> None:
         """Python's own operators would read a stand-in from now on: trace code that sends them all to the tracer."""
         if not self.known.routed:
