@@ -1,4 +1,5 @@
-"""Operators of what may be a set, or a view of a dict, whose items differ between paths, and of users' classes."""
+"""Operators of what may be a set, or a view of a dict, whose items differ between paths, of users' classes, and of lists
+that others hold by reference."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators import boundary, user_methods
-from dy2static.operators.staging import Choice, active, distribute
+from dy2static.operators import boundary, growing, user_methods
+from dy2static.operators.staging import Choice, Session, active, distribute
 from dy2static.operators.user_methods import NOT_USERS, operated
+from runtime.tracer import array, structure
 from runtime.tracer.containers import opened
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
@@ -34,12 +36,39 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return distribute(session, first, lambda option: binary(option, op, option if b is a else b))
     if second is not b and isinstance(second, Choice):
         return distribute(session, second, lambda option: binary(a, op, option))
+    if op in ("+", "*") and session.known.by_reference:
+        if isinstance(a, Choice) and _may_be_row(a):
+            return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
+        if isinstance(b, Choice) and _may_be_row(b):
+            return distribute(session, b, lambda option: binary(a, op, option))
     result = operated(session, a, op, b)
     if result is not NOT_USERS:
         return result
     if op in _ORDER and isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):  # Python would compare lengths as well
         boundary.require_none(session, f"'{op}'", (a, b))
+    if structure.row_of(a) is not None or structure.row_of(b) is not None:
+        return _of_rows(session, a, op, b)
+    if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
+        return array.concat(session, a, b)
     return _PLAIN[op](a, b)
+
+
+def _may_be_row(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return any(map(_may_be_row, value.options))
+    return structure.row_of(value) is not None
+
+
+def _of_rows(session: Session, a: Any, op: str, b: Any) -> Any:
+    """``a + b`` and ``a * b`` of lists that others hold by reference: what they hold now."""
+    if op == "+" and type(a) is list and type(b) is list:
+        return array.concat(session, a, b)
+    row, count = (a, b) if structure.row_of(a) is not None else (b, a)
+    if op == "*" and type(count) is int:
+        made = array.copy(row)
+        array.repeat(session, made, count)
+        return made
+    raise growing.refusal(session, op)
 
 
 _ORDER = ("<", "<=", ">", ">=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -37,6 +38,26 @@ def is_growing(value: object) -> bool:
     return isinstance(value, (list, deque, tuple)) and growing(value) is not None
 
 
+def note_present(session: Session, target: Any, key: Any) -> None:
+    """There is an item at an index: in this Block, while the list holds what it does now."""
+    session.present.append((session.scope, growing(target), key))
+
+
+def _checked(session: Session, target: Any, key: Any) -> contextlib.AbstractContextManager[None]:
+    """Around what reads or removes an item: no handler is asked about it if the item is there."""
+    held = growing(target)
+    for scope, content, index in session.present:
+        if content is held and _same_index(index, key) and session.is_open(scope):
+            return session.uncaught()
+    return contextlib.nullcontext()
+
+
+def _same_index(a: Any, b: Any) -> bool:
+    if isinstance(a, Staged) and isinstance(b, Staged):
+        return a.var is b.var
+    return type(a) is int and type(b) is int and a == b
+
+
 def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``target.name(*args)``."""
     kind = deque if isinstance(target, deque) else tuple if type(target) is tuple else list
@@ -57,6 +78,9 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
     function = (array_methods.DEQUE if kind is deque else array_methods.LIST).get(name)
     if function is None or kwargs:
         raise refusal(session, f"{kind.__name__}.{name}")
+    if name in ("pop", "popleft") and len(args) < 2:
+        with _checked(session, target, args[0] if args else 0 if name == "popleft" else -1):
+            return function(session, target, *args)
     return function(session, target, *args)
 
 
@@ -85,14 +109,16 @@ def shortened(session: Session, made: deque[Any]) -> deque[Any]:
 
 def read(session: Session, target: Any, key: Any) -> Any:
     """``target[key]``."""
-    if isinstance(target, deque):
-        _require_no_slice(key)
-        array_methods.require_index(session, target, key)
-    if type(target) is tuple:
-        if isinstance(key, slice):
-            return tuple(array.slice_(session, target, key))
-        array_methods.require_index(session, target, key, "tuple index out of range")
-    return array.slice_(session, target, key) if isinstance(key, slice) else array.get(session, target, key)
+    if isinstance(key, slice) and not isinstance(target, deque):
+        part = array.slice_(session, target, key)
+        return tuple(part) if type(target) is tuple else part
+    with _checked(session, target, key):
+        if isinstance(target, deque):
+            _require_no_slice(key)
+            array_methods.require_index(session, target, key)
+        elif type(target) is tuple:
+            array_methods.require_index(session, target, key, "tuple index out of range")
+        return array.get(session, target, key)
 
 
 def _require_no_slice(key: Any) -> None:
@@ -113,10 +139,11 @@ def write(session: Session, target: Any, key: Any, value: Any) -> None:
         else:
             array.splice(session, target, key, list(values))
         return
-    if isinstance(target, deque):
-        _require_no_slice(key)
-        array_methods.require_index(session, target, key)
-    array.set_(session, target, key, value)
+    with _checked(session, target, key):
+        if isinstance(target, deque):
+            _require_no_slice(key)
+            array_methods.require_index(session, target, key)
+        array.set_(session, target, key, value)
 
 
 def delete(session: Session, target: Any, key: Any) -> None:
@@ -129,8 +156,9 @@ def delete(session: Session, target: Any, key: Any) -> None:
         array.splice(session, target, key, [])
         return
     kind = "deque" if isinstance(target, deque) else "list assignment"
-    array_methods.require_index(session, target, key, f"{kind} index out of range")
-    array.pop(session, target, key)
+    with _checked(session, target, key):
+        array_methods.require_index(session, target, key, f"{kind} index out of range")
+        array.pop(session, target, key)
 
 
 _SYNTAX: dict[str, Any] = {"__getitem__": read, "__setitem__": write, "__delitem__": delete}

@@ -35,8 +35,8 @@ def is_call(method: Any) -> bool:
 
 
 def has_staged_mode(args: tuple[Any, ...]) -> bool:
-    """Whether this is called on a module that trains on some paths only."""
-    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged([args[0].__dict__.get("training")])
+    """Whether this is called on a module that trains on some paths only, or is made with numbers that a run knows."""
+    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged(list(vars(args[0]).values()))
 
 
 def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -4,12 +4,15 @@
     x.sum(int(d))                ->   switch(d + 3, ..., x.sum(-1), x.sum(0), x.sum(1), ..., IndexError)
 
 What an argument takes is read from the operators' schemas. Sizes and numbers that operators take as such are not
-touched here. A ``float`` in a schema is a number that a kernel reads when it is called: the Operator is recorded with
-the staged one as its operand (``runtime.tracer.float_operands``).
+touched here. Another ``float`` or ``int`` in a schema is a number that a kernel reads when it is called: the Operator
+is recorded with the staged one as its operand (``runtime.tracer.number_operands``).
+
+    F.avg_pool1d(x, int(n))   ->   aten.avg_pool1d(x, [n], ...)
 """
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,7 +23,7 @@ from dy2static.operators.staging import NO_NAMES, Session, Staged
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
-from runtime.tracer import float_operands, known_sizes
+from runtime.tracer import known_sizes, number_operands, sampled_shapes
 from runtime.tracer.branches import PathEnds, stage_raise
 
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -55,14 +58,13 @@ def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     """``call(args, kwargs)`` with plain values, or numbers that ``f`` takes, in place of all staged ones."""
     overloads = torch_internals.overloads_of(f)
     owner = getattr(f, "__self__", None)
-    offset = 1 if isinstance(owner, torch.Tensor) else 0
+    method = isinstance(owner, torch.Tensor)
     staged = sorted(_staged(args, kwargs), key=lambda one: one[1].kind not in ("bool", "str"))
     for place, value in staged:
-        first = place[0] + offset if isinstance(place[0], int) else place[0]
-        types = torch_internals.types_taken(overloads, first)
-        names = torch_internals.names_at(overloads, first)
+        taken = torch_internals.types_taken(overloads, place[0], method)
+        names = torch_internals.names_at(overloads, place[0], method)
         run = _run_with(session, f, args, kwargs, place, call)
-        if value.kind == "bool" and _is_plain_flag(types, place):
+        if value.kind == "bool" and _is_plain_flag(taken, place):
             return _of_flag(session, value, run)
         if value.kind == "str":
             return _of_words(session, f, value, names, run)
@@ -72,7 +74,9 @@ def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             for other, _ in staged:
                 given, named = _put(given, named, other, 1)
             return _of_count(session, f, value, names, limits, run, _run_with(session, f, given, named, place, call))
-        if value.kind in ("int", "bool") and types & {"int", "int[]"} and not types & (_SIZES | {"Scalar", "float"}):
+        if value.kind in ("int", "bool") and taken & {"int", "int[]"} and not taken & (_SIZES | {"Scalar", "float"}):
+            if not _is_dimension(names):
+                return _of_int(session, f, value, names, run)
             if len(staged) > 1 and (2 * _rank(args, kwargs, owner) + 1) ** len(staged) > _PATHS:
                 raise _refusal(session, f, value, names)
             given, named = args, kwargs
@@ -80,15 +84,17 @@ def decided(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
                 given, named = _put(given, named, other, 0)
             beyond = _run_with(session, f, given, named, place, call)
             return _of_dimension(session, f, value, names, _rank(args, kwargs, owner), run, beyond)
-        if types & {"float", "float[]"} and not types & (_SIZES | {"Scalar", "any"}):
-            if len(place) > 1:
-                raise _refusal(session, f, value, names)
+        if taken & {"float", "float[]"} and not taken & (_SIZES | {"Scalar", "any"}):
             return _of_float(session, f, value, names, run)
     return call(args, kwargs)
 
 
-def _is_plain_flag(types: frozenset[str], place: Place) -> bool:
-    return bool(types & {"bool", "int", "int[]", "SymInt", "SymInt[]", "float"}) or place[0] in _FIXED
+def _is_dimension(names: frozenset[str]) -> bool:
+    return any("dim" in name or "axis" in name or name in _DIMENSIONS for name in names)
+
+
+def _is_plain_flag(taken: frozenset[str], place: Place) -> bool:
+    return bool(taken & {"bool", "int", "int[]", "SymInt", "SymInt[]", "float"}) or place[0] in _FIXED
 
 
 def _run_with(
@@ -161,8 +167,6 @@ def _of_dimension(
     beyond: Callable[[Any], Any],
 ) -> Any:
     """A switch over the dimensions that the tensor has, and a path that raises what the function does for others."""
-    if not any("dim" in name or "axis" in name or name in _DIMENSIONS for name in names):
-        raise _refusal(session, f, value, names)
     rank += getattr(f, "__name__", "").rstrip("_") in _ADDING
     last = max(rank, 1)
     dims = range(-last, last)
@@ -262,6 +266,38 @@ def _with_value(session: Session, text: Any, sample: str, value: Any) -> Any:
     return session.scalar("add", said, after) if after else said
 
 
+def _of_int(
+    session: Session, f: Any, value: Any, names: frozenset[str], run: Callable[[Any], Any],
+    special: frozenset[int] = frozenset(),
+) -> Any:
+    """The call with a number in place of the staged one, for which the Operator gets the staged one as its operand.
+
+    A value for which the result has another form gets a path of its own; those in ``special`` have one.
+    """
+    if isinstance(f, types.FunctionType):  # it computes with the number before an operator has it
+        raise _refusal(session, f, value, names)
+    number = value if value.kind == "int" else session.scalar("int", value)
+    placeholder = number_operands.int_stand_in(session, number)
+    session.special_numbers[placeholder] = special
+    ops = session.scope.block.ops
+    before = len(ops)
+    with session.attempt() as tried:
+        try:
+            result = run(placeholder)
+        except sampled_shapes.Unlike as unlike:
+            if unlike.stand_in != placeholder:
+                raise
+            other = unlike.value
+            tried.undo()
+        else:
+            if not number_operands.is_used(number, ops[before:]):
+                raise _refusal(session, f, number, names)
+            return result
+    return tracer_cond.cond(
+        session, session.scalar("eq", number, other), lambda: run(other),
+        lambda: _of_int(session, f, value, names, run, special | {other}), NO_NAMES)
+
+
 _SAMPLES = (0.5, 1.5, 3.0, 0.001, 20.0, -0.5)
 
 
@@ -281,7 +317,7 @@ def _recorded(session: Session, f: Any, number: Any, names: frozenset[str], run:
     before = len(ops)
     for sample in _SAMPLES:
         with session.attempt() as tried:
-            placeholder = float_operands.stand_in(session, number, sample)
+            placeholder = number_operands.stand_in(session, number, sample)
             try:
                 result = run(placeholder)
             except Dy2StaticError:
@@ -290,7 +326,7 @@ def _recorded(session: Session, f: Any, number: Any, names: frozenset[str], run:
                 failures.append(error)
                 tried.undo()
                 continue
-        if not float_operands.is_used(number, ops[before:]):
+        if not number_operands.is_used(number, ops[before:]):
             break
         return result
     if len(failures) == len(_SAMPLES) and len(set(map(str, failures))) == 1:  # whatever the number is

@@ -48,11 +48,15 @@ _COUNTS: dict[tuple[str, str], _Rule] = {
 """By function and argument. A step above the size leaves one window, a difference of higher order nothing."""
 
 _SPLIT_AT = {"vsplit": 0, "hsplit": 1, "dsplit": 2}
-_OFFSETS = {("diagonal", "offset"), ("diag", "diagonal")}
+_OFFSETS = {("diagonal", "offset"), ("linalg_diagonal", "offset"), ("diag", "diagonal")}
 """A diagonal beyond the corners is empty, whichever it is."""
 
 _DIMENSIONS = {"unfold": (0, ("dimension",)), "diff": (1, ("dim",))}
 """By function: where the dimension stands after the tensor and the count, and its names; else second, or ``dim``."""
+
+
+_REDUCTION = Bounds(1, 2, True, same_below=True)
+"""``reduction`` as a number: the mean, the sum, and all others are none."""
 
 
 def bounds(f: Any, names: frozenset[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bounds | None:
@@ -63,13 +67,16 @@ def bounds(f: Any, names: frozenset[str], args: tuple[Any, ...], kwargs: dict[st
     name = getattr(f, "__name__", "")
     if name == "rot90" and "k" in names:
         return Bounds(0, 3, False, period=4)
+    if "reduction" in names:
+        return _REDUCTION
     offset = any((name, one) in _OFFSETS for one in names)
     rule = next((_COUNTS[name, one] for one in sorted(names) if (name, one) in _COUNTS), None)
     if rule is None and not offset:
         return None
     owner = getattr(f, "__self__", None)
     if not isinstance(owner, torch.Tensor):
-        owner, args = (args[0], args[1:]) if args else (kwargs.get("input", kwargs.get("self")), ())
+        by_name = next((kwargs[one] for one in ("input", "self", "A") if one in kwargs), None)
+        owner, args = (args[0], args[1:]) if args else (by_name, ())
     if not isinstance(owner, torch.Tensor):
         return None
     if rule is None:
@@ -101,7 +108,8 @@ def _offsets(name: str, owner: torch.Tensor, args: tuple[Any, ...], kwargs: dict
         dims = [0, 1]
     else:
         given = dict(zip(("offset", "dim1", "dim2"), args))
-        dims = [{**given, **kwargs}.get(dim, default) for dim, default in (("dim1", 0), ("dim2", 1))]
+        defaults = (("dim1", -2), ("dim2", -1)) if name == "linalg_diagonal" else (("dim1", 0), ("dim2", 1))
+        dims = [{**given, **kwargs}.get(dim, default) for dim, default in defaults]
     if any(type(dim) is not int or not -owner.dim() <= dim < owner.dim() for dim in dims):
         return None
     rows, columns = (owner.shape[dim] for dim in dims)

@@ -429,6 +429,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         require_plain(session, cls)
     if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, _CONVERTED_CLASSES)):
         made = call_torch(session, cls, args, kwargs)
+    elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):
+        made = _construct(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
         if issubclass(cls, _MAPPINGS):
@@ -437,6 +439,11 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     else:
         made = _construct(session, cls, args, kwargs)
     return _note_made(session, made)
+
+
+def _is_given_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a staged number is among the arguments, and nothing that is one of several."""
+    return any_staged([args, kwargs]) and held_choice((args, kwargs)) is None
 
 
 def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -23,7 +23,7 @@ from dy2static.operators.staging import (
     truth_of,
 )
 from runtime import torch_internals
-from runtime.tracer import aliases, containers, unseen
+from runtime.tracer import aliases, containers, heaps, structure, unseen
 from runtime.tracer.shared_items import require_own
 
 _HASHING = (dict, set, frozenset)
@@ -129,6 +129,9 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return distribute(session, a, lambda option: identical(session, option, b), itself=True)
     if isinstance(b, Choice):
         return identical(session, b, a)
+    same_row = heaps.identical(session, a, b)
+    if same_row is not None:
+        return same_row
     if type(a) is type(b):
         require_original(session, a, b)
         session.guards.pin(a)
@@ -215,6 +218,10 @@ def require_identity(session: Session, value: Any) -> None:
     Raises:
         TraceError: It may be the same object as another.
     """
+    if structure.row_of(value) is not None:
+        raise session.error(
+            "the identity of a list is asked for (by id() or hash()) that a list whose length is only known while the "
+            "Program runs holds", hint="Compare with 'is'.", code="D2S264")
     require_own(session, value)
     if not isinstance(value, torch.Tensor) or not session.knows(value):
         return

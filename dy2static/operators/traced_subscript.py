@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import sys
@@ -51,6 +52,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     """``obj[key]``."""
     obj, key = _opened(obj, "__getitem__"), containers.opened(key)
     if isinstance(obj, Choice):
+        _require_anywhere(session, obj, key)
         return distribute(session, obj, lambda option: read(session, option, key), itself=True)
     if isinstance(key, Choice):
         return _by_choice(session, obj, key)
@@ -102,6 +104,16 @@ def _part(session: Session, obj: list[Any], where: slice) -> list[Any]:
     for position, value in enumerate(obj):
         note_item_read(session, obj, position, value)
     return array.slice_(session, array.of_items(session, obj), where) if obj else []
+
+
+def _require_anywhere(session: Session, obj: Choice, key: Any) -> None:
+    """Errors raised: KeyError if none of several dicts has the key: that is certain, so that a handler may catch it."""
+    plain = type(key) in (str, int, float, bool, bytes, type(None))
+    if plain and all(type(one) is dict and containers.several(one) is None and key not in one for one in obj.options):
+        for option in obj.options:
+            with contextlib.suppress(KeyError):  # for what such a read notes
+                read(session, option, key)
+        raise KeyError(key)
 
 
 def _by_choice(session: Session, obj: Any, key: Choice) -> Any:

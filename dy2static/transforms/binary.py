@@ -1,4 +1,5 @@
-"""Operators are seen by the tracer: where sets differ between paths, and users' classes meet lists that grew.
+"""Operators are seen by the tracer: where sets differ between paths, users' classes meet lists that grew, or lists are
+held by reference.
 
 >>> from dy2static.transforms.base import rewritten
 >>> print(rewritten('''

@@ -28,6 +28,32 @@ def f(x):
 So the exception never leaves the path that a tensor decides, and what follows it in the body runs on the other one.
 What a handler raises itself passes by the handlers around it. An ``assert`` that a handler may catch becomes such a
 ``raise``. Those inside an inner ``with`` or ``try`` stay: leaving these has effects of its own.
+
+Where a handler names IndexError, so does what a subscript, ``pop`` or ``popleft`` raises. An operator asks before it
+whether the item is there, where only the run knows (see ``operators.lookup``):
+
+>>> print(rewritten('''
+... def f(d):
+...     try:
+...         y = d[2]
+...     except IndexError:
+...         y = 0
+... ''', transform))
+def f(d):
+    _d2s_attempt_1 = _d2s.attempt()
+    try:
+        if _d2s.lacks(d, 2, 'get'):
+            try:
+                raise _d2s.lookup_error(d, 2, 'get')
+            except IndexError:
+                with _d2s.handling(_d2s_attempt_1):
+                    y = 0
+        else:
+            _d2s.holds(d, 2, 'get')
+            y = d[2]
+    except IndexError as _d2s_error_1:
+        _d2s.outside(_d2s_attempt_1, _d2s_error_1)
+        y = 0
 """
 
 from __future__ import annotations
@@ -43,7 +69,8 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import LOOPS, loop_level
 from dy2static.analysis.scope import FUNCTIONS
-from dy2static.template import replace
+from dy2static.names import Namer
+from dy2static.template import replace, replace_expr
 from dy2static.transforms.base import Context, Transformer
 from dy2static.transforms.leaving import Leaving, filled
 
@@ -67,7 +94,7 @@ class _CaughtRaise(Transformer):
         self.generic_visit(node)
         if not node.handlers:
             return node
-        body = _Mark(node.handlers).block(node.body)
+        body = _Mark(node.handlers, self.context.namer).block(node.body)
         jumps = [part for statement in body for part in _walk(statement) if isinstance(part, _Jump)]
         if not jumps or len(jumps) > _MOST or (_leaves_loop(node.handlers) and any(map(_jumps_in_loop, body))):
             return node
@@ -116,9 +143,11 @@ class _CaughtRaise(Transformer):
 class _Mark(gast.NodeTransformer):
     """Copies a body, with a _Jump for every ``raise`` (and ``assert``) under a condition that a handler may catch."""
 
-    def __init__(self, handlers: list[gast.AST]) -> None:
+    def __init__(self, handlers: list[gast.AST], namer: Namer) -> None:
         self.handlers = handlers
+        self.namer = namer
         self.conditions = 0
+        self.lookups = _names_lookups(handlers)
 
     def block(self, body: list[gast.AST]) -> list[gast.AST]:
         """The new statements."""
@@ -131,6 +160,8 @@ class _Mark(gast.NodeTransformer):
     def visit(self, node: gast.AST) -> Any:
         if isinstance(node, (gast.expr, *FUNCTIONS, gast.ClassDef, gast.With, gast.AsyncWith, gast.Try, gast.TryStar)):
             return node
+        if self.lookups and isinstance(node, _SIMPLE):
+            return self._lookup(node)
         if isinstance(node, gast.Assert) and _may_catch(self.handlers, "AssertionError"):
             return self._assertion(node)
         if isinstance(node, gast.Raise):
@@ -143,6 +174,55 @@ class _Mark(gast.NodeTransformer):
         self.conditions -= conditional
         return node
 
+    def _lookup(self, node: gast.AST) -> Any:
+        """A statement behind tests of the indices that it looks at, as long as nothing else is evaluated before."""
+        if isinstance(node, gast.Assign) and len(node.targets) == 1 and _of_subscript(node.targets[0], "set"):
+            before: list[gast.AST] = []
+            node.value = self._kept(node.value, "value", before, node)
+            return [*(part for one in before for part in self._lookup(one)), *self._tested(node)]
+        return self._tested(node)
+
+    def _tested(self, node: gast.AST) -> list[gast.AST]:
+        found = _first_lookup(node)
+        if found is None:
+            return [node]
+        place, key, kind = found
+        before: list[gast.AST] = []
+        place.value = self._kept(place.value, "container", before, node)
+        whole = _call_of(node, place) if kind in ("pop", "popleft") else place
+        if key is not None and not isinstance(key, gast.Constant):
+            position = replace_expr("_d2s.position(container, key)", container=copy.deepcopy(place.value), key=key)
+            key = self._kept(gast.copy_location(position, key), "key", before, node)
+        if key is not None and whole is not place:
+            whole.args = [key]
+        elif key is not None:
+            place.slice = key
+        holes: dict[str, Any] = {
+            "container": copy.deepcopy(place.value), "kind": gast.Constant(kind, None),
+            "key": gast.Constant(None, None) if key is None else copy.deepcopy(key),
+        }  # fmt: skip
+        (test,) = replace("if _d2s.lacks(container, key, kind):\n    raise _d2s.lookup_error(container, key, kind)",
+                          origin=node, **holes)  # fmt: skip
+        test.body[0] = gast.copy_location(_Jump(test.body[0].exc, None), node)
+        before += [test, *replace("_d2s.holds(container, key, kind)", origin=node, **holes)]
+        if kind in ("set", "del"):
+            return [*before, node]
+        name = self.namer.fresh("item")
+        rest = _Replaced(whole, gast.copy_location(gast.Name(name, gast.Load(), None, None), whole)).visit(
+            copy.copy(node))  # fmt: skip
+        after = self._tested(rest)
+        if len(after) == 1:
+            return [*before, _Renamed(name, whole).visit(rest)]
+        return [*before, *replace("name = value", name=name, value=whole, origin=node), *after]
+
+    def _kept(self, value: gast.AST, hint: str, before: list[gast.AST], origin: gast.AST) -> gast.AST:
+        """A name or constant for an expression, which is evaluated before the statement."""
+        if _is_fixed(value):
+            return value
+        name = self.namer.fresh(hint)
+        before += replace("name = value", name=name, value=value, origin=origin)
+        return gast.copy_location(gast.Name(name, gast.Load(), None, None), value)
+
     def _assertion(self, node: gast.AST) -> list[gast.AST]:
         message = [node.msg] if node.msg is not None else []
         (new,) = replace(
@@ -152,6 +232,105 @@ class _Mark(gast.NodeTransformer):
             new.body[0].exc = new.body[0].exc.func
         new.body[0] = gast.copy_location(_Jump(new.body[0].exc, None), new.body[0])
         return [new]
+
+
+class _Replaced(gast.NodeTransformer):
+    """Puts one node in another's place."""
+
+    def __init__(self, old: gast.AST, new: gast.AST) -> None:
+        self._old, self._new = old, new
+
+    def visit(self, node: gast.AST) -> Any:
+        return self._new if node is self._old else self.generic_visit(node)
+
+
+class _Renamed(gast.NodeTransformer):
+    """Puts an expression in a name's place."""
+
+    def __init__(self, name: str, new: gast.AST) -> None:
+        self._name, self._new = name, new
+
+    def visit_Name(self, node: gast.AST) -> Any:
+        return self._new if node.id == self._name else node
+
+
+_SIMPLE = (gast.Assign, gast.AugAssign, gast.Expr, gast.Return, gast.Delete)
+
+
+def _is_fixed(node: gast.AST) -> bool:
+    """Whether evaluating an expression does nothing and finds the same again: a name, a constant."""
+    if isinstance(node, gast.UnaryOp):
+        return isinstance(node.operand, gast.Constant)
+    return isinstance(node, (gast.Name, gast.Constant))
+
+
+def _first_lookup(node: gast.AST) -> Any:
+    """The subscript or method that a statement evaluates before anything else that does something: the node that has
+    the container as its ``value``, the key (None for a method without), and what is done there."""
+    if isinstance(node, gast.Delete):
+        target = node.targets[0]
+        return _of_subscript(target, "del") if len(node.targets) == 1 else None
+    if isinstance(node, gast.Return) and node.value is None:
+        return None
+    if isinstance(node, gast.AugAssign) and not isinstance(node.target, gast.Name):
+        return None
+    if isinstance(node, gast.Assign) and _is_fixed(node.value):
+        return _of_subscript(node.targets[0], "set") if len(node.targets) == 1 else None
+    return _first_in(node.value)
+
+
+def _of_subscript(node: gast.AST, kind: str) -> Any:
+    if not isinstance(node, gast.Subscript) or isinstance(node.slice, (gast.Slice, gast.Tuple)):
+        return None
+    return (node, node.slice, kind) if _does_little(node.value) and _does_little(node.slice) else None
+
+
+def _does_little(node: gast.AST) -> bool:
+    """Whether an expression looks nothing up itself, so that it is evaluated without a test of its own."""
+    return not any(isinstance(part, (gast.Subscript, gast.Call, gast.NamedExpr)) for part in gast.walk(node))
+
+
+def _first_in(node: gast.AST) -> Any:
+    """The same in an expression."""
+    if isinstance(node, gast.Subscript) and isinstance(node.ctx, gast.Load):
+        return _of_subscript(node, "get") or _first_in(node.value)
+    if isinstance(node, gast.Call):
+        function = node.func
+        if isinstance(function, gast.Attribute) and function.attr in ("pop", "popleft") and not node.keywords and (
+            len(node.args) < 2 and _does_little(function.value) and all(map(_does_little, node.args))
+        ):  # fmt: skip
+            return function, node.args[0] if node.args else None, function.attr
+        if not isinstance(function, gast.Name):
+            return _first_in(function)
+        return _first_of(node.args)
+    if isinstance(node, gast.BinOp):
+        return _first_of([node.left, node.right])
+    if isinstance(node, gast.Compare):
+        return _first_of([node.left, *node.comparators[:1]])
+    if isinstance(node, (gast.Tuple, gast.List)):
+        return _first_of(node.elts)
+    if isinstance(node, gast.UnaryOp):
+        return _first_in(node.operand)
+    return _first_in(node.value) if isinstance(node, gast.Attribute) else None
+
+
+def _first_of(nodes: list[gast.AST]) -> Any:
+    """The same in the first of several expressions that is more than a name or constant."""
+    rest = [node for node in nodes if not _is_fixed(node)]
+    return _first_in(rest[0]) if rest and not isinstance(rest[0], gast.Starred) else None
+
+
+def _call_of(statement: gast.AST, function: gast.AST) -> gast.AST:
+    return next(node for node in gast.walk(statement) if isinstance(node, gast.Call) and node.func is function)
+
+
+def _names_lookups(handlers: list[gast.AST]) -> bool:
+    """Whether a handler is there for what indexing raises."""
+    return any(
+        isinstance(one, gast.Name) and one.id in ("IndexError", "LookupError")
+        for handler in handlers
+        for one in (handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type])
+    )
 
 
 class _InLoop(gast.NodeTransformer):

@@ -25,8 +25,8 @@ from runtime.ir.definition import definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
-from runtime.tracer import carrying, faults, float_operands, joining, scalars, structure
-from runtime.tracer.calls import flatten_results
+from runtime.tracer import carrying, faults, joining, number_operands, sampled_shapes, scalars, structure
+from runtime.tracer.calls import flatten_results, tensors_in
 from runtime.tracer.session import Session
 
 
@@ -245,7 +245,8 @@ class Forward:
             self._plain(op)
             return
         overload = aten.resolve(op.name)
-        if any(isinstance(out.type, ScalarType) for out in op.outputs):
+        for_exception = not op.outputs and overload._schema.returns
+        if for_exception or any(isinstance(out.type, ScalarType) for out in op.outputs):
             self._plain(op)
             return
         self._require_formula(op, overload)
@@ -256,6 +257,8 @@ class Forward:
             raise NotDifferentiable(op.name)
         for one in ops[before:] if "subscript" in op.attrs else ():
             one.attrs.update({"subscript": op.attrs["subscript"]} if one.name == op.name else {})
+        for one in ops[before:] if "caught" in op.attrs else ():
+            one.attrs["caught"] = op.attrs["caught"]
         if len(flat) != len(op.outputs):
             raise NotDifferentiable(op.name)
         for var, value in zip(op.outputs, flat):
@@ -265,7 +268,7 @@ class Forward:
 
     def call(self, overload: Any, op: Operator) -> Any:
         """The Operator on stand-ins; a number that its kernel reads gets one, too, and has no derivative formula."""
-        read = [arg for arg in torch_internals.float_arguments(overload, op.args, op.kwargs) if list(leaves(arg))]
+        read = [arg for arg in torch_internals.kernel_numbers(overload, op.args, op.kwargs) if list(leaves(arg))]
         if not read:
             args, kwargs = self.value(op.args), self.value(op.kwargs)
             if not torch_internals.has_numbers((*args, *kwargs.values())):
@@ -275,16 +278,37 @@ class Forward:
             except _WHEN_TAKEN_APART as error:
                 raise NotDifferentiable(op.name) from error
         places = dict.fromkeys(one for arg in read for one in leaves(arg))
-        numbers = {var: float_operands.stand_in(self.session, self.plain(var), 0.5) for var in places}
-        args = map_operand(op.args, lambda var: numbers.get(var, var))
-        kwargs = map_operand(op.kwargs, lambda var: numbers.get(var, var))
-        try:
-            result = overload(*self.value(args), **self.value(kwargs))
-        except (RuntimeError, ValueError) as error:
-            raise NotDifferentiable(op.name) from error
-        if any(isinstance(one, torch.Tensor) and one.requires_grad for one in flatten_results(result)):
-            raise NotDifferentiable(op.name)
-        return result
+        numbers = {var: self._stand_in(var) for var in places}
+        args = self.value(map_operand(op.args, lambda var: numbers.get(var, var)))
+        kwargs = self.value(map_operand(op.kwargs, lambda var: numbers.get(var, var)))
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors_in(args, kwargs)):
+            if any(isinstance(out.type, TensorType) and _has_gradient(out.type) for out in op.outputs):
+                raise NotDifferentiable(op.name)
+        special = self.session.special_numbers
+        while True:
+            try:
+                with torch_internals.below_autograd():  # what it is made of would be given numbers computed from these
+                    return self._dense(overload(*args, **kwargs))
+            except sampled_shapes.Unlike as unlike:  # that value has a path of its own
+                special[unlike.stand_in] = special.get(unlike.stand_in, frozenset()) | {unlike.value}
+            except (RuntimeError, ValueError) as error:
+                raise NotDifferentiable(op.name) from error
+
+    def _dense(self, result: Any) -> Any:
+        """Results with a copy in place of those whose memory layout depends on the run."""
+        if isinstance(result, (list, tuple)):
+            return type(result)(self._dense(one) for one in result)
+        if not isinstance(result, torch.Tensor) or self.session.fake(result) not in self.session.any_layout:
+            return result
+        copy = torch.ops.aten.clone.default(result, memory_format=torch.contiguous_format)
+        self.session.info(copy).layout_known = True
+        return copy
+
+    def _stand_in(self, var: Variable) -> int | float:
+        number = self.plain(var)
+        if var.type == ScalarType("int"):
+            return number_operands.int_stand_in(self.session, number)
+        return number_operands.stand_in(self.session, number, 0.5)
 
     def _note_saved(self, op: Operator, inputs: Iterable[Variable], results: Sequence[Any]) -> None:
         assert self._segment is not None
@@ -479,6 +503,10 @@ class Forward:
                 element.dtype is None or element.dtype.is_floating_point or element.dtype.is_complex
             )
         return can_carry(self.env[var])
+
+
+def _has_gradient(type_: TensorType) -> bool:
+    return type_.dtype is None or type_.dtype.is_floating_point or type_.dtype.is_complex
 
 
 def types_of(variables: Any) -> list[Type]:

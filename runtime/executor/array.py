@@ -34,7 +34,8 @@ def pop(array: list[Any], index: int = -1) -> tuple[list[Any], Any]:
     return array, item
 
 
-_IN_PLACE = {"array.append": append, "array.extend": extend, "array.set": set_, "array.pop": pop}
+_IN_PLACE = {"array.append": append, "array.extend": extend, "array.set": set_, "array.store": set_,
+             "array.pop": pop}  # fmt: skip
 
 
 def emit(emitter: Emitter, op: Operator) -> None:

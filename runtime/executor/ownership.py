@@ -31,7 +31,8 @@ class Owner(enum.Enum):
     DYNAMIC = "dynamic"
 
 
-_LIST_WRITERS = frozenset({"array.append", "array.extend", "array.set", "array.pop"})
+_ITEMS = frozenset({"array.get", "array.load"})
+_LIST_WRITERS = frozenset({"array.append", "array.extend", "array.set", "array.store", "array.pop"})
 """List operators that can work in place on their first argument."""
 
 
@@ -170,7 +171,7 @@ class _Analysis:
         if op.name in _LIST_WRITERS and isinstance(op.args[0], Variable):
             self.donation(op, 0, op.args[0], [*leaves(op.args[1:]), *self.live.outside[id(op)]])
         for out in op.outputs:
-            fresh = isinstance(out.type, ArrayType) and op.name != "array.get" and out is op.outputs[0]
+            fresh = isinstance(out.type, ArrayType) and op.name not in _ITEMS and out is op.outputs[0]
             self.owner[out] = Owner.YES if fresh else Owner.NO
             for var in op.inputs:
                 self.share(var, out, same=not fresh)

@@ -7,6 +7,7 @@ line and function is put in, as template engines do. Type and message stay what 
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import re
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from runtime.errors import Dy2StaticError
+from runtime.errors import Dy2StaticError, TraceError
 from runtime.ir import Location, Operator
 
 E = TypeVar("E", bound=BaseException)
@@ -54,11 +55,15 @@ def trimmed(error: E, *own: str) -> E:
 def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
     """The exception itself, its traceback rewritten: frames of ``filename`` become frames of the user's source.
 
-    ``operators`` are those behind the lines of the generated file. To be called where the exception was caught, by the
+    ``operators`` are those behind the lines of the generated file. An exception that a handler of the user's would have
+    caught in eager is none: TraceError (D2S229) is raised from it. To be called where the exception was caught, by the
     function that raises it again (its own frame, the first, is left out: raising adds it).
     """
     entries: list[TracebackType] = []
     entry = error.__traceback__ and error.__traceback__.tb_next
+    caught = _caught(error, filename, operators)
+    if caught is not None:
+        raise caught from error
     if isinstance(error, IndexError):
         _reword(error, filename, operators)
     if shows_all():
@@ -77,6 +82,28 @@ def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
     for one in reversed(entries):
         rebuilt = TracebackType(rebuilt, one.tb_frame, one.tb_lasti, one.tb_lineno)
     return error.with_traceback(rebuilt)
+
+
+def _caught(error: BaseException, filename: str, operators: Sequence[Operator | None]) -> TraceError | None:
+    """The error for an exception that a ``try`` of the user's would have caught: no handler sees a running Program."""
+    operator = None
+    entry = error.__traceback__
+    while entry is not None:
+        if entry.tb_frame.f_code.co_filename == filename:
+            operator = operators[entry.tb_lineno - 1] or operator
+        entry = entry.tb_next
+    for name in str(operator.attrs.get("caught", "")).split() if operator is not None else ():
+        kind = getattr(builtins, name.lstrip("!"), ())
+        if isinstance(kind, type) and isinstance(error, kind):
+            if name.startswith("!"):
+                return None
+            return TraceError(
+                f"this raises {type(error).__name__} ({error}) while the Program runs, where the except "
+                f"{kind.__name__} around it cannot catch it",
+                hint="Test the condition with if instead, or move the try out of the converted function.",
+                code="D2S229", location=operator.location if operator is not None else None,
+            )
+    return None
 
 
 _OUT_OF_RANGE = re.compile(r"select\(\): index (-?\d+) out of range for tensor of size \[([^]]*)\] at dimension (\d+)")

@@ -55,14 +55,22 @@ def check_block(op: Operator, fail: Fail, name: str, block: Block, args: int, yi
         fail("yields", f"the {name} block of {op.name} yields {count(len(block.yields), 'value')}{expected}")
 
 
+_ON_ALL: Mapping[str, tuple[type, ...]] = {"caught": (str,)}
+
+
 def check_attrs(op: Operator, fail: Fail, known: Mapping[str, tuple[type, ...]], required: Iterable[str] = ()) -> None:
-    """The Operator's attrs are known, of the right type, and the required ones are there."""
+    """The Operator's attrs are known, of the right type, and the required ones are there.
+
+    Any may have ``caught``: the handlers of the user's around it, for what it raises.
+    """
+    known = {**known, **_ON_ALL}
     for key in required:
         if key not in op.attrs:
             fail("attrs", f"{op.name} needs the attribute {key!r}")
     for key, value in op.attrs.items():
         if key not in known:
-            fail("attrs", f"{op.name} has no attribute {key!r} (it has: {', '.join(sorted(known)) or 'none'})")
+            others = ", ".join(sorted(known.keys() - _ON_ALL.keys()))
+            fail("attrs", f"{op.name} has no attribute {key!r} (it has: {others or 'none'})")
         if type(value) not in known[key]:
             wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in known[key])
             fail("attrs", f"the attribute {key!r} of {op.name} must be {wanted}, not {value!r}")

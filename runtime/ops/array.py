@@ -35,6 +35,16 @@ def set_(array: list[Any], index: int, item: Any) -> list[Any]:
     return result
 
 
+def load(array: list[Any], index: int) -> Any:
+    """``array[index]``, of a row that the tracer knows to be there."""
+    return array[index]
+
+
+def store(array: list[Any], index: int, item: Any) -> list[Any]:
+    """The list with another item at the index of a row that the tracer knows to be there."""
+    return set_(array, index, item)
+
+
 def length(array: list[Any]) -> int:
     """``len(array)``."""
     return len(array)
@@ -67,6 +77,11 @@ def fill(array: list[Any], item: Any) -> list[Any]:
     return [item] * len(array)
 
 
+def fill_each(array: list[list[Any]], item: Any) -> list[list[Any]]:
+    """For each list of a list, one as long, of one item."""
+    return [[item] * len(row) for row in array]
+
+
 def lookup(array: list[int], table: list[int]) -> list[int]:
     """What stands in a table at each of the list's numbers."""
     return [table[index] for index in array]
@@ -83,6 +98,9 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int, int]] = {
     "array.append": (append, 2, 2, 1),
     "array.get": (get, 2, 2, 1),
     "array.set": (set_, 3, 3, 1),
+    "array.load": (load, 2, 2, 1),
+    "array.store": (store, 3, 3, 1),
+    "array.fill_each": (fill_each, 2, 2, 1),
     "array.len": (length, 1, 1, 1),
     "array.pop": (pop, 1, 2, 2),
     "array.extend": (extend, 2, 2, 1),

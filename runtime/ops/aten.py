@@ -275,13 +275,16 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 
 def _verify_outputs(op: Operator, schema: Any, fail: Fail) -> None:
-    """A single list result is either one ArrayType output, or as many tensor outputs as the list has items."""
+    """A single list result is either one ArrayType output, or as many tensor outputs as the list has items.
+
+    An Operator without outputs that its operator has is there for the exception that it raises, whatever it is given.
+    """
     returns = schema.returns
     if len(returns) == 1 and str(returns[0].type).startswith("List["):
         whole = len(op.outputs) == 1 and not isinstance(op.outputs[0].type, TensorType)
         if not whole and any(isinstance(out.type, ArrayType) for out in op.outputs):
             fail("arity", f"{op.name} gives one list: either one list output, or an output for each of its items")
-    elif len(op.outputs) != len(returns):
+    elif op.outputs and len(op.outputs) != len(returns):
         fail("arity", f"{op.name} has {len(returns)} outputs, not {len(op.outputs)}")
 
 

@@ -58,7 +58,7 @@ def may_raise(op: Operator) -> bool:
 
 # --- lists
 
-_LISTS = frozenset({"new", "append", "len", "extend", "concat", "fill"})
+_LISTS = frozenset({"new", "append", "len", "extend", "concat", "fill", "fill_each", "load", "store"})
 
 
 def _constant_step(where: Operand) -> bool:
@@ -141,6 +141,8 @@ _MOST = 1 << 24
 
 def _aten(op: Operator) -> bool:
     overload = aten.resolve(op.name)
+    if overload._schema.returns and not op.outputs:
+        return True
     packet = op.name.split(".")[1]
     rule = next((rule for names, rule in _PROOFS if packet in names), None)
     if rule is None or aten.writes(overload) or any(isinstance(out.type, ArrayType) for out in op.outputs):

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from runtime.ir.tree import Leaf, Record
-from runtime.storage.trees import KEYED, parts
+from runtime.storage.trees import KEYED, parts, records
 
 _FACTORIES: dict[str, Any] = {
     "None": None, "list": list, "dict": dict, "set": set, "int": int, "float": float, "str": str, "bool": bool,
@@ -230,12 +230,35 @@ def _has_its_columns(item: Any, count: int) -> bool:
     if isinstance(item, Record) and item.kind == "column":
         number = item.fields[0][1] if len(item.fields) == 1 else None
         return type(number) is int and 0 <= number < count
+    if isinstance(item, Record) and item.kind == "heaps":  # rows have columns of their own
+        return True
     if isinstance(item, Record) and item.kind == "growing":
         if [name for name, _ in item.fields] != ["arrays", "item"] or type(item.fields[0][1]) is not tuple:
             return False
         arrays, inner = (value for _, value in item.fields)
         return bool(arrays) and _has_its_columns(arrays, count) and _has_its_columns(inner, len(arrays))
     return all(_has_its_columns(part, count) for _, part in parts(item) or ())
+
+
+def _check_row(record: Record) -> str:
+    if [name for name, _ in record.fields] != ["heaps", "heap", "number"]:
+        return "without heaps and numbers"
+    known, heap, number = (value for _, value in record.fields)
+    if not isinstance(number, Leaf) and not (isinstance(number, Record) and number.kind == "column"):
+        return "without a number"
+    heaps = known.fields[0][1] if isinstance(known, Record) and known.kind == "known" and known.fields else None
+    if not isinstance(heaps, Record) or heaps.kind != "heaps" or type(heap) is not int or heap < 0:
+        return "without heaps"
+    return "" if not heaps.fields or heap < len(heaps.fields) else "of a heap that is not there"
+
+
+def _check_heaps(record: Record) -> str:
+    rows = [value for _, value in record.fields]
+    if not all(isinstance(one, Record) and one.kind == "growing" for one in rows):
+        return "without rows"
+    inner = [one for value in rows for one in records(value) if one.kind == "row"]
+    right = all(type(heap := dict(one.fields).get("heap")) is int and heap < len(rows) for one in inner)
+    return "" if right else "with rows of a heap that is not there"
 
 
 _CHECKS: dict[str, Callable[[Record], str]] = {
@@ -250,21 +273,29 @@ _CHECKS: dict[str, Callable[[Record], str]] = {
     **dict.fromkeys(_BASES, _check_container),
     "choice": _check_choice,
     "growing": _check_growing,
+    "row": _check_row,
+    "heaps": _check_heaps,
 }
 
 
-def check_tree(tree: Any, results: int, objects: Mapping[str, Any]) -> str:
-    """What is wrong with an output tree of a Program with so many results, "" if nothing is."""
+def check_tree(tree: Any, results: int, objects: Mapping[str, Any], in_heaps: bool = False) -> str:
+    """What is wrong with an output tree of a Program with so many results, "" if nothing is.
+
+    ``in_heaps``: whether the tree is part of a record of heaps, to which records without fields refer.
+    """
     if isinstance(tree, Leaf):
         return "" if tree.index < results else f"the output refers to result {tree.index} of {results}"
     problem = check_record(tree, objects) if isinstance(tree, Record) else ""
+    if isinstance(tree, Record) and tree.kind == "heaps":
+        problem = problem or ("" if tree.fields or in_heaps else "without rows")
+        in_heaps = True
     if problem:
         return f"the output holds a {tree.kind} {tree.type_name!r} {problem}"
     grows = isinstance(tree, Record) and tree.kind == "growing"
     inside = [item for _, item in parts(tree) or ()]
     if grows:
         inside = [*inside[0], _without_columns(inside[1])]
-    return next((found for item in inside if (found := check_tree(item, results, objects))), "")
+    return next((found for item in inside if (found := check_tree(item, results, objects, in_heaps))), "")
 
 
 def _without_columns(tree: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
@@ -69,13 +70,30 @@ def new_symbol(shape_env: ShapeEnv, *, size: bool, hint: int | None = None) -> t
         _constrain_range_for_size(symbol)
     if hint is not None:
         shape_env.set_real_tensor_prop_unbacked_vals(symbol.node.expr, hint)
+    return _noted(shape_env, symbol, size)
+
+
+def new_number(shape_env: ShapeEnv, kind: str) -> Any:
+    """A fresh symbol for a number of which nothing is known; ``kind`` is "bool", "int" or "float"."""
+    return _noted(shape_env, getattr(shape_env, f"create_unbacked_sym{kind}")(), size=False)
+
+
+_made: weakref.WeakKeyDictionary[ShapeEnv, dict[Any, tuple[Any, bool]]] = weakref.WeakKeyDictionary()
+"""The symbols that were made here, by environment: what was known of each from the start, and whether it is a size."""
+
+
+def _noted(shape_env: ShapeEnv, symbol: Any, size: bool) -> Any:
+    made = _made.setdefault(shape_env, {})
+    for expr in symbol.node.expr.free_symbols:
+        made[expr] = (shape_env.var_to_range[expr], size)
     return symbol
 
 
 class SizeFacts:
     """What a shape environment takes for true about its symbols, to be put back: shape rules make assumptions.
 
-    Symbols made since stay: fake tensors remember some, and no two are ever the same.
+    Symbols made since stay: fake tensors remember some, and no two are ever the same. Of those that were made here
+    only that is known which was known then: what they stand for may be older.
     """
 
     def __init__(self, shape_env: ShapeEnv) -> None:
@@ -89,15 +107,19 @@ class SizeFacts:
         """Forget what was assumed since."""
         env: Any = self._env
         asserts = env.deferred_runtime_asserts
+        made = {one: first for one, first in _made.get(env, {}).items() if one not in self._ranges}
+        ranges = self._ranges | {one: range_ for one, (range_, _) in made.items()}
         if self._asserts.keys() == asserts.keys() and all(len(f) == len(asserts[s]) for s, f in self._asserts.items()):
             if all(getattr(env, name) == value for name, value in self._facts.items()):
-                if all(env.var_to_range.get(symbol) == range_ for symbol, range_ in self._ranges.items()):
+                if all(env.var_to_range.get(symbol) == range_ for symbol, range_ in ranges.items()):
                     return
         for name, value in self._facts.items():
             setattr(env, name, copy.copy(value))
         asserts.clear()
         asserts.update({symbol: list(facts) for symbol, facts in self._asserts.items()})
-        env.var_to_range.update(self._ranges)
+        env.var_to_range.update(ranges)
+        if hasattr(env, "size_like"):
+            env.size_like.update(one for one, (_, size) in made.items() if size)
         env._resimplify_floor_div_axioms = True
         for counter in ("_version_counter", "_replacements_version_counter"):  # its caches are of these versions
             if hasattr(env, counter):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -34,10 +35,8 @@ def real_errors(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[
     found: list[Exception | None] = []
     for number in _TRIED if unknown else _TRIED[:1]:
         with no_modes(), rng_restored(rng_state()), torch.no_grad():
-            made: dict[int, torch.Tensor] = {}
             try:
-                given = [_real(arg, number, made) for arg in args]
-                named = {key: _real(value, number, made) for key, value in kwargs.items()}
+                given, named = _Real(number).call(args, kwargs)
             except (_NotTried, RuntimeError):
                 continue
             error: Exception | None = None
@@ -57,9 +56,8 @@ def out_shapes(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[t
     names = [argument.name for argument in func._schema.arguments if argument.is_out]
     with no_modes(), rng_restored(rng_state()), torch.no_grad():
         try:
-            made: dict[int, torch.Tensor] = {}
-            named = {key: _real(value, 0, made) for key, value in kwargs.items()}
-            func(*[_real(arg, 0, made) for arg in args], **named)
+            given, named = _Real(0).call(args, kwargs)
+            func(*given, **named)
         except Exception:
             return None
         outs = [named[name] for name in names if name in named]
@@ -67,10 +65,9 @@ def out_shapes(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[t
 
 
 def _can_be_tried(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    given = [*args, *kwargs.values()]
-    if func.namespace not in ("aten", "prims") or any(isinstance(one, torch.Generator) for one in given):
+    if func.namespace not in ("aten", "prims"):
         return False
-    return not (func._schema.is_mutable and _share_memory(given))
+    return not any(isinstance(one, torch.Generator) for one in (*args, *kwargs.values()))
 
 
 def graph_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: Mapping[int, bool]) -> str | None:
@@ -84,9 +81,7 @@ def graph_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: M
     def try_it() -> None:
         for number in _TRIED:
             with contextlib.suppress(Exception):
-                made: dict[int, torch.Tensor] = {}
-                given = [_real(arg, number, made, needs) for arg in args]
-                named = {key: _real(value, number, made, needs) for key, value in kwargs.items()}
+                given, named = _Real(number, needs).call(args, kwargs)
                 try:
                     func(*given, **named)
                 except RuntimeError as error:
@@ -103,15 +98,6 @@ def graph_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: M
 _NO_GRAPH = "don't support automatic differentiation"
 
 
-def _share_memory(values: Any) -> bool:
-    tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            tensors += [item for item in value if isinstance(item, torch.Tensor)]
-    distinct = {id(tensor): tensor for tensor in tensors}.values()
-    return len({storage_identity(tensor) for tensor in distinct if tensor.layout is torch.strided}) < len(distinct)
-
-
 def is_unknown(values: Any) -> bool:
     """Whether a size or number among the arguments of a call is not known."""
     return any(map(_is_unknown, values))
@@ -125,24 +111,75 @@ def _is_unknown(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(map(_is_unknown, value))
 
 
-def _real(
-    value: Any, number: int, made: dict[int, torch.Tensor], needs: Mapping[int, bool] = MappingProxyType({})
-) -> Any:
-    """A value that looks alike; ``made`` holds the tensors made so far: one that is given twice is one."""
-    if isinstance(value, torch.SymBool):
-        return bool(number)
-    if isinstance(value, torch.SymFloat):
-        return float(number)
-    if isinstance(value, torch.SymInt):
-        return _size(value, number)
-    if isinstance(value, torch.Tensor):
-        if id(value) not in made:
-            one = _tensor(value, number).requires_grad_(id(value) in needs)
-            made[id(value)] = one if needs.get(id(value), True) else one.clone()
-        return made[id(value)]
-    if type(value) in (list, tuple):
-        return type(value)(_real(item, number, made, needs) for item in value)
-    return value
+class _Real:
+    """Makes the arguments of a call again with real tensors: ``number`` stands for what is not known.
+
+    A tensor that is given twice is one, and tensors that share memory do so. ``needs`` holds the ids of those that
+    require grad, and whether they are leaves.
+    """
+
+    def __init__(self, number: int, needs: Mapping[int, bool] = MappingProxyType({})) -> None:
+        self._number = number
+        self._needs = needs
+        self._made: dict[int, torch.Tensor] = {}
+        self._shared: dict[int, torch.UntypedStorage | None] = {}
+        """The memory that several tensors have, by the identity of the stand-in's; None until it is made."""
+
+    def call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments that look alike. Errors raised: _NotTried, and what torch raises."""
+        distinct = {id(one): one for one in _tensors_in((*args, *kwargs.values())) if one.layout is torch.strided}
+        counts = Counter(map(storage_identity, distinct.values()))
+        self._shared = {storage: None for storage, count in counts.items() if count > 1}
+        return [self._value(arg) for arg in args], {key: self._value(value) for key, value in kwargs.items()}
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, torch.SymBool):
+            return bool(self._number)
+        if isinstance(value, torch.SymFloat):
+            return float(self._number)
+        if isinstance(value, torch.SymInt):
+            return _size(value, self._number)
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self._made:
+                one = self._tensor(value).requires_grad_(id(value) in self._needs)
+                self._made[id(value)] = one if self._needs.get(id(value), True) else one.clone()
+            return self._made[id(value)]
+        if type(value) in (list, tuple):
+            return type(value)(map(self._value, value))
+        return value
+
+    def _tensor(self, fake: torch.Tensor) -> torch.Tensor:
+        if fake.layout is not torch.strided:
+            raise _NotTried
+        shape = [_size(size, self._number) for size in fake.shape]
+        strides = [_size(stride, self._number) for stride in fake.stride()]
+        extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides)) if math.prod(shape) else 0
+        if max(extent, math.prod(shape)) > _LARGEST or min(shape, default=0) < 0:
+            raise _NotTried
+        if storage_identity(fake) in self._shared:
+            memory = self._memory(fake)
+            offset = _size(fake.storage_offset(), self._number)
+            return torch.empty(0, dtype=fake.dtype, device=fake.device).set_(memory, offset, shape, strides)
+        return torch.zeros(max(extent, 1), dtype=fake.dtype, device=fake.device).as_strided(shape, strides)
+
+    def _memory(self, fake: torch.Tensor) -> torch.UntypedStorage:
+        storage = storage_identity(fake)
+        memory = self._shared[storage]
+        if memory is None:
+            count = _size(fake.untyped_storage().nbytes(), self._number)
+            if count > 8 * _LARGEST:
+                raise _NotTried
+            memory = torch.zeros(count, dtype=torch.uint8, device=fake.device).untyped_storage()
+            self._shared[storage] = memory
+        return memory
+
+
+def _tensors_in(values: Any) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors_in(value)
 
 
 def _size(value: Any, number: int) -> int:
@@ -152,18 +189,6 @@ def _size(value: Any, number: int) -> int:
     with contextlib.suppress(TypeError, ValueError):
         return int(expr.xreplace(dict.fromkeys(expr.free_symbols, number)))
     raise _NotTried
-
-
-def _tensor(fake: torch.Tensor, number: int) -> torch.Tensor:
-    if fake.layout is not torch.strided:
-        raise _NotTried
-    shape = [_size(size, number) for size in fake.shape]
-    strides = [_size(stride, number) for stride in fake.stride()]
-    extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides)) if math.prod(shape) else 0
-    if max(extent, math.prod(shape)) > _LARGEST or min(shape, default=0) < 0:
-        raise _NotTried
-    memory = torch.zeros(max(extent, 1), dtype=fake.dtype, device=fake.device)
-    return memory.as_strided(shape, strides)
 
 
 __all__ = ["graph_error", "is_unknown", "out_shapes", "real_errors"]

@@ -33,17 +33,18 @@ def overloads_of(function: Any) -> tuple[Any, ...]:
     return _overloads(getattr(function, "__name__", ""))
 
 
-def types_taken(overloads: Sequence[Any], position: int | str) -> frozenset[str]:
+def types_taken(overloads: Sequence[Any], position: int | str, method: bool = False) -> frozenset[str]:
     """The types, as schemas write them and without ``?``, that an argument may have, by its position or its name.
 
-    A list that stands last may be given item by item: ``x.permute(2, 0, 1)``.
+    A list that stands last may be given item by item: ``x.permute(2, 0, 1)``. ``method``: the function is bound to the
+    tensor that schemas call ``self``.
 
     >>> sorted(types_taken(overloads_of(torch.permute), 1)), sorted(types_taken(overloads_of(torch.sum), "keepdim"))
     (['int[]'], ['bool'])
     """
     found: set[str] = set()
     for overload in overloads:
-        arguments = overload._schema.arguments
+        arguments = _arguments(overload, method)
         if isinstance(position, str):
             names = (position, _ALIASES.get(position, position))
             found |= {_type(one) for one in arguments if one.name in names}
@@ -57,27 +58,37 @@ def types_taken(overloads: Sequence[Any], position: int | str) -> frozenset[str]
     return frozenset(found)
 
 
-def names_at(overloads: Sequence[Any], position: int | str) -> frozenset[str]:
+def names_at(overloads: Sequence[Any], position: int | str, method: bool = False) -> frozenset[str]:
     """The names that schemas give an argument."""
     if isinstance(position, str):
         return frozenset({_ALIASES.get(position, position)})
     found: set[str] = set()
     for overload in overloads:
-        places = [one for one in overload._schema.arguments if not one.kwarg_only]
+        places = [one for one in _arguments(overload, method) if not one.kwarg_only]
         if places:
             found.add(places[min(position, len(places) - 1)].name)
     return frozenset(found)
+
+
+def _arguments(overload: Any, method: bool) -> list[Any]:
+    """What a call gives: all arguments, without the tensor that a method is bound to (``polygamma`` has it second)."""
+    arguments = list(overload._schema.arguments)
+    own = next((place for place, one in enumerate(arguments) if one.name == "self"), 0)
+    return arguments[:own] + arguments[own + 1 :] if method else arguments
 
 
 def _type(argument: Any) -> str:
     return str(argument.real_type.str()).replace("?", "")
 
 
-def float_arguments(overload: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """What a call gives where the schema says ``float``: numbers that kernels read when they are called."""
+_READ = frozenset({"int", "int[]", "float", "float[]"})
+
+
+def kernel_numbers(overload: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """What a call gives where the schema says ``int`` or ``float``: numbers that kernels read when they are called."""
     found = []
     for index, argument in enumerate(overload._schema.arguments):
-        if _type(argument) == "float":
+        if _type(argument) in _READ:
             if argument.name in kwargs:
                 found.append(kwargs[argument.name])
             elif index < len(args) and not argument.kwarg_only:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -17,9 +18,23 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
     """The result of an operator that has a rule here, None if torch's rule holds."""
     if func.namespace == "aten" and func._schema.name == "aten::arange" and "out" not in kwargs:
         return _arange(fake_mode, shape_env, args, kwargs)
+    if func is torch.ops.aten.combinations.default:
+        return _combinations(fake_mode, *args, **kwargs)
     if func is torch.ops.aten.dropout.default and len(args) == 3 and _keeps(*args[1:]):
         return args[0]
     return None
+
+
+def _combinations(fake_mode: FakeTensorMode, tensor: Any, r: Any = 2, with_replacement: bool = False) -> Any:
+    """``combinations``: torch's rule counts them with a mask, whose content it does not know."""
+    if type(r) is not int or r < 1 or tensor.dim() != 1 or type(with_replacement) is not bool:
+        return None
+    size = tensor.shape[0]
+    product = 1
+    for place in range(r):
+        product = product * (size + place if with_replacement else size - place)
+    with fake_only(fake_mode):
+        return torch.empty((product // math.factorial(r), r), dtype=tensor.dtype, device=tensor.device)
 
 
 def _keeps(p: Any, train: Any) -> bool:
@@ -36,7 +51,8 @@ def _arange(fake_mode: FakeTensorMode, shape_env: ShapeEnv, args: Any, kwargs: A
     floats = any(isinstance(one, (float, torch.SymFloat)) for one in numbers)
     if not floats and (dtype is None or not dtype.is_floating_point):
         return None
-    size = _count(*numbers) if len(numbers) < 3 or numbers[2] == 1 else None
+    one_by_one = len(numbers) < 3 or (type(numbers[2]) in (int, float) and numbers[2] == 1)
+    size = _count(*numbers) if one_by_one else None
     if size is None:
         size = new_symbol(shape_env, size=True)
     if dtype is None:

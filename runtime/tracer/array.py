@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from runtime.ir import ArrayType, Operand, ScalarType, Variable
-from runtime.tracer import carrying, joining, scalars, state, structure
+from runtime.tracer import carrying, heaps, joining, scalars, state, structure
 from runtime.tracer.journal import Place
 from runtime.tracer.session import Session
 from runtime.tracer.structure import PLAIN, Growing
@@ -25,16 +25,18 @@ def content(target: list[Any] | tuple[Any, ...]) -> Growing:
     """What the list holds."""
     grown = structure.growing(target)
     assert grown is not None
-    return grown
+    return grown.read()
 
 
 def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
     """Any list as arrays of the items that ``like`` holds, or of a structure that fits both."""
     grown = structure.growing(value)
     if grown is not None:
+        grown = grown.read()
         like.pool.merge(grown.pool)
         return with_items(session, grown, _wider(session, like.item, grown.item), PLAIN)
     item = like.item
+    heaps.move_inside(session, value, item)
     for one in value:
         item = _wider(session, item, structure.item_structure(session, one, PLAIN))
     return _of(session, value, structure.Array(item, like.pool))
@@ -42,6 +44,7 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
 
 def of_items(session: Session, items: list[Any]) -> list[Any]:
     """A list that grows, with the items of an ordinary list that has some."""
+    heaps.move_inside(session, items)
     item = joining.as_items(structure.item_structure(session, items[0], PLAIN))
     for one in items[1:]:
         item = _wider(session, item, structure.item_structure(session, one, PLAIN))
@@ -70,6 +73,10 @@ def with_items(
         TraceError: D2S251, where an array would have to be taken apart.
     """
     like = grown.variables[0]
+    if _is_nothing(grown.item) and not _is_nothing(item):  # there are no items: any arrays will do
+        made = [session.emit("array.fill", [like, None], types=[ArrayType(type_)])[0]
+                for type_ in carrying.types(session, item)]  # fmt: skip
+        return Growing(tuple(made), item, grown.pool)
     if not isinstance(item, structure.Options):
         source, columns_of_it = grown.item, list(grown.variables)
         if isinstance(source, structure.Options) and len(source.options) == 1:
@@ -98,6 +105,11 @@ def with_items(
     return Growing(tuple(variables), item, grown.pool)
 
 
+def _is_nothing(item: structure.Structure) -> bool:
+    """Whether this is the structure of the items of a list that had none yet."""
+    return isinstance(item, structure.Options) and not item.options
+
+
 def _columns(
     session: Session, grown: Growing, item: structure.Structure, wider: structure.Structure, columns: list[Variable]
 ) -> list[Variable]:
@@ -118,6 +130,9 @@ def _columns(
             given: list[Operand] = [grown.variables[0], [part[position] for part in parts]]
             made += session.emit("array.rows", given, types=[ArrayType(ArrayType(type_))])
         return made
+    if isinstance(wider, structure.Array) and isinstance(item, structure.Array):
+        wider.pool.merge(item.pool)
+        return _wider_rows(session, item.item, wider.item, columns)
     kinds = structure.Sequence, structure.Fields
     if isinstance(item, kinds) and isinstance(wider, kinds) and len(item.items) == len(wider.items):
         rest, made = list(columns), []
@@ -128,6 +143,50 @@ def _columns(
     if carrying.types(session, wider) != carrying.types(session, item):
         raise _differ(session)
     return columns
+
+
+def _wider_rows(
+    session: Session, item: structure.Structure, wider: structure.Structure, columns: list[Variable]
+) -> list[Variable]:
+    """The arrays of lists whose items get a wider structure, which may be one of several kinds more.
+
+    Raises:
+        TraceError: D2S251, where they would have to be told apart.
+    """
+    old, new = carrying.types(session, item), carrying.types(session, wider)
+    if _is_nothing(item) and not _is_nothing(wider):
+        rows = ([session.emit("array.fill", [columns[0], []], types=[ArrayType(ArrayType(t))])[0] for t in new])
+        return rows
+    if not isinstance(wider, structure.Options):
+        if old != new:
+            raise _differ(session)
+        return columns
+    sources = item.options if isinstance(item, structure.Options) else (item,)
+    places = [_place_of(session, option, wider, PLAIN) for option in sources]
+    if len(set(places)) < len(places):
+        raise _differ(session)
+    if isinstance(item, structure.Options):
+        selectors, rest = columns[0], list(columns[1:])
+        if places != list(range(len(places))):
+            raise _differ(session)
+    else:
+        rest = list(columns)
+        (selectors,) = session.emit(
+            "array.fill_each", [columns[0], places[0]], types=[ArrayType(ArrayType(ScalarType("int")))]
+        )
+    made: dict[int, list[Variable]] = {}
+    for option, place in zip(sources, places):
+        if carrying.types(session, option) != carrying.types(session, wider.options[place]):
+            raise _differ(session)
+        made[place] = [rest.pop(0) for _ in range(structure.width(option))]
+    found = [selectors]
+    for place, option in enumerate(wider.options):
+        if place in made:
+            found += made[place]
+        else:
+            for type_ in carrying.types(session, option):
+                found += session.emit("array.fill_each", [selectors, None], types=[ArrayType(ArrayType(type_))])
+    return found
 
 
 def _place_of(
@@ -162,6 +221,10 @@ def _store(session: Session, target: list[Any], variables: tuple[Variable, ...],
 
 def store(session: Session, target: list[Any] | deque[Any], items: list[Any]) -> None:
     """Give a list or deque another content."""
+    row = structure.row_of(target)
+    if row is not None:
+        row.heap.store(session, row.number, items)
+        return
     session.journal.note_content(target)
     Place("content", target).set(items)
 
@@ -174,6 +237,7 @@ def length(session: Session, target: list[Any]) -> Any:
 
 def append(session: Session, target: list[Any], value: Any) -> None:
     """``target.append(value)``."""
+    heaps.move_inside(session, (value,), content(target).item)
     grown = content(target)
     item = _wider(session, grown.item, structure.item_structure(session, value, PLAIN))
     grown = with_items(session, grown, item, PLAIN)
@@ -193,7 +257,7 @@ def extend(session: Session, target: list[Any], values: list[Any]) -> None:
 def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     """``a + b``, either of which may have grown."""
     own = structure.growing(a)
-    grown = own if own is not None else content(b)
+    grown = own.read() if own is not None else content(b)
     first = as_growing(session, a, grown)
     second = as_growing(session, b, first)
     first = with_items(session, first, second.item, PLAIN)
@@ -247,6 +311,7 @@ def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
 
 def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
     """``target[index] = value``."""
+    heaps.move_inside(session, (value,), content(target).item)
     grown = content(target)
     item = _wider(session, grown.item, structure.item_structure(session, value, PLAIN))
     grown = with_items(session, grown, item, PLAIN)

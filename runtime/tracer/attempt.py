@@ -67,7 +67,9 @@ FIELDS: dict[str, str] = {
     "cached": ITEMS,
     "checkpoints": VALUE,
     "replaying": VALUE,  # no attempts are made in replays
-    "float_operands": ITEMS,
+    "number_operands": ITEMS,
+    "special_numbers": ITEMS,
+    "any_layout": KEPT,  # what is so of a fake stays so
     "detaching": VALUE,
     "inner": VALUE,
     "hung": DEEP,
@@ -75,12 +77,14 @@ FIELDS: dict[str, str] = {
     "surrounding": VALUE,
     "memo": PARTS,
     "catching": ITEMS,
+    "present": ITEMS,
     "literals": ITEMS,
     "raising": VALUE,
     "paths": VALUE,
     "has_growing": VALUE,
     "held_in_lists": ITEMS,
     "held_owners": ITEMS,
+    "heaps": ITEMS,
     "loop_options": ITEMS,
     "varying": VALUE,
     "facts": ITEMS,
@@ -100,7 +104,8 @@ FIELDS: dict[str, str] = {
 _ROOMS = ("runtime", "dy2static")
 _LEAVES = (
     torch.Tensor, str, bytes, int, float, complex, type(None), type, Place,
-    *(getattr(structure, name) for name in ("Known", "Number", "Sequence", "Fields", "Array", "Options", "Made")),
+    *(getattr(structure, name) for name in ("Known", "Number", "Sequence", "Fields", "Array", "Options", "Made",
+                                               "Reference")),
     *(value for value in vars(ir_types).values() if isinstance(value, type)),
 )  # fmt: skip
 """What holds no state of the trace that changes."""

@@ -24,6 +24,8 @@ from runtime.tracer.structure import (
     Made,
     Number,
     Options,
+    Reference,
+    Row,
     Sequence,
     Structure,
     Tensor,
@@ -40,14 +42,14 @@ if TYPE_CHECKING:
 
 def lower(session: Session, value: Any, s: Structure, context: JoinContext) -> list[Operand]:
     """The operands that carry ``value`` in structure ``s``, read in the current Block."""
-    if isinstance(value, Choice) and (
-        isinstance(s, (Number, Array)) or (context.copying and not isinstance(s, (Known, Options)))
-    ):
+    if isinstance(value, Choice) and not isinstance(s, (Known, Made, Options)):
         return _lower_options(session, value, Options((s,)), context)[1:]
     if isinstance(s, (Known, Made)):
         return []
     if isinstance(s, Number):
         return [session.operand(value)]
+    if isinstance(s, Reference):
+        return [s.heap.reference(session, value)]
     if isinstance(s, Tensor):
         hung.require_none(session, value, "is another one after a branch or an iteration")
         return [session.read(value)]
@@ -68,6 +70,7 @@ def _lower_array(session: Session, value: Any, s: Array, context: JoinContext) -
     if grown is not None:
         from runtime.tracer.array import with_items
 
+        grown = grown.read()
         s.pool.merge(grown.pool)
         grown = with_items(session, grown, s.item, context)
         return [session.require_visible(var, "a list") for var in grown.variables]
@@ -152,6 +155,8 @@ def types(session: Session, s: Structure) -> list[Type]:
         return []
     if isinstance(s, Number):
         return [ScalarType(s.kind)]  # type: ignore[arg-type]
+    if isinstance(s, Reference):
+        return [ScalarType("int")]
     if isinstance(s, Tensor):
         return [TensorType(s.dtype, None)]
     if isinstance(s, Array):
@@ -169,6 +174,8 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
         return context.stand_ins[s.cell]
     if isinstance(s, Number):
         return scalars.wrap(next(variables))
+    if isinstance(s, Reference):
+        return s.kind((Row(s.heap, scalars.wrap(next(variables))),))
     if isinstance(s, Tensor):
         return _lift_tensor(session, s, next(variables))
     if isinstance(s, Sequence):

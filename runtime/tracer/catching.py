@@ -125,6 +125,21 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
         _require(session, lambda caught, kind=kind: kind if _is_of_values(caught) else None)  # type: ignore[misc]
 
 
+def handlers(session: Session) -> str:
+    """The handlers around this point as text: what the executor tells an exception that one of them would have caught.
+
+    ``"!ValueError Exception"``: the first clause only raises again. Exceptions of users' own classes are left out: no
+    operator raises them.
+    """
+    names = []
+    for types in reversed(session.catching):
+        for caught, passes in _handlers(types()):
+            name = caught.__name__ if isinstance(caught, type) else ""
+            if name and getattr(builtins, name, None) is caught:
+                names.append("!" * passes + name)
+    return " ".join(dict.fromkeys(names))
+
+
 def _is_of_values(caught: Any) -> bool:
     return isinstance(caught, type) and issubclass(caught, _OF_VALUES)
 

@@ -13,6 +13,7 @@ from runtime.tracer import (
     aliases,
     carrying,
     containers,
+    heaps,
     joined_views,
     joining,
     late,
@@ -233,7 +234,10 @@ class Merged:
 
     def _is_new(self, value: Any) -> bool:
         key = id(value)
-        return key not in self._old and key not in self._session.externals and key not in self._session.hidden
+        session = self._session
+        if key in self._old or key in session.externals or key in session.hidden:
+            return False
+        return not heaps.is_heap(session, value)
 
     def _belongs(self, place: Place) -> bool:
         """Whether a place is part of something that the path made."""
@@ -297,7 +301,7 @@ def _is_new(session: Session, place: Place, old: frozenset[int], objects: set[in
     ``old``, ``objects``: containers and everything else that was there before."""
     owner = id(place.owner)
     if place.kind == "content":
-        return owner not in old and owner not in session.externals
+        return owner not in old and owner not in session.externals and not heaps.is_heap(session, place.owner)
     return owner not in objects and (owner in session.created or isinstance(place.owner, CellType))
 
 
@@ -513,6 +517,8 @@ def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bo
         )
     if isinstance(value, Staged):
         return session.visible(value.var)
+    if isinstance(value, structure.Row):
+        return value.visible(session)
     if isinstance(value, structure.Growing):
         return all(map(session.visible, value.arrays))
     if isinstance(value, structure.Choice):

@@ -30,6 +30,7 @@ from runtime.tracer.structure import (
     field_items,
     growing,
     is_container,
+    row_of,
 )
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def items_of(value: Any) -> Iterable[tuple[Hashable, Any]]:
                 yield (number, key), item
         return
     held = Place("content", value).get()
-    if not any(type(item) is Growing for item in held):  # to ask for the joined parts would record it here
+    if not any(isinstance(item, Growing) for item in held):  # to ask for the joined parts would record it here
         yield from held.items() if isinstance(held, dict) else enumerate(held)
 
 
@@ -298,6 +299,8 @@ class Leaving:
             if isinstance(value, Choice):
                 number = id(value.selector.var)
                 todo += [(option, (*way, (number, i)), fixed) for i, option in enumerate(value.options)]
+                continue
+            if row_of(value) is not None:  # carried as a value
                 continue
             if is_container(value):
                 if not self._is_new(value):

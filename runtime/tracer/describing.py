@@ -21,6 +21,8 @@ def describe(s: structure.Structure) -> str:
         return f"a {s.cls.__name__}"
     if isinstance(s, structure.Array):
         return "a list that grows"
+    if isinstance(s, structure.Reference):
+        return "a list"
     return describe(s.options[-1])
 
 

@@ -92,6 +92,11 @@ def vet(error: BaseException) -> None:
     _vetted.add(error)
 
 
+def is_vetted(error: BaseException) -> bool:
+    """Whether this was raised by a shape rule, and the real operator raises as well."""
+    return error in _vetted
+
+
 def is_torchs(error: BaseException) -> bool:
     """Whether an operator of torch's raises this: the real one does as well, or it comes from torch's code."""
     innermost = [entry.tb_frame.f_code.co_filename for entry in _entries(error.__traceback__)][-1:]
@@ -250,4 +255,4 @@ def _nodes(file: str) -> dict[int, list[ast.AST]]:
     return found
 
 
-__all__ = ["guarded", "in_tracer", "internal", "is_ours", "is_torchs", "require_users", "vet"]
+__all__ = ["guarded", "in_tracer", "internal", "is_ours", "is_torchs", "is_vetted", "require_users", "vet"]

@@ -25,6 +25,7 @@ from runtime.tracer.structure import (
     Made,
     Number,
     Options,
+    Reference,
     Sequence,
     Structure,
     Tensor,
@@ -32,6 +33,7 @@ from runtime.tracer.structure import (
     field_items,
     is_container,
     item_structure,
+    row_of,
     same_keys,
     same_known,
     structure_of,
@@ -102,6 +104,8 @@ def unify(session: Session, a: Structure, b: Structure, context: JoinContext) ->
         return a
     kept = a, b
     a, b = _opened_fields(session, a, context), _opened_fields(session, b, context)
+    if isinstance(a, Reference) and isinstance(b, Reference) and a.heap is b.heap and a.kind is b.kind:
+        return a
     if isinstance(a, Sequence) and isinstance(b, Sequence) and a.kind is b.kind and len(a.items) == len(b.items):
         return Sequence(a.kind, tuple(unify(session, x, y, context) for x, y in zip(a.items, b.items)))
     if isinstance(a, Fields) and isinstance(b, Fields) and a.cls is b.cls and same_keys(a.keys, b.keys):
@@ -168,6 +172,8 @@ def _is_container_item(s: Structure) -> bool:
 def _is_or_holds_container(value: Any) -> bool:
     if isinstance(value, Choice):
         return any(map(_is_or_holds_container, value.options))
+    if row_of(value) is not None:
+        return False
     return is_container(value) or (isinstance(value, tuple) and any(map(_is_or_holds_container, value)))
 
 
@@ -282,6 +288,8 @@ def carried(session: Session, s: Structure, context: JoinContext) -> Structure:
     if isinstance(s, Known):
         if isinstance(s.value, (torch.Tensor, Staged, Choice)) or id(s.value) in context.made:
             return structure_of(session, s.value, context)
+        if row_of(s.value) is not None:
+            return structure_of(session, s.value, context)
         traced = isinstance(s.value, tuple) or field_items(s.value) is not None
         if not traced or is_container(s.value):
             return s
@@ -348,6 +356,8 @@ def fits(session: Session, inner: Structure, outer: Structure, context: JoinCont
         inner = structure_of(session, inner.value, context)
         if isinstance(inner, Known):
             return False
+    if isinstance(outer, Reference):
+        return isinstance(inner, Reference) and inner.heap is outer.heap and inner.kind is outer.kind
     if isinstance(outer, Array):
         if _kind_of_items(inner) is not outer.kind:
             return False
@@ -355,6 +365,7 @@ def fits(session: Session, inner: Structure, outer: Structure, context: JoinCont
             return fits(session, inner.item, outer.item, context)  # ``lower`` converts the arrays
         return (
             isinstance(inner, Sequence)
+            and (context.arrays_hold_containers or not _holds_container(inner))
             and all(fits(session, _copied(session, x, context), outer.item, context) for x in inner.items)
         )
     if isinstance(outer, Tensor) and isinstance(inner, Tensor):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from runtime.tracer import containers, objects, shared_items, structure
+from runtime.tracer import containers, heaps, objects, shared_items, structure
 from runtime.tracer.journal import Place
 from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import Choice, Made
@@ -98,6 +98,8 @@ class LoopObjects:
         """Whether the iteration made this very object, and it can be made again."""
         if structure.is_container(value):
             key, session = id(value), self._session
+            if structure.row_of(value) is not None or heaps.is_heap(session, value):
+                return False
             return key not in self._old and key not in session.externals and key not in session.hidden
         made = id(value) in self._session.created and id(value) not in self._older
         return made and objects.can_be_rebuilt(value)
@@ -151,17 +153,36 @@ class LoopObjects:
         """What the cell's object holds at the end of the iteration, whichever of ``members`` it is then."""
         if len(members) == 1:
             return self._held_by(members[0].value)
-        one_place = len(cell.positions) == 1
-        for known in members if not one_place else ():  # where one of them is known, all places must know it
-            ways: dict[Position, set[Any]] = {}
+        apart = self._in_alternatives(cell.positions)
+        for known in members if len(cell.positions) > 1 else ():  # where one is known, all places must know it
+            ways: dict[Any, dict[Position, set[Any]]] = {}
             for owner, way, choices in known.found:
-                ways.setdefault(self._position(owner, way), set()).add(choices)
-            if any(under != next(iter(ways.values())) for under in ways.values()):
+                position = self._position(owner, way)
+                group = ways.setdefault(way[0][0] if apart else None, {})  # type: ignore[index]
+                group.setdefault(position, set()).add(choices)
+            if any(under != next(iter(group.values())) for group in ways.values() for under in group.values()):
                 self._refuse("are each known to several variables on some paths only")
-        owner, way, _ = members[0].found[0]
-        value = self._at(self._position(owner, way), tops)
+        value = self._of_alternatives(cell.positions, tops) if apart else self._at(next(iter(cell.positions)), tops)
         mine = {id(known.value) for known in members}
         return self._chosen(value, lambda one: id(one) in mine)
+
+    def _in_alternatives(self, positions: Iterable[Any]) -> bool:
+        """Whether all places are parts of one container with one of several contents, and not all of the same: in any
+        run there is one of the contents only, so that what is at places in others says nothing."""
+        owners = {owner for owner, _ in positions}
+        owner = next(iter(owners))
+        if len(owners) > 1 or not isinstance(owner, Cell) or not owner.is_container:
+            return False
+        return isinstance(self.contents[owner], Choice) and len({way[0][0] for _, way in positions}) > 1
+
+    def _of_alternatives(self, positions: Iterable[Any], tops: dict[Hashable, Any]) -> Any:
+        """What is at such places, whichever content it is."""
+        first: dict[int, Any] = {}
+        for position in positions:
+            first.setdefault(position[1][0][0], position)
+        held = self.contents[next(iter(first.values()))[0]]
+        values = [self._at(first[n], tops) if n in first else None for n in range(len(held.options))]
+        return Choice(held.selector, tuple(values))
 
     def _at(self, position: Any, tops: dict[Hashable, Any]) -> Any:
         owner, way = position
@@ -213,8 +234,7 @@ class LoopObjects:
                 selector = self._session.scalar("select", value.selector == index, number, selector)
         assert isinstance(selector, StagedInt)
         runs = [lambda option=option: self._chosen(option, wanted) for option in options]
-        joined = switch(self._session, selector, runs, NoNames())
-        return containers.as_content(joined) if structure.is_container(options[0]) else joined
+        return containers.as_content(switch(self._session, selector, runs, NoNames()))  # attributes are a tuple
 
     def _refuse(self, what: str) -> NoReturn:
         names = sorted({type(known.value).__name__ for known in self._known.values()})

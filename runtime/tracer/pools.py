@@ -162,6 +162,8 @@ def _share(session: Session, part: Any) -> None:
     """Items are copies of the list, dict or record: it must not be changed."""
     from runtime.tracer import structure
 
+    if session.known.by_reference and type(part) is list:
+        return
     if isinstance(part, (list, dict)) or structure.can_be_copied(session, part):
         shared_items.hold(session, part)
 

@@ -17,6 +17,7 @@ from runtime.ops import aten
 from runtime.tracer import (
     aliases,
     detached,
+    faults,
     leaf_writes,
     metadata_changes,
     number_arguments,
@@ -83,6 +84,11 @@ _METADATA = frozenset(
 
 _NUMBERS = {"aten.item.default", "aten._local_scalar_dense.default"}
 _READS = {"aten.is_nonzero.default", "aten.equal.default", "aten.allclose.default"}
+_QUANTIZING = frozenset({
+    "aten.quantize_per_tensor", "aten.quantize_per_tensor_dynamic", "aten.quantize_per_channel",
+    "aten._empty_affine_quantized", "aten._empty_per_channel_affine_quantized",
+    "aten._make_per_tensor_quantized_tensor", "aten._make_per_channel_quantized_tensor",
+})  # fmt: skip
 
 
 class Recorder(torch_internals.TorchDispatchMode):
@@ -121,6 +127,9 @@ class Recorder(torch_internals.TorchDispatchMode):
             return self._literal(args[0])
         if name in _NUMBERS:
             return self._number(args[0])
+        if packet in _QUANTIZING:
+            raise session.error("a quantized tensor is made inside a converted function", code="D2S213",
+                                hint="Quantize outside: torch's shape rules take such a tensor for one of floats.")
         if name in _READS:
             raise session.error(
                 "a Python value is taken from a tensor in code that is not converted "
@@ -209,15 +218,22 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         reads = list(tensors_in(args, kwargs))
         infos = [session.info(tensor) for tensor in reads]
-        result = self._fake_call(func, args, kwargs)
-        operands = [session.operand(arg) for arg in args]
+        operands = [session.operand(arg) for arg in args]  # before the rule, which may settle what sizes have to be
         keywords = {key: session.operand(value) for key, value in kwargs.items()}
+        try:
+            result = self._fake_call(func, args, kwargs)
+        except Exception as error:
+            if faults.is_vetted(error) and torch_internals.is_unknown((*args, *kwargs.values())):
+                # it raises for all numbers there may be, and what it says may depend on which these are
+                session.emit(name, operands, keywords, [], modes=self._modes(func))
+            raise
         flat = flatten_results(result)
         requires_grad = self._requires_grad(func, infos)
         sometimes = requires_grad and _sometimes(infos)
         if requires_grad and not aten.is_factory(func) and any(_can_carry(out) for out in flat):
             stale_views.require_readable(session, infos)
-        layout_known = all(info.layout_known for info in infos)
+        layout_known = all(info.layout_known for info in infos) and not any(
+            out in session.any_layout for out in flat if isinstance(out, torch.Tensor))
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
         for tensor, info in zip(reads, infos):
             sources.setdefault(storage_key(session.fake(tensor)), (tensor, info))

@@ -26,6 +26,7 @@ from runtime.ir.tree import Leaf, Record
 from runtime.tracer import aliases, containers, gradients, hung, objects, remaking, structure
 from runtime.tracer.ages import existed_before
 from runtime.tracer.arguments import Path
+from runtime.tracer.heaps import Heap
 from runtime.tracer.identities import Identity
 from runtime.tracer.journal import MISSING, Place, python_kind
 from runtime.tracer.late import staged_flag
@@ -64,6 +65,8 @@ class Outputs:
         self._containers: dict[int, tuple[Any, Any]] = {}
         self._yielded: dict[Variable, tuple[torch.Tensor, bool]] = {}
         """For the Variables of results made inside: the first tensor that has it, and whether something hangs on it."""
+        self._heaps: Record | None = None
+        """The tree of what lists hold that others hold by reference."""
         self._around: list[Any] = []
         """The containers whose trees are being made, outer first."""
         self._in_making: dict[int, int] = {}
@@ -231,6 +234,9 @@ class Outputs:
         choice = containers.several(value)
         if choice is not None:
             return self.tree(choice)
+        row = structure.row_of(value)
+        if row is not None:
+            return self._row(row.heap, self.leaf(self.session.operand(row.number)))
         grown = structure.growing(value) if isinstance(value, (list, tuple, collections.deque)) else None
         if grown is not None and type(value) in (list, tuple, structure.ListContent, collections.deque):
             items = self._growing(grown)
@@ -381,6 +387,17 @@ class Outputs:
             candidate, number = f"{name} ({number})", number + 1
         return candidate
 
+    def _row(self, heap: Heap, number: Any) -> Record:
+        """The tree of a list that is a row of a heap; each run makes all lists of all heaps once, as rows may refer to
+        each other."""
+        filled = [one for one in self.session.heaps.values() if one.held]
+        if self._heaps is None:
+            self._heaps = Record("heaps", "", ())  # what the trees of the rows refer to
+            rows = [(f"heap{place}", self.tree(one.held)) for place, one in enumerate(filled)]
+            self._heaps = Record("heaps", "", tuple(rows))
+        lists = Record("known", "", (("value", self._heaps),))
+        return Record("row", "", (("heaps", lists), ("heap", filled.index(heap)), ("number", number)))
+
     def _growing(self, grown: structure.Growing) -> Any:
         """The tree of a list whose length is only known at run time."""
         arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
@@ -396,8 +413,13 @@ class Outputs:
                 return Record("known", "", (("value", tree),)) if whole else tree
             if isinstance(item, (structure.Number, structure.Tensor)):
                 return column()
+            if isinstance(item, structure.Reference):
+                return self._row(item.heap, column())
             if isinstance(item, structure.Sequence):
                 return item.kind(columns(inner, column) for inner in item.items)
+            if isinstance(item, structure.Options) and not item.options:  # there never is an item
+                column()
+                return None
             if isinstance(item, structure.Options):
                 selector = ("selector", column())
                 options = [(f"option{index}", columns(inner, column)) for index, inner in enumerate(item.options)]
@@ -447,12 +469,22 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     if tree.kind == "object":
         return classes[tree.type_name]
     if tree.kind == "growing":
-        fields = dict(tree.fields)
-        rows = zip(*(values[leaf.index] for leaf in fields["arrays"]))
-        found: list[Any] = []
-        for row in map(list, rows):
-            found.append(build_tree(_with_leaves(fields["item"], row, build), row, classes))
-        return found
+        return list(_rows(tree, values, classes, build))
+    if tree.kind == "row":
+        heaps, (_, place), (_, number) = tree.fields
+        lists = build(dict(heaps[1].fields)["value"] if isinstance(heaps[1], Record) else heaps[1])
+        return lists[place][build(number)]
+    if tree.kind == "heaps" and not tree.fields:
+        return built["heaps"]
+    if tree.kind == "heaps":
+        made_lists: list[list[list[Any]]] = []
+        for _, rows in tree.fields:
+            made_lists.append([[] for _ in values[dict(rows.fields)["arrays"][0].index]])
+        built["heaps"] = made_lists  # rows may refer to each other
+        for (_, rows), lists in zip(tree.fields, made_lists):
+            for one, items in zip(lists, _rows(rows, values, classes, build)):
+                one.extend(items)
+        return made_lists
     if tree.kind == "hung":
         (_, tensor), (_, attributes) = tree.fields
         made = built[id(tree)] = build(tensor)
@@ -490,6 +522,15 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
                 object.__setattr__(result, key, item)
         return result
     return structure.rebuild_fields(classes[tree.type_name], tuple(keys), items)
+
+
+def _rows(
+    tree: Record, values: Sequence[Any], classes: dict[str, Any], build: Callable[[Any], Any]
+) -> Iterator[Any]:
+    """The items of a list that grew."""
+    fields = dict(tree.fields)
+    for row in map(list, zip(*(values[leaf.index] for leaf in fields["arrays"]))):
+        yield build_tree(_with_leaves(fields["item"], row, build), row, classes)
 
 
 def _build_function(tree: Record, template: Any, build: Callable[[Any], Any], built: dict[Any, Any]) -> Any:

@@ -27,6 +27,7 @@ from runtime.ir import (
 from runtime.ir.flow import Kind
 from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
+from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import catching, choices, powers, scalars
 from runtime.tracer.calls import Known, Restart
@@ -48,6 +49,7 @@ from runtime.tracer.storage_table import (
 if TYPE_CHECKING:
     from runtime.tracer.attempt import Attempt
     from runtime.tracer.branches import Names
+    from runtime.tracer.heaps import Heap
     from runtime.tracer.notes import Note
 
 location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
@@ -141,8 +143,12 @@ class Session:
         """How many ``recompute()`` regions the trace is in."""
         self.replaying: Replaying | None = None
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
-        self.float_operands: dict[float, Staged] = {}
-        """What plain numbers stand for where operators take no others (see ``float_operands``)."""
+        self.number_operands: dict[int | float, Staged] = {}
+        """What plain numbers stand for where operators take no others (see ``number_operands``)."""
+        self.any_layout: MutableMapping[torch.Tensor, bool] = torch_internals.tensor_weak_dict()
+        """Fake results whose memory layout depends on a number that is only known while the Program runs."""
+        self.special_numbers: dict[int | float, frozenset[Any]] = {}
+        """For those: the values that have paths of their own (see ``sampled_shapes``)."""
         self.detaching: str | None = None
         """Set while the user's code detaches a tensor: by what name."""
         self.inner: torch.Tensor | None = None
@@ -157,6 +163,8 @@ class Session:
         """What the converter remembers for this trace."""
         self.catching: list[Callable[[], Any]] = []
         """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+        self.present: list[tuple[Scope, Any, Any]] = []
+        """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
         self.literals: dict[Variable, torch.Tensor] = {}
         """Variables that hold tensors made from Python data, with what they hold."""
         self.raising: BaseException | None = None
@@ -167,6 +175,8 @@ class Session:
         """Whether a list has come to have a length that is only known at run time."""
         self.held_in_lists: dict[int, Location | None] = {}
         """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
+        self.heaps: dict[Any, Heap] = {}
+        """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``)."""
         self.held_owners: dict[int, Any] = {}
         """All that ever were, so that no other object has their identity."""
         self.loop_options: list[Any] = []
@@ -202,6 +212,22 @@ class Session:
         from runtime.tracer.attempt import Attempt
 
         return Attempt(self, names)
+
+    @contextlib.contextmanager
+    def uncaught(self) -> Iterator[None]:
+        """For what does not raise, although its Operator may: no handler around it is asked."""
+        before, self.catching = self.catching, []
+        try:
+            yield
+        finally:
+            self.catching = before
+
+    def is_open(self, scope: Scope) -> bool:
+        """Whether the trace stands in a Block, or in one inside of it."""
+        one: Scope | None = self.scope
+        while one is not None and one is not scope:
+            one = one.parent
+        return one is not None
 
     # -- errors and places ---------------------------------------------------------------------------------------
 
@@ -240,6 +266,11 @@ class Session:
         """Python's own operators would read a stand-in from now on: trace code that sends them all to the tracer."""
         if not self.known.routed:
             raise self.restart(Known(routed=True))
+
+    def hold_by_reference(self) -> None:
+        """A list inside of a list that grows is changed: trace again with lists that hold such by reference."""
+        if not self.known.by_reference and not self.advanced:
+            raise self.restart(Known(routed=True, by_reference=True))
 
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew."""
@@ -295,7 +326,8 @@ class Session:
         before = self.scope
         self.scope = Scope(block if block is not None else Block(), before, kind)
         try:
-            yield self.scope
+            with self.sizes.facts_of_a_block(kind):
+                yield self.scope
         finally:
             self.scope = before
 
@@ -304,7 +336,8 @@ class Session:
         """Record at the end of a Block that was already closed."""
         before, self.scope = self.scope, scope
         try:
-            yield
+            with self.sizes.facts_of_a_block(scope.kind):
+                yield
         finally:
             self.scope = before
 
@@ -367,6 +400,8 @@ class Session:
             self.replaying.derived.add(op)
         if self.checkpoints and (name.startswith("aten.") or flow_of(op).kind not in (Kind.PLAIN, Kind.FUNCTION)):
             op.attrs["checkpoint"] = True
+        if self.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
+            op.attrs["caught"] = caught
         self.scope.block.ops.append(op)
         return outputs
 
@@ -402,8 +437,8 @@ class Session:
             return self.require_visible(value.var, f"a Python {value.kind}")
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self.sizes.materialize(value)
-        if type(value) is float and value in self.float_operands:
-            return self.operand(self.float_operands[value])
+        if type(value) in (int, float) and value in self.number_operands:
+            return self.operand(self.number_operands[value])
         if isinstance(value, (list, tuple)):
             return (
                 type(value)(self.operand(item) for item in value)

@@ -6,14 +6,14 @@ what eager raises; where it works, the fault is the rule's.
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from runtime import torch_internals
 from runtime.ops import aten
-from runtime.tracer import faults, unknown_sizes
+from runtime.tracer import faults, number_operands, sampled_shapes, unknown_sizes
 from runtime.tracer.calls import tensors_in
 from runtime.tracer.session import Session
 
@@ -42,17 +42,30 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
     if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
         fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
+    if number_operands.must_be_tried(session, (*fake_args, *fake_kwargs.values())):
+        return _with_numbers(session, func, fake_args, fake_kwargs, casting)
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         return own
+    unknown = torch_internals.is_unknown((*fake_args, *fake_kwargs.values()))
+    facts = torch_internals.SizeFacts(session.shape_env) if unknown else None  # a rule that raises has assumed some
     settled = unknown_sizes.settled(session, func, args, kwargs)
     if settled is not None:
-        with contextlib.suppress(RuntimeError, *torch_internals.SHAPE_ERRORS):
-            return torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
+        try:
+            result = torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
+        except Exception as error:
+            _put_back(facts)
+            if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
+                raise
+        else:
+            if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
+                session.any_layout.update((one, True) for one in tensors_in([result], {}))
+            return result
     if torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:
             return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
         except Exception as error:
+            _put_back(facts)
             if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
                 raise
             found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
@@ -64,6 +77,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     except torch_internals.UnsupportedOperatorException as error:
         raise _no_shape_rule(session, func) from error
     except Exception as error:
+        _put_back(facts)
         if isinstance(error, RuntimeError) and "no fake impl" in str(error):  # NotImplementedError is one
             raise _no_shape_rule(session, func) from error
         put_back(session, outs)  # a rule that raises may have resized them
@@ -80,13 +94,44 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         result = torch_internals.unknown_sizes(
             session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
         )
+        if result is None and _is_given_symbols((*fake_args, *fake_kwargs.values())):
+            result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
         if result is None:
-            raise session.error(
-                f"torch cannot tell the shape of {_name(func)}'s result when sizes depend on data",
-                hint="Make the size fixed (pad), or compute it from an input's shape.",
-                code="D2S235",
-            ) from error
+            raise _unknown_shape(session, func) from error
         return result
+
+
+def _put_back(facts: torch_internals.SizeFacts | None) -> None:
+    if facts is not None:
+        facts.put_back()
+
+
+def _is_given_symbols(values: Iterable[Any]) -> bool:
+    """Whether a number that is not known is among the arguments of a call, beside the sizes of tensors."""
+    for value in values:
+        if isinstance(value, (torch.SymInt, torch.SymFloat)):
+            return True
+        if isinstance(value, (list, tuple)) and _is_given_symbols(value):
+            return True
+    return False
+
+
+def _unknown_shape(session: Session, func: Any) -> Exception:
+    return session.error(
+        f"torch cannot tell the shape of {_name(func)}'s result when sizes depend on data",
+        hint="Make the size fixed (pad), or compute it from an input's shape.",
+        code="D2S235",
+    )
+
+
+def _with_numbers(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], casting: Casting) -> Any:
+    """The results of a call with numbers that stand for staged ones."""
+    if _writes_only(func):
+        return args[0]
+    result = sampled_shapes.apply(session, func, args, kwargs, casting)
+    if result is None:
+        raise _unknown_shape(session, func)
+    return result
 
 
 Places = list[tuple[torch.Tensor, tuple[Any, ...]]]

@@ -18,6 +18,8 @@ def require_own(session: Session, container: Any, what: str = "changed") -> None
         TraceError: D2S226, a list that grows holds a copy of it.
     """
     if id(container) in session.held_in_lists:
+        if type(container) is list:
+            session.hold_by_reference()
         raise _held(session, container, what)
 
 

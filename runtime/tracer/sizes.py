@@ -5,7 +5,8 @@ A size that is not fixed is a SymInt of torch's shape environment in fake tensor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -13,6 +14,8 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Assume, Dim, Operand, ScalarType, Variable
+from runtime.ir.flow import Kind
+from runtime.ops.registry import STRUCTURAL
 from runtime.tracer import known_sizes, scalars
 from runtime.tracer.scalars import Staged, StagedBool, StagedFloat, StagedInt
 
@@ -152,22 +155,14 @@ class Sizes:
             if type(symbol) is not int:
                 self._numbers[value.var] = symbol
                 return symbol
-        env = self.session.shape_env
-        if isinstance(value, StagedBool):
-            symbol = env.create_unbacked_symbool()
-            key = next(iter(symbol.node.expr.free_symbols))
-        elif isinstance(value, StagedInt):
-            symbol = env.create_unbacked_symint()
-            key = symbol.node.expr
-        elif isinstance(value, StagedFloat):
-            symbol = env.create_unbacked_symfloat()
-            key = symbol.node.expr
-        else:
+        if not isinstance(value, (StagedBool, StagedInt, StagedFloat)):
             raise self.session.error(
                 f"a Python {value.kind} that is only known while the Program runs is passed to torch",
                 hint="Choose between fixed values with if, and call the function on each path.",
                 code="D2S234",
             )
+        symbol = torch_internals.new_number(self.session.shape_env, value.kind)
+        (key,) = symbol.node.expr.free_symbols
         self._values[key] = value.var
         self._numbers[value.var] = symbol
         return symbol
@@ -283,6 +278,26 @@ class Sizes:
                     self.assume(expr)
                 else:
                     self._assert(expr)
+
+    @contextlib.contextmanager
+    def facts_of_a_block(self, kind: str) -> Iterator[None]:
+        """What shape rules assume of sizes while a Block is recorded holds in it alone: a run may not come there."""
+        always_runs = kind in STRUCTURAL and STRUCTURAL[kind].flow.kind is Kind.INLINE
+        with contextlib.nullcontext() if always_runs else self.forgotten():
+            yield
+
+    @contextlib.contextmanager
+    def forgotten(self) -> Iterator[None]:
+        """What is assumed in the ``with`` block is not assumed any more after it; facts about inputs stay written."""
+        facts, seen = torch_internals.SizeFacts(self.session.shape_env), set(self._asserts_seen)
+        numbers = set(self._numbers)
+        try:
+            yield
+        finally:
+            facts.put_back()
+            self._asserts_seen = seen
+            for var in [var for var in self._numbers if var not in numbers and var in self._definitions]:
+                del self._numbers[var]  # computed from others, with what was assumed of these
 
     def _trivial(self, expr: Any) -> bool:
         """A size is never negative: nothing to check."""

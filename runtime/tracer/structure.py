@@ -26,6 +26,7 @@ from runtime.tracer.scalars import Staged, StagedInt
 from runtime.tracer.staged_size import StagedSize
 
 if TYPE_CHECKING:
+    from runtime.tracer.heaps import Heap
     from runtime.tracer.session import Session
 
 BOUND = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
@@ -99,6 +100,10 @@ class Growing:
             raise self.lost.error(state.current())
         return self.arrays
 
+    def read(self) -> Growing:
+        """What is held now, as something that does not change."""
+        return self
+
     def __repr__(self) -> str:
         if state.active() is not None:  # the text of what holds it
             _read_as_item(self)
@@ -138,15 +143,63 @@ for _name in (
 del _name
 
 
+class Row(Growing):
+    """The content of a list that others hold by reference: a row of a heap, which is read when it is asked for."""
+
+    __slots__ = ("heap", "number")
+
+    def __init__(self, heap: Heap, number: Any) -> None:
+        self.heap = heap
+        self.number = number
+        """Which row: an int, or a staged one."""
+        self.joined = None
+        state.current().has_growing = True
+
+    def read(self) -> Growing:
+        """What the row holds now."""
+        return self.heap.load(state.current(), self.number)
+
+    def visible(self, session: Session) -> bool:
+        """Whether the reference may be used where the trace stands."""
+        return not isinstance(self.number, Staged) or session.visible(self.number.var)
+
+    @property
+    def arrays(self) -> tuple[Variable, ...]:  # type: ignore[override]
+        return self.read().arrays
+
+    @property
+    def item(self) -> Structure:  # type: ignore[override]
+        return self.heap.row_item(state.current())
+
+    @property
+    def pool(self) -> Pool:  # type: ignore[override]
+        return self.heap.pool
+
+    @property
+    def lost(self) -> Lost | None:  # type: ignore[override]
+        return self.read().lost
+
+
+def row_of(value: object) -> Row | None:
+    """The row that a list is, if others hold it by reference."""
+    if not isinstance(value, list) or len(value) != 1 or type(value) not in (list, ListContent):
+        return None
+    found = value[0]
+    return found if type(found) is Row else None
+
+
 def growing(value: object) -> Growing | None:
     """What a list, deque or tuple holds, if its length is only known at run time."""
     if not isinstance(value, (list, deque)) and type(value) is not tuple:
         return None
     items = _items(value)
-    if not any(type(item) is Growing for item in items):
+    if not any(isinstance(item, Growing) for item in items):
         return None
     if len(items) > 1:  # made by Python's own +
         from runtime.tracer.array import parts_joined
+
+        if any(type(item) is Row for item in items):  # it may have been changed since
+            _read_as_item(value)
 
         return parts_joined(items)
     found = items[0]
@@ -238,7 +291,15 @@ class Made:
     picture: Structure | None = None
 
 
-Structure = Known | Number | Tensor | Sequence | Fields | Array | Options | Made
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A list that is a row of a heap, or such a list's content (``kind``): carried by the number of the row."""
+
+    heap: Heap
+    kind: type = list
+
+
+Structure = Known | Number | Tensor | Sequence | Fields | Array | Options | Made | Reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +425,14 @@ def has_traced(value: Any, depth: int = 0) -> bool:
 
 def structure_of(session: Session, value: Any, context: JoinContext) -> Structure:
     """The structure in which ``value`` is carried by Variables."""
+    row = row_of(value)
+    if row is not None:
+        return Reference(row.heap, type(value))
     copied = context.copying and (is_container(value) or can_be_copied(session, value))
+    if copied and session.known.by_reference and type(value) is list:
+        from runtime.tracer import heaps
+
+        return Reference(heaps.heap_for(session, value))
     if id(value) in context.made and not copied:
         return context.made[id(value)]
     if isinstance(value, Staged):
@@ -443,7 +511,7 @@ def width(s: Structure) -> int:
     """How many Variables carry a value of structure ``s``."""
     if isinstance(s, (Known, Made)):
         return 0
-    if isinstance(s, (Number, Tensor)):
+    if isinstance(s, (Number, Tensor, Reference)):
         return 1
     if isinstance(s, Array):
         return width(s.item)
@@ -468,6 +536,8 @@ __all__ = [
     "ObjectType",
     "Options",
     "PLAIN",
+    "Reference",
+    "Row",
     "Sequence",
     "Structure",
     "Tensor",
@@ -479,6 +549,7 @@ __all__ = [
     "item_structure",
     "is_namedtuple",
     "rebuild_fields",
+    "row_of",
     "same_keys",
     "same_known",
     "structure_of",

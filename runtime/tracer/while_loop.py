@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import carrying, containers, histories, joining, loop_objects, stale_views, structure
+from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, stale_views, structure
 from runtime.tracer.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.cond import truth
 from runtime.tracer.describing import describe
@@ -81,10 +81,7 @@ def _settle(
     entered = names.get()
     alone = {position for position in range(len(entered)) if is_alone(session, position, entered)}
     del entered
-    slots = [
-        _Slot(name, value, with_sizes(session, name, value, invariants))
-        for name, value in zip(names.names, names.get())
-    ]
+    slots = _first_slots(session, names, invariants)
     written: list[Storage] = []
     repeat: set[Place] | None = None
     shares: LoopAliases | None = None
@@ -95,10 +92,46 @@ def _settle(
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         if stable and (not unknown or repeat is not None):
             return attempt
+        if _moved_lists(session, attempt.slots):
+            slots, written, repeat, shares, views = _first_slots(session, names, invariants), [], None, None, None
+            continue
         repeat = unknown if stable else None
         slots, written, changing = attempt.slots, attempt.written, attempt.changed
         shares, views = attempt.aliases, attempt.views
     raise _never_fixed(session, changing, location)
+
+
+def _first_slots(session: Session, names: Names, invariants: dict[str, Any]) -> list[_Slot]:
+    """One for each variable, with what it holds before the loop."""
+    return [
+        _Slot(name, value, with_sizes(session, name, value, invariants))
+        for name, value in zip(names.names, names.get())
+    ]
+
+
+def _moved_lists(session: Session, slots: list[_Slot]) -> bool:
+    """Make ready what a list that comes to grow in the loop holds; whether that is new, so that the loop begins anew.
+
+    The list holds the lists inside by reference, which they must be before the body is traced, or copies of them, and
+    then the body must not change them.
+    """
+    kinds = list, structure.Choice
+    growing = [slot for slot in slots if _holds_arrays(slot.carried) and isinstance(slot.init, kinds)]
+    if session.known.by_reference:
+        return heaps.settle(session, [slot.init for slot in growing])
+    for slot in growing:
+        if isinstance(slot.carried, structure.Array) and structure.growing(slot.init) is None:
+            for item in slot.init:
+                slot.carried.pool.put(session, item)
+    return False
+
+
+def _holds_arrays(s: structure.Structure) -> bool:
+    if isinstance(s, structure.Options):
+        return any(map(_holds_arrays, s.options))
+    if isinstance(s, (structure.Sequence, structure.Fields)):
+        return any(map(_holds_arrays, s.items))
+    return isinstance(s, structure.Array)
 
 
 def _never_fixed(session: Session, changing: list[_Slot], location: Location | None) -> Exception:
@@ -170,6 +203,8 @@ class _Attempt:
         def run() -> Any:
             body()
             flag = test()
+            if session.known.by_reference:
+                self._settle_lists()
             return truth(session, flag) if isinstance(flag, (torch.Tensor, Staged)) else flag
 
         session.touched.append(self.aliases.touched)
@@ -178,6 +213,14 @@ class _Attempt:
         finally:
             session.touched.pop()
         include_new(self.entry, [self.path])
+
+    def _settle_lists(self) -> None:
+        """What the iteration leaves is handed on: lists inside of lists that it changed move to where they may be."""
+        session = self.session
+        entered = set(map(id, self.inner))
+        changed = [value for value in self.names.get() if id(value) not in entered]
+        changed += [place.owner if place.kind == "content" else place.get() for place in session.journal.frames[-1]]
+        heaps.settle(session, changed)
 
     def _enter(self, scope: Scope) -> None:
         """Give every carried thing a Block argument and its stand-in inside the body."""
@@ -234,6 +277,7 @@ class _Attempt:
         if path.ended:
             return True, set()
         unknown: set[Place] = set()
+        repeated = repeated | {place for place in path.places if heaps.is_heap(session, place.owner)}
         entry_places = {place: _held(place) for place in path.places}
         known_places = {slot.place for slot in self.slots if slot.place is not None}
         outs, contents = self._outs([*known_places, *(repeated - known_places)])

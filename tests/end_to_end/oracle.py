@@ -17,7 +17,7 @@ from runtime.errors import Dy2StaticError
 
 REFUSED = "eager refuses to differentiate this"
 _NO_GRADIENT = (
-    "modified by an inplace operation", "derivative for aten::", "in at::autocast::prioritize",
+    "modified by an inplace operation", "derivative for", "in at::autocast::prioritize",
     "returned an invalid gradient",  # out= gave a tensor with a history another shape
 )  # fmt: skip
 

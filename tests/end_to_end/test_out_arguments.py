@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import sys
 import types
 import unittest
@@ -314,3 +316,20 @@ def test_warning_of_a_resize_comes_from_the_run() -> None:
         warnings.simplefilter("always")
         dy2static.to_static(cat_into_empty)(X)
     assert not seen
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["torch.stack([q, p], out=p[:])", "torch.add(p, q.t(), out=p[:])", "torch.mm(q, p, out=q[:, 0])"],
+)
+def test_errors_with_memory_shared_are_eagers(call, tmp_path):
+    """Whether it raises is tried on real tensors that share memory as the arguments do."""
+    file = tmp_path / "shared_memory.py"
+    file.write_text(f"import torch\ndef f(x):\n    p, q = x * 0.5, torch.ones(2, 3)\n    {call}\n    return p * 1\n")
+    spec = importlib.util.spec_from_file_location("shared_memory", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.raises(RuntimeError) as eager:
+        module.f(torch.ones(3))
+    with pytest.raises(RuntimeError, match=re.escape(str(eager.value))):
+        dy2static.to_static(module.f)(torch.ones(3))

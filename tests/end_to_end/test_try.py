@@ -495,7 +495,7 @@ def cannot_math(x):
         return x
 
 
-def cannot_pop(x):
+def catches_pops(x):
     a = [x]
     if x.sum() > 0:
         a.append(x)
@@ -740,6 +740,7 @@ LIKE_EAGER = [
     catches_finally_raise,
     catches_match,
     catches_rec,
+    catches_pops,
 ]
 REFUSED = [
     cannot_pass_to_an_outer_one,
@@ -752,7 +753,6 @@ REFUSED = [
     cannot_index,
     cannot_zerodiv,
     cannot_math,
-    cannot_pop,
     cannot_unbound,
     cannot_none,
     cannot_break_in_handler_inner_loop,
@@ -853,3 +853,22 @@ def of_a_branch_only(x, limit):
 
 def test_a_variable_of_a_branch_that_nothing_reads_afterwards():
     check(of_a_branch_only, (torch.ones(3), 9.0), (-torch.ones(3), 9.0), (torch.ones(3), 1.0))
+
+
+def of_one_of_two_dicts(x, key):
+    d = {"p": x}
+    if x.sum() > 0:
+        d = {**d, "q": x * 2}
+    try:
+        c = d["absent"]
+    except KeyError as error:
+        c = x - len(error.args[0])
+    try:
+        c = c + d["p"]
+    except KeyError:
+        c = c + 1
+    return c
+
+
+def test_a_key_that_none_of_several_dicts_has():
+    check(of_one_of_two_dicts, (torch.ones(3), "p"), (-torch.ones(3), "p"))

@@ -612,3 +612,16 @@ def detours(x):
     if x.sum() > 0:
         return x
     return -x
+
+
+@case("except around pops of a list whose length a tensor decides", *BOTH)
+def except_around_pops(x):
+    items = []
+    for k in range((x > 0).sum()):
+        items.append(x * k)
+    while True:
+        try:
+            x = x * 2 + items.pop()
+        except IndexError:
+            break
+    return x

@@ -345,3 +345,26 @@ def greedy(table):
         if token == 2:
             break
     return torch.stack(tokens)
+
+
+@case("a list in a list that grows, changed through it", *BOTH)
+def last_of_a_growing_list(x):
+    rows = [[]]
+    for k in range((x > 0).sum()):
+        rows.append([x * k])
+        rows[-1].append(x)
+    for row in rows:
+        row.append(x + 1)
+    return rows
+
+
+@case("a list in a list that grows, changed by another name", *BOTH)
+def named_in_a_growing_list(x):
+    rows, row = [], [x]
+    for k in range((x > 0).sum()):
+        rows.append(row)
+        row = [x * k]
+    row.append(x)
+    rows.append(row)
+    row.append(x + 1)
+    return rows, rows[-1] is row

@@ -1,0 +1,189 @@
+"""What shape rules assume of unknown sizes holds on the path that assumes it, and only if the rule goes through."""
+
+from __future__ import annotations
+
+import linecache
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import dy2static
+from dy2static.errors import Dy2StaticError
+
+INPUTS = [[1.0, 2.0, 3.0], [-1.0, 2.0, 4.0], [-1.0, -2.0, -1.0], [1.0, 0.1, -3.0]]
+PATHS = {
+    "two branches": """
+        if x.sum() < 1.5:
+            u = z.view(3)
+        else:
+            u = z.view(2)
+        return z.shape[0] * 2, torch.cat([z, z]), p * 2
+    """,
+    "after a branch": """
+        if x.sum() < 1.5:
+            u = z + x
+        return z.shape[0] * 2, torch.cat([z, z]), z + 1, p * 2
+    """,
+    "in a loop": """
+        i = 0
+        while i < 3:
+            if x[0] > 100: z = z + x
+            elif i == 2: p = p + z.sum()
+            i += 1
+        return len(z), torch.cat([z, z]), p
+    """,
+    "a loop that narrows": """
+        i = 0
+        while i < 2 and (p > 0).any():
+            i = i + 1
+            u = p.narrow(0, 0, m - 2)
+            u = p.reshape(m - 2, 3)
+        return p, m
+    """,
+    "a path that raises": """
+        if x.sum() < 1.5:
+            u = torch.ones(m + 4) @ torch.eye(3)
+        return p.sum() + x, m
+    """,
+    "one in another": """
+        if x[0] > 0:
+            if x.sum() < 2: u = z.expand(3)
+            else: p = p + z.expand(m).sum()
+            p = p + z.numel()
+        else:
+            u = z.view(2)
+        return p, m, z
+    """,
+    "numbers made of numbers": """
+        if x.sum() < 1.5:
+            u = p.narrow(0, 0, 1 + m)
+        else:
+            u = p.view(m - 2, -1)
+        return p, torch.zeros(m + 1), torch.zeros(m + 1).shape[0]
+    """,
+}
+
+
+def function(body: str):
+    """A function of a tensor; ``p`` is half of it, ``m`` a number that the run knows, ``z`` has so many elements."""
+    lines = [line[8:] for line in body.strip("\n").rstrip().splitlines()]
+    head = ["def f(x):", "    p, m = x * 0.5, int((x > 0).sum())", "    z = torch.zeros(m)"]
+    source = "\n".join([*head, *("    " + line for line in lines)]) + "\n"
+    name = f"<facts of paths {abs(hash(source))}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    namespace = {"torch": torch, "F": F}
+    exec(compile(source, name, "exec"), namespace)
+    return namespace["f"]
+
+
+def outcome(f, values, needs_gradient):
+    """Values and gradient, or the exception."""
+    x = torch.tensor(values, requires_grad=needs_gradient)
+    try:
+        found = f(x)
+        if needs_gradient:
+            sum(one.sum() for one in found if isinstance(one, torch.Tensor)).backward()
+    except Dy2StaticError as error:
+        return error.code, None
+    except Exception as error:
+        return type(error), str(error)
+    plain = [one.tolist() if isinstance(one, torch.Tensor) else one for one in found]
+    return plain, None if x.grad is None else x.grad.tolist()
+
+
+def alike(eager, static):
+    """The same; a size that does not fit may be said in words of ours."""
+    return eager == static or (
+        eager[0] is static[0] is RuntimeError and "do not fit together" in static[1]
+    )
+
+
+@pytest.mark.parametrize("needs_gradient", [False, True])
+@pytest.mark.parametrize("name", PATHS)
+def test_facts_of_one_path(name, needs_gradient, tmp_path):
+    f = function(PATHS[name])
+    static = dy2static.to_static(f)
+    for values in INPUTS:
+        assert alike(outcome(f, values, needs_gradient), outcome(static, values, needs_gradient)), values
+    dy2static.save(static, tmp_path / "f.d2s")
+    loaded = dy2static.load(tmp_path / "f.d2s")
+    for values in INPUTS:
+        assert alike(outcome(f, values, needs_gradient), outcome(loaded, values, needs_gradient)), values
+
+
+ALWAYS = [
+    "p.view(m - 2, -1)", "p.narrow(0, 0, m + 4)", "p.select(0, m + 3)", "p[m + 3]", "p[-4 - m]", "p.reshape(m + 4, -1)",
+    "p.expand(m + 5)", "p.expand(m + 5, m + 6)", "p.split(-m - 1)", "p.unfold(0, m + 4, 1)", "torch.zeros(-m - 1)",
+    "torch.eye(3) @ p[:m - 1]", "p + torch.zeros(m + 4)", "p.unflatten(0, (m + 4, 2))", "p.topk(m + 4)",
+    "torch.where(torch.ones(m + 4) > 0, p, p)", "F.layer_norm(p, (m + 4,))",
+    "F.linear(torch.ones(2, m + 4), torch.eye(3))", "p.repeat(-m - 1)",
+    "p.view(torch.int32).view(m + 4, 3)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("needs_gradient", [False, True])
+@pytest.mark.parametrize("use", ALWAYS)
+def test_what_raises_for_every_number(use, needs_gradient):
+    for body in (f"        u = {use}\n        return p, m", f"        if x.sum() < 2: u = {use}\n        return p, m"):
+        f = function(body)
+        static = dy2static.to_static(f)
+        for values in INPUTS:
+            assert outcome(f, values, needs_gradient) == outcome(static, values, needs_gradient), (body, values)
+
+
+@pytest.mark.parametrize("use", ["p.add_(torch.zeros(m + 4))", "torch.ones(m + 4).mul_(torch.eye(3))"])
+def test_writes_that_raise_for_every_number(use):
+    """They end in words that name no number; what else is known of the sizes is as before."""
+    f = function(f"        if x.sum() < 2: u = {use}\n        return p.sum() + x, m")
+    static = dy2static.to_static(f)
+    for values in INPUTS:
+        eager, given = outcome(f, values, False), outcome(static, values, False)
+        assert eager == given or eager[0] is given[0] is RuntimeError
+
+
+@pytest.mark.parametrize("needs_gradient", [False, True])
+def test_a_rule_that_raises_leaves_nothing_assumed(needs_gradient):
+    f = function("""
+        try:
+            u = z.view(3, 2)
+        except RuntimeError:
+            p = p + 1
+        return p, torch.cat([z, z]), len(z)
+    """)
+    static = dy2static.to_static(f)
+    for values in INPUTS:
+        eager, given = outcome(f, values, needs_gradient), outcome(static, values, needs_gradient)
+        assert eager == given or given[0] == "D2S229", values
+
+
+@pytest.mark.parametrize("handler", ["RuntimeError", "Exception", "(ValueError, RuntimeError)", "BaseException"])
+def test_an_error_that_a_handler_would_catch_is_named(handler, tmp_path):
+    f = function(f"""
+        try:
+            u = z.view(3)
+        except {handler}:
+            return p, -1
+        return p * 2, m
+    """)
+    for needs_gradient in (False, True):
+        static = dy2static.to_static(f)
+        assert outcome(static, INPUTS[0], needs_gradient) == outcome(f, INPUTS[0], needs_gradient)
+        assert outcome(static, INPUTS[1], needs_gradient) == ("D2S229", None)
+    dy2static.save(static, tmp_path / "f.d2s")
+    assert outcome(dy2static.load(tmp_path / "f.d2s"), INPUTS[1], False) == ("D2S229", None)
+
+
+def test_a_handler_that_only_raises_again_catches_nothing():
+    f = function("""
+        try:
+            u = z.view(3)
+        except RuntimeError:
+            raise
+        except Exception:
+            return p, -1
+        return p * 2, m
+    """)
+    static = dy2static.to_static(f)
+    for values in INPUTS:
+        assert outcome(static, values, False) == outcome(f, values, False)
