@@ -1,5 +1,5 @@
-"""Operators of what may be a set, or a view of a dict, whose items differ between paths, of users' classes, and of lists
-that others hold by reference."""
+"""Operators of what may be a set, or a view of a dict, whose items differ between paths, of users' classes, and of
+lists that others hold by reference."""
 
 from __future__ import annotations
 
