@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import types
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,25 +47,11 @@ _cache: dict[tuple[int, bool], tuple[weakref.ref[types.CodeType], Converted]] = 
 _operators_cell = types.CellType(operators)
 
 
-@dataclass(frozen=True)
-class _Origin:
-    """Where generated code comes from: a function whose code may be gone by now, and the place in what it became."""
-
-    code: weakref.ref[types.CodeType]
-    module: str
-    qualname: str
-    place: int
-
-
-_origins: dict[int, tuple[weakref.ref[types.CodeType], _Origin]] = {}
-"""By identity of code that is converted and not routed: of functions, and of those defined inside them."""
-
-
 def convert(function: types.FunctionType, *, routed: bool = False) -> types.FunctionType:
     """The converted form of a plain function; the function itself if it is a generator, a coroutine, looks at its
     own frame, or is converted already.
 
-    ``routed``: with all operators of sets sent to the tracer, for a trace in which sets differ between paths.
+    ``routed``: with operators (``+``, ``<``) sent to the tracer, for a trace: less readable.
     The result shares ``function``'s globals and closure cells: stores are visible both ways.
     Raises SourceUnavailable or ConversionError, with the place in the user's file.
     """
@@ -79,30 +65,9 @@ def convert(function: types.FunctionType, *, routed: bool = False) -> types.Func
     return _bind(function, result.code, result.file)
 
 
-def routed_form(function: types.FunctionType) -> types.FunctionType | None:
-    """A function that `convert` gave, or one defined inside it, with all operators of sets sent to the tracer.
-
-    It shares cells, defaults and attributes. None where the function that it was written in is gone.
-    """
-    with _lock:
-        found = _origins.get(id(function.__code__))
-    if found is None or found[0]() is not function.__code__:
-        return function  # it is routed
-    origin = found[1]
-    code = origin.code()
-    if code is None:
-        return None
-    cells = tuple(types.CellType() for _ in code.co_freevars)
-    written = types.FunctionType(code, function.__globals__, code.co_name, None, cells)
-    written.__module__, written.__qualname__ = origin.module, origin.qualname
-    result = _converted(written, True)
-    assert result.code is not None and result.file is not None
-    return _bind(function, list(_all_code(result.code))[origin.place], result.file)
-
-
 def reason_left_alone(function: types.FunctionType) -> str:
     """Why `convert` gives ``function`` itself."""
-    return _converted(function).reason
+    return _converted(function, routed=True).reason
 
 
 def is_converted(function: object) -> bool:
@@ -129,29 +94,7 @@ def _converted(function: types.FunctionType, routed: bool = False) -> Converted:
                 del _cache[key]
 
         _cache[key] = (weakref.ref(code, forget), result)
-        if result.code is not None and not routed:
-            _note_origins(function, result.code)
         return result
-
-
-def _note_origins(function: types.FunctionType, converted: types.CodeType) -> None:
-    source = weakref.ref(function.__code__)
-    for place, code in enumerate(_all_code(converted)):
-
-        def forget(reference: weakref.ref[types.CodeType], key: int = id(code)) -> None:
-            if key in _origins and _origins[key][0] is reference:
-                del _origins[key]
-
-        origin = _Origin(source, function.__module__, function.__qualname__, place)
-        _origins[id(code)] = (weakref.ref(code, forget), origin)
-
-
-def _all_code(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Code, and that of the functions and classes inside it: in the same order whichever operators are routed."""
-    yield code
-    for part in code.co_consts:
-        if isinstance(part, types.CodeType):
-            yield from _all_code(part)
 
 
 def convert_with(function: types.FunctionType, steps: Sequence[Step], level: Level = "full") -> types.FunctionType:

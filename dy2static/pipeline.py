@@ -114,7 +114,7 @@ STEPS = (
 )
 
 ROUTED_STEPS = (*STEPS[:-2], Step("binary", binary.transform, False, "As f_string."), *STEPS[-2:])
-"""Those, and what sends all operators to the tracer: less readable, and needed where sets differ or lists grow."""
+"""Those of a trace, which sees all operators: of sets that differ between paths, and of lists that grow."""
 
 
 def convert_tree(

@@ -8,11 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from dy2static.operators import boundary, growing, user_methods
 from dy2static.operators.staging import Choice, Session, active, distribute
 from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer import array, structure
 from runtime.tracer.containers import opened
+from runtime.tracer.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "*": operator.mul, "@": operator.matmul, "/": operator.truediv, "//": operator.floordiv,
@@ -22,6 +25,10 @@ _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+_ITSELF = frozenset((torch.Tensor, int, float, bool, str, StagedInt, StagedFloat, StagedBool, StagedStr))
+"""Python's own operators are right for these: most of what operators meet."""
+
+
 def binary(a: Any, op: str, b: Any) -> Any:
     """``a <op> b``.
 
@@ -29,7 +36,7 @@ def binary(a: Any, op: str, b: Any) -> Any:
     ({2}, True)
     """
     session = active()
-    if session is None:
+    if session is None or (type(a) in _ITSELF and type(b) in _ITSELF):
         return _PLAIN[op](a, b)
     first, second = opened(a), opened(b)
     if first is not a and isinstance(first, Choice):
@@ -85,5 +92,5 @@ def unary(op: str, value: Any) -> Any:
     -1
     """
     session = active()
-    result = NOT_USERS if session is None else user_methods.unary(session, op, value)
+    result = NOT_USERS if session is None or type(value) in _ITSELF else user_methods.unary(session, op, value)
     return _UNARY[op](value) if result is NOT_USERS else result

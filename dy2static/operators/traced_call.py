@@ -220,7 +220,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
 
     file = f.__code__.co_filename
     if is_generated_file(file):
-        return _run(session, _routed(session, f) if session.known.routed else f, args, kwargs)
+        return _run(session, f, args, kwargs)
     home = home_of(file)
     if home == "dy2static":
         return f(*args, **kwargs)
@@ -235,7 +235,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
         with contextlib.suppress(SourceUnavailable):
-            converted = convert(session, f)
+            converted = convert(f)
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
     if home == "torch" and reason:
@@ -244,7 +244,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             return call_torch(session, f, args, kwargs)
     if not reason and not f.__code__.co_flags & _COROUTINE:
         try:
-            converted = convert(session, f)
+            converted = convert(f)
         except SourceUnavailable as error:
             reason = error.summary
         else:
@@ -288,23 +288,11 @@ def why_left_alone(f: types.FunctionType) -> str:
     return conversion.reason_left_alone(f)
 
 
-def convert(session: Session, f: types.FunctionType) -> types.FunctionType:
+def convert(f: types.FunctionType) -> types.FunctionType:
     """The converted function. Raises SourceUnavailable if it has no source."""
     from dy2static import conversion
 
-    return conversion.convert(f, routed=session.known.routed)
-
-
-def _routed(session: Session, f: types.FunctionType) -> types.FunctionType:
-    """A function that an earlier call made, in the form that this trace needs."""
-    from dy2static import conversion
-
-    form = conversion.routed_form(f)
-    if form is None:
-        raise session.error(
-            f"{f.__qualname__}() was made by an earlier converted call, of code that is gone, and sets differ between "
-            "paths", hint="Define the function outside the converted one.", code="D2S254")
-    return form
+    return conversion.convert(f, routed=True)
 
 
 def _enter(

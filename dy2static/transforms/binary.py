@@ -1,4 +1,4 @@
-"""Operators are seen by the tracer: where sets differ between paths, users' classes meet lists that grew, or lists are
+"""Operators are seen by the tracer: sets may differ between paths, users' classes meet lists that grew, and lists be
 held by reference.
 
 >>> from dy2static.transforms.base import rewritten

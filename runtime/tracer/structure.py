@@ -87,7 +87,7 @@ class Growing:
         """A list that Python's own ``+`` made and that this is the first array of, and what it holds."""
         session = state.active()
         if session is not None:
-            session.note_growing()
+            session.has_growing = True
 
     @property
     def variables(self) -> tuple[Variable, ...]:
