@@ -12,7 +12,7 @@ import torch
 
 import dy2static
 from runtime.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.end_to_end.oracle import check, same
 
 
 class Counts:
@@ -98,6 +98,16 @@ def _kept(ys: Any) -> Any:
     return keeps.kept
 
 
+def _added_in_place(ys: Any) -> Any:
+    a: Any = Counts()
+    a += ys
+    b: Any = (1, 2)
+    b += (ys,)
+    c: Any = tuple(ys)
+    c *= Counts()
+    return a, b, c
+
+
 def _unpacked(ys: Any) -> Any:
     a, *b = Gives(ys)
     return a, b
@@ -117,6 +127,7 @@ USES: dict[str, Callable[[Any], Any]] = {
     "functions of operator": lambda ys: [operator.add(Counts(), ys), operator.lt(ys, Counts())],
     "an attribute that is set": _kept,
     "unpacking": _unpacked,
+    "augmented": _added_in_place,
     "a tuple": lambda ys: [Counts() + tuple(ys), tuple(ys) + Counts(), Counts() == tuple(ys)],
 }
 
@@ -132,6 +143,23 @@ def test_uses(name: str) -> None:
         return use(ys)
 
     check(f, (torch.ones(2),), (-torch.ones(2),), paths=("program",))
+
+
+def test_after_an_iterator_from_outside_gave_an_item() -> None:
+    """The trace cannot begin again then."""
+    def f(x: torch.Tensor) -> Any:
+        first, ys, s = next(items), [3, 1], {1, 2}
+        if x.sum() > 0:
+            ys.append(2)
+            s.add(3)
+        return first, Counts() + ys, ys < Counts(), -Counts(ys), s & {2, 3}, x * 2
+
+    for x in (torch.ones(2), -torch.ones(2)):
+        items = iter([7])
+        expected = f(x)
+        items = iter([7])
+        got = dy2static.to_static(f)(x)
+        same(got, expected, "after an iterator")
 
 
 def test_a_method_that_a_generated_constructor_calls() -> None:
