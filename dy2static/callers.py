@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Any
 
 import runtime
-from dy2static.names import is_generated
 from dy2static.origin import map_of
 
 _HERE = Path(__file__).parent
@@ -63,7 +62,7 @@ def callers(frame: FrameType | None, outside: int = 0) -> Iterator[Caller]:
         found = origins.place(code, frame.f_lasti, frame.f_lineno) if origins is not None else None
         if origins is not None and found is not None:
             place = place or found
-            body = is_generated(code.co_name) or (code.co_name == "<lambda>" and found.function != "<lambda>")
+            body = origins.made(code.co_name) or (code.co_name == "<lambda>" and found.function != "<lambda>")
             if not body:
                 yield Caller(origins.file, place.line, code.co_name, frame.f_globals)
                 place = None

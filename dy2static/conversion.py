@@ -9,6 +9,7 @@ Code is converted once per code object: closures made again from the same code s
 
 from __future__ import annotations
 
+import sys
 import threading
 import types
 import weakref
@@ -19,12 +20,14 @@ from typing import Any
 import gast
 
 from dy2static import operators
+from dy2static.analysis import facts
+from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import left_alone
 from dy2static.errors import converting, fail
 from dy2static.generated_file import GeneratedFile, write_generated
-from dy2static.names import OPERATORS, PREFIX, Namer
+from dy2static.names import OPERATORS, Namer
 from dy2static.nodes import walk
-from dy2static.origin import is_generated_file
+from dy2static.origin import OriginMap, is_generated_file
 from dy2static.pipeline import ROUTED_STEPS, STEPS, Level, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
 from dy2static.template import replace
@@ -40,6 +43,11 @@ class Converted:
     code: types.CodeType | None
     file: GeneratedFile | None
     reason: str = ""
+
+
+def _steps(steps: Sequence[Step]) -> Sequence[Step]:
+    """Those that keep places: Python 3.10 knows the line of an instruction only, and a lambda stands on another one."""
+    return steps if sys.version_info >= (3, 11) else [step for step in steps if step.name != "short_blocks"]
 
 
 _lock = threading.RLock()
@@ -87,7 +95,7 @@ def _converted(function: types.FunctionType, routed: bool = False) -> Converted:
         known = _cache.get(key)
         if known is not None and known[0]() is code:
             return known[1]
-        result = _compile(function, ROUTED_STEPS if routed else STEPS)
+        result = _compile(function, _steps(ROUTED_STEPS if routed else STEPS))
 
         def forget(reference: weakref.ref[types.CodeType]) -> None:
             if key in _cache and _cache[key][0] is reference:
@@ -116,10 +124,12 @@ def _compile(function: types.FunctionType, steps: Sequence[Step] = STEPS, level:
         factory = namer.fresh("factory")
         if any(isinstance(node, gast.Name) and node.id == tree.name for node in walk(tree)):
             tree.name = namer.fresh(tree.name)  # inside, the name means something else: the factory must not bind it
-        file = write_generated(_module(tree, factory, source), source, function.__code__.co_flags & FUTURE_FLAGS)
+        made: frozenset[str] = facts.get(tree, Fact.MADE_NAMES, frozenset())
+        module = _module(tree, factory, source)
+        file = write_generated(module, source, function.__code__.co_flags & FUTURE_FLAGS, made)
     code = _find(file.code, factory, tree.name)
     prefix = f"{factory}.<locals>."
-    return Converted(_named(code, prefix, function.__code__), file)
+    return Converted(_named(code, prefix, function.__code__, file.origins), file)
 
 
 def _module(tree: gast.FunctionDef, factory: str, source: FunctionSource) -> gast.Module:
@@ -138,26 +148,27 @@ def _find(module: types.CodeType, factory: str, name: str) -> types.CodeType:
     return found[-1]
 
 
-def _named(code: types.CodeType, prefix: str, original: types.CodeType) -> types.CodeType:
+def _named(code: types.CodeType, prefix: str, original: types.CodeType, origins: OriginMap) -> types.CodeType:
     """The code with the user's names instead of those of the generated file, nested functions and classes included."""
     changes: dict[str, Any] = {"co_name": original.co_name}
     if hasattr(original, "co_qualname"):
         changes["co_qualname"] = original.co_qualname
-    start = f"{prefix}{code.co_name}."
+    start = f"{prefix}{code.co_name}.<locals>."
     qualname = getattr(original, "co_qualname", original.co_name)
-    return _renamed(code, prefix, start, f"{qualname}.").replace(**changes)
+    return _renamed(code, prefix, start, f"{qualname}.<locals>.", origins).replace(**changes)
 
 
-def _renamed(code: types.CodeType, prefix: str, old: str, new: str) -> types.CodeType:
+def _renamed(code: types.CodeType, prefix: str, old: str, new: str, origins: OriginMap) -> types.CodeType:
     def rename(name: str) -> str:
         if not name.startswith(prefix):
             return name
-        name = new + name[len(old) :] if name.startswith(old) else name[len(prefix) :]
-        parts = name.split(".<locals>.")
-        return ".<locals>.".join([part for part in parts[:-1] if not part.startswith(PREFIX)] + parts[-1:])
+        if not name.startswith(old):
+            return name[len(prefix) :]
+        *around, last = name[len(old) :].split(".<locals>.")
+        return new + ".<locals>.".join([*(part for part in around if not origins.made(part)), last])
 
     constants = tuple(
-        _renamed(part, prefix, old, new) if isinstance(part, types.CodeType)
+        _renamed(part, prefix, old, new, origins) if isinstance(part, types.CodeType)
         else rename(part) if isinstance(part, str) else part
         for part in code.co_consts
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Fresh names for generated code: they never collide with a name the user's function can see.
 
-Every generated name starts with `PREFIX`; the operators module itself is reached through `OPERATORS`.
+Every generated name starts with `PREFIX` until the last transform (`readable_names`) takes it off again; the operators
+module itself is reached through `OPERATORS`.
 
 >>> import gast
 >>> namer = Namer(gast.parse("def f(x):\\n    _d2s_break_1 = x"))
@@ -55,6 +56,7 @@ class Namer:
 
     def __init__(self, tree: gast.AST, taken: Iterable[str] = ()) -> None:
         self.taken = identifiers(tree) | set(taken)
+        self.made: dict[str, None] = {}
         self._counts: dict[str, int] = {}
 
     def fresh(self, hint: str) -> str:
@@ -67,4 +69,5 @@ class Namer:
                 break
         self._counts[hint] = count
         self.taken.add(name)
+        self.made[name] = None
         return name

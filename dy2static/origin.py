@@ -83,6 +83,12 @@ class OriginMap:
     spans: dict[Span, Place] = field(default_factory=dict)
     lines: dict[int, Place] = field(default_factory=dict)
     lambda_lines: set[int] = field(default_factory=set)
+    made_names: frozenset[str] = frozenset()
+    """The names in it that are not the user's."""
+
+    def made(self, name: str) -> bool:
+        """Whether ``name`` is no name of the user's here."""
+        return name in self.made_names or is_generated(name)
 
     def place(self, code: CodeType, instruction: int, line: int | None) -> Place | None:
         """The user's place of an instruction: exact where Python records columns (3.11), else its statement's."""
@@ -116,17 +122,19 @@ def characters(text: str, column: int) -> int:
 
 
 def build_map(
-    tree: ast.AST, generated: ast.AST, file: str, source_lines: list[str], function: str, lambdas: set[tuple[int, int]]
+    tree: ast.AST, generated: ast.AST, file: str, source_lines: list[str], function: str, lambdas: set[tuple[int, int]],
+    made_names: frozenset[str] = frozenset(),
 ) -> OriginMap:
     """Walk ``tree`` (places in the user's file) beside ``generated`` (places in the generated file).
 
-    ``function`` names the user's function around all of it, ``lambdas`` the places where the user wrote a lambda.
+    ``function`` names the user's function around all of it, ``lambdas`` the places where the user wrote a lambda;
+    ``made_names`` are not the user's.
     """
-    result = OriginMap(file, source_lines)
+    result = OriginMap(file, source_lines, made_names=made_names)
 
     def walk(old: ast.AST, new: ast.AST, place: Place | None, owner: str) -> None:
         line = getattr(old, "lineno", None)
-        if isinstance(old, (ast.FunctionDef, ast.AsyncFunctionDef)) and not is_generated(old.name):
+        if isinstance(old, (ast.FunctionDef, ast.AsyncFunctionDef)) and not result.made(old.name):
             owner = old.name
         elif isinstance(old, ast.Lambda) and (line, old.col_offset) in lambdas:
             owner = "<lambda>"
@@ -177,6 +185,12 @@ def is_generated_file(path: str) -> bool:
 def map_of(path: str) -> OriginMap | None:
     """The map of a generated file."""
     return _maps.get(path)
+
+
+def is_made(name: str, code: CodeType) -> bool:
+    """Whether ``name`` is no name of the user's in this code, but one that the conversion made."""
+    origins = _maps.get(code.co_filename)
+    return is_generated(name) if origins is None else origins.made(name)
 
 
 def location_of_frame(frame: FrameType) -> Location | None:

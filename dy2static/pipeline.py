@@ -24,7 +24,6 @@ from dy2static.transforms import (
     comprehension_names,
     continue_stmt,
     declarations,
-    delete,
     display,
     elif_chain,
     except_handler,
@@ -36,14 +35,16 @@ from dy2static.transforms import (
     if_expr,
     if_stmt,
     load,
+    local_names,
     loop_else,
     match_stmt,
     nonlocal_stmt,
     percent_format,
-    placeholder,
     private_names,
     raise_stmt,
+    readable_names,
     return_stmt,
+    short_blocks,
     starred,
     subscript,
     super_call,
@@ -85,9 +86,8 @@ STEPS = (
     Step("continue_stmt", continue_stmt.transform, True, "After break_stmt: it keeps clear of the test it left."),
     Step("walrus", walrus.transform, True, "After break_stmt, whose flag comes before the test it hoists."),
     Step("analyses", annotate, True, "After the last step that changes the flow, before the first that asks."),
-    Step("load", load.transform, True, "Before delete and placeholder: they bind the names it looks at."),
-    Step("delete", delete.transform, True, "After load: a deletion is a read as well."),
-    Step("placeholder", placeholder.transform, True, "While blocks are still blocks."),
+    Step("load", load.transform, True, "While the reads that the analyses looked at are where they were."),
+    Step("local_names", local_names.transform, True, "While blocks are still blocks."),
     Step("if_stmt", if_stmt.transform, True, "Blocks become functions; their order does not matter."),
     Step("while_stmt", while_stmt.transform, True, "As if_stmt."),
     Step("for_stmt", for_stmt.transform, True, "As if_stmt."),
@@ -97,7 +97,7 @@ STEPS = (
     Step("assert_stmt", assert_stmt.transform, True, "After the analyses: they know where control goes."),
     Step("raise_stmt", raise_stmt.transform, False, "As assert_stmt: to the analyses a raise leaves, a call does not."),
     Step("with_stmt", with_stmt.transform, False, "Before except_handler: it makes one that needs no operator."),
-    Step("except_handler", except_handler.transform, False, "After delete, which renames what handlers bind."),
+    Step("except_handler", except_handler.transform, False, "After load, which looks into handlers."),
     Step("f_string", f_string.transform, False, "Before call: the order among expressions does not matter else."),
     Step("display", display.transform, False, "As f_string."),
     Step("percent_format", percent_format.transform, False, "As f_string."),
@@ -110,10 +110,12 @@ STEPS = (
     Step("attribute", attribute.transform, False, "After targets: one target a statement."),
     Step("subscript", subscript.transform, False, "After targets: one target a statement."),
     Step("call", call.transform, False, "After all that makes calls: it wraps whatever calls there are."),
-    Step("comprehension_names", comprehension_names.transform, True, "Last: all code is in its function now."),
+    Step("comprehension_names", comprehension_names.transform, True, "Late: all code is in its function now."),
+    Step("short_blocks", short_blocks.transform, True, "Late: what was a statement may be an expression now."),
+    Step("readable_names", readable_names.transform, True, "Last: till then the prefix tells our names."),
 )
 
-ROUTED_STEPS = (*STEPS[:-2], Step("binary", binary.transform, False, "As f_string."), *STEPS[-2:])
+ROUTED_STEPS = (*STEPS[:-4], Step("binary", binary.transform, False, "As f_string."), *STEPS[-4:])
 """Those of a trace, which sees all operators: of sets that differ between paths, and of lists that grow."""
 
 

@@ -22,8 +22,8 @@ from types import CodeType, TracebackType
 from typing import Any
 
 import runtime
-from dy2static.names import PREFIX, is_generated
-from dy2static.origin import Place, is_generated_file, is_user_file, map_of, source_line
+from dy2static.names import PREFIX
+from dy2static.origin import Place, is_generated_file, is_made, is_user_file, map_of, source_line
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.executor.traceback import FULL, shows_all, trimmed
@@ -98,7 +98,7 @@ def _visible(frames: list[TracebackType]) -> tuple[list[_Entry], list[TracebackT
         origins = map_of(code.co_filename)
         place = origins.place(code, frame.tb_lasti, frame.tb_lineno) if origins is not None else None
         if origins is not None and place is not None:
-            names = {name: value for name, value in frame.tb_frame.f_locals.items() if not is_generated(name)}
+            names = {name: value for name, value in frame.tb_frame.f_locals.items() if not origins.made(name)}
             last = entries[-1] if entries else None
             if _is_synthetic(code, place) and last is not None and last.file == origins.file and last.place:
                 last.place = place if place.function == last.place.function else last.place
@@ -116,7 +116,7 @@ def _visible(frames: list[TracebackType]) -> tuple[list[_Entry], list[TracebackT
 
 def _is_synthetic(code: CodeType, place: Place) -> bool:
     """A branch or loop body: part of the user's function around it, not a function of the user's."""
-    return is_generated(code.co_name) or (code.co_name == "<lambda>" and place.function != "<lambda>")
+    return is_made(code.co_name, code) or (code.co_name == "<lambda>" and place.function != "<lambda>")
 
 
 def _tail(frames: list[TracebackType], error: BaseException) -> list[TracebackType]:

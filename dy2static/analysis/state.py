@@ -2,8 +2,8 @@
 
 STATE of an ``if``: names bound in a branch that are read after it, or in the same branch before being bound.
 STATE of a loop: names bound in the body that are read after it, in its test, or by a later iteration.
-A name bound inside and read only inside stays local to the block. A name of STATE that may be unbound before the
-construct needs a placeholder at the start of the function (or block) that owns it: UNDEFINED.
+A name bound inside and read only inside stays local to the block. A name of STATE that nothing but blocks binds needs a
+declaration in the function (or block) that owns it: DECLARED.
 
 >>> function = gast.parse('''
 ... def f(n):
@@ -16,7 +16,7 @@ construct needs a placeholder at the start of the function (or block) that owns 
 ... ''').body[0]
 >>> analyse(function)
 >>> loop = function.body[0]
->>> facts.get(loop, Fact.STATE), facts.get(loop.body[1], Fact.STATE), facts.get(function, Fact.UNDEFINED)
+>>> facts.get(loop, Fact.STATE), facts.get(loop.body[1], Fact.STATE), facts.get(function, Fact.DECLARED)
 (('last', 'n'), ('last',), ('last',))
 """
 
@@ -40,29 +40,31 @@ _COMPOUND = (
 
 
 def analyse(function: gast.AST) -> None:
-    """Run all analyses on one function (not on those nested in it) and put STATE and UNDEFINED."""
+    """Run all analyses on one function (not on those nested in it) and put STATE, DECLARED and UNSURE."""
     scope = scope_of(function)
     facts.put(function, Fact.SCOPE, scope)
     definitions.analyse(function)
     if not isinstance(function.body, list):
         return
     liveness.analyse(function)
+    result = _note_results(function)
     shared: set[str] = set()
     for node in function_nodes(function):
         if isinstance(node, CONSTRUCTS):
             facts.put(node, Fact.CONVERTIBLE, convertible(node))
             if facts.get(node, Fact.CONVERTIBLE):
-                state = _state(node, scope)
+                state = _state(node, scope) - {result}
                 shared |= state
                 facts.put(node, Fact.STATE, ordered(state))
-    undefined = _placeholders(function.body, set(scope.parameters), scope)
-    still_bound = bound_in(function.body) | set(scope.parameters)
+    parameters = set(scope.parameters)
     reads = {node.id for node in function_nodes(function) if facts.get(node, Fact.UNBOUND)}
     reads = reads.union(*(facts.get(node, Fact.UNBOUND_READS, ()) for node in function_nodes(function)))
-    lost = {name for name in scope.locals - still_bound if name in scope.captured}
-    undefined = (undefined | reads | lost | (scope.unbound & (shared | reads))) - set(scope.parameters)
-    facts.put(function, Fact.UNDEFINED, ordered(undefined))
-    facts.put(function, Fact.TRACKED, frozenset(undefined | reads | (shared & scope.locals)))
+    dropped = (scope.captured | reads) & scope.locals - bound_in(function.body) - parameters
+    given = parameters | {node.target.id for node in _direct(function.body) if _is_declaration(node)}
+    facts.put(function, Fact.DECLARED, ordered(_declared(function.body, given, scope) | dropped))
+    unsure = reads | dropped | (_unsure(function.body) & scope.locals) | (scope.unbound & (shared | reads))
+    unsure |= (shared | reads) & scope.locals & (scope.deleted | scope.unbound)
+    facts.put(function, Fact.UNSURE, frozenset(unsure))
 
 
 def ordered(names: Iterable[str]) -> tuple[str, ...]:
@@ -86,40 +88,81 @@ def _state(node: gast.AST, scope: Scope) -> set[str]:
     return state - scope.globals
 
 
-def _placeholders(block: list[gast.AST], given: set[str], scope: Scope, inner: bool = False) -> set[str]:
-    """Names that need a placeholder at the start of ``block``: those that a construct in it hands over, and that may
-    be unbound before it or are bound in nobody but its functions. ``given`` are bound when the block starts; ``inner``:
-    the block becomes a function of its own.
+def _note_results(function: gast.AST) -> str | None:
+    """Put RESULT on the ``if`` statement that a function ends with, and on those that its branches end with, if all
+    they do with a value is to note it for the ``return`` behind: then they give it. Returns the value's name."""
+    node, last = function.body[-2:] if len(function.body) > 1 else (None, None)
+    if not isinstance(last, gast.Return) or not isinstance(last.value, gast.Name):
+        return None
+    if not isinstance(node, gast.If) or not convertible(node):
+        return None
+    name: str = last.value.id
+    ends = list(_ends(node))
+    kept = [end for end in ends if _keeps(end, name)]
+    mentions = sum(isinstance(part, gast.Name) and part.id == name for part in function_nodes(function))
+    known = is_generated(name) and all(_keeps(end, name) or isinstance(end, gast.Raise) for end in ends)
+    if not known or not kept or mentions != len(kept) + 1 or name in scope_of(function).captured:
+        return None
+    for construct in _last_constructs(node):
+        facts.put(construct, Fact.RESULT, name)
+    return name
+
+
+def _last_constructs(node: gast.AST) -> Iterator[gast.AST]:
+    """An ``if`` statement and those that its branches end with."""
+    yield node
+    for block in (node.body, node.orelse):
+        if block and isinstance(block[-1], gast.If):
+            yield from _last_constructs(block[-1])
+
+
+def _ends(node: gast.AST) -> Iterator[gast.AST | None]:
+    """The last statements of all branches; None for one that is empty."""
+    for construct in _last_constructs(node):
+        for block in (construct.body, construct.orelse):
+            if not block or not isinstance(block[-1], gast.If):
+                yield block[-1] if block else None
+
+
+def _keeps(statement: gast.AST | None, name: str) -> bool:
+    """Whether this is ``name = ...``."""
+    return isinstance(statement, gast.Assign) and [
+        target.id if isinstance(target, gast.Name) else None for target in statement.targets
+    ] == [name]
+
+
+def _unsure(block: Iterable[gast.AST]) -> set[str]:
+    """Names that the constructs in ``block`` hand over, and that may be unbound before them."""
+    return {name for node in _constructs(block) for name in facts.get(node, Fact.STATE)
+            if name not in facts.get(node, Fact.BOUND)}  # fmt: skip
+
+
+def _declared(block: list[gast.AST], given: set[str], scope: Scope) -> set[str]:
+    """Names that constructs in ``block`` hand over to it, and that only they bind; puts those of the blocks in it.
+    ``given`` are bound when the block starts.
     """
-    needed: set[str] = set()
     direct = given | _bound_directly(block)
-    sure = _sure(block, given) if inner else {}
+    needed: set[str] = set()
     for node in _constructs(block):
         state = set(facts.get(node, Fact.STATE))
-        local = state & scope.locals
-        needed |= (local - facts.get(node, Fact.BOUND)) | (local - direct)
-        if inner:  # what the function bound before the block is another variable than the block's own
-            needed |= local - sure[node]
+        needed |= (state & scope.locals) - direct
         targets = bound_in([node.target]) if isinstance(node, gast.For) else set()
-        for body, fact in (("body", Fact.UNDEFINED), ("orelse", Fact.UNDEFINED_ORELSE)):
-            facts.put(node, fact, ordered(_placeholders(getattr(node, body), targets, scope, inner=True) - state))
+        for body, fact in (("body", Fact.DECLARED), ("orelse", Fact.DECLARED_ORELSE)):
+            facts.put(node, fact, ordered(_declared(getattr(node, body), targets, scope) - state))
     return needed
 
 
-def _sure(block: Iterable[gast.AST], given: set[str]) -> dict[gast.AST, set[str]]:
-    """For each of the outermost constructs in ``block``: what plain statements of the block bound before it."""
-    bound = set(given)
-    found: dict[gast.AST, set[str]] = {}
-    for statement in block:
-        found.update((node, set(bound)) for node in _constructs([statement]))
-        if not isinstance(statement, (*CONSTRUCTS, *_COMPOUND)):
-            bound |= bound_in([statement])
-    return found
+def _is_declaration(node: gast.AST) -> bool:
+    return isinstance(node, gast.AnnAssign) and isinstance(node.target, gast.Name)
 
 
 def _bound_directly(block: Iterable[gast.AST]) -> set[str]:
     """Names that ``block`` binds outside the constructs whose blocks become functions."""
-    bound: set[str] = set()
+    return bound_in(_direct(block))
+
+
+def _direct(block: Iterable[gast.AST]) -> Iterator[gast.AST]:
+    """The simple statements, targets and expressions in ``block`` that no construct in it takes into its functions."""
     todo = list(block)
     while todo:
         node = todo.pop()
@@ -128,8 +171,7 @@ def _bound_directly(block: Iterable[gast.AST]) -> set[str]:
         elif isinstance(node, _COMPOUND):
             todo.extend(children(node))
         else:
-            bound |= bound_in([node])
-    return bound
+            yield node
 
 
 def _constructs(block: Iterable[gast.AST]) -> Iterator[gast.AST]:

@@ -15,8 +15,10 @@ from dy2static.cli.comments import Comments
 from dy2static.cli.text_file import TextFile
 from dy2static.generate import canonical, first_difference
 from dy2static.generate_nodes import SourceGenerator
+from dy2static.names import OPERATORS
 
 Place = tuple[int, int, int, int]
+_CONSTRUCTS = {f"{OPERATORS}.{name}" for name in ("if_stmt", "if_expr", "while_stmt", "for_stmt")}
 
 
 def splice_function(file: TextFile, old: Any, new: Any) -> list[str]:
@@ -159,6 +161,9 @@ class _Splice:
                 if unchanged:
                     yield from self._segment(original, indent)
                     return
+        if _is_construct(statement):  # the comments of its blocks that are lambdas now
+            last = max(getattr(node, "end_lineno", None) or 0 for node in ast.walk(statement))
+            yield from self._flush(last + 1, indent)
         generator = _Outline(self.unit)
         generator.visit(statement)
         for line in "".join(generator.result).strip("\n").split("\n"):
@@ -244,6 +249,12 @@ class _Outline(SourceGenerator):
     def visit_Expr(self, node: ast.Expr) -> None:
         self.statement(node)
         self.visit(node.value)
+
+
+def _is_construct(statement: ast.stmt) -> bool:
+    """Whether this is the call that an ``if``, ``while`` or ``for`` became."""
+    call = statement.value if isinstance(statement, (ast.Expr, ast.Return)) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func) in _CONSTRUCTS
 
 
 def blocks(node: Any) -> Iterator[list[Any]]:

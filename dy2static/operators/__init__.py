@@ -25,7 +25,7 @@ from dy2static.operators.global_stmt import set_global
 from dy2static.operators.handler import handler
 from dy2static.operators.if_expr import if_expr
 from dy2static.operators.if_stmt import if_stmt
-from dy2static.operators.load import load
+from dy2static.operators.load import load, load_free
 from dy2static.operators.lookup import holds, lacks, lookup_error, position
 from dy2static.operators.match_stmt import is_mapping, is_matched, is_sequence, positional, starred, without_keys
 from dy2static.operators.nonlocal_stmt import note_nonlocal
@@ -35,16 +35,15 @@ from dy2static.operators.raise_stmt import raise_stmt
 from dy2static.operators.subscript import del_item, item, set_item
 from dy2static.operators.unpack import each, keywords, star, star_of_list, unpack
 from dy2static.operators.while_stmt import while_stmt
-from runtime.tracer.structure import Undefined
 
 install()
 
 __all__ = [
-    "AssertionError", "Held", "Undefined", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
+    "AssertionError", "Held", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
     "catching", "compare", "context", "decided", "del_attr", "del_item", "dict_of", "each", "for_stmt",
     "format_value", "fresh", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt",
-    "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks", "load", "lookup_error", "not_",
-    "note_nonlocal", "or_", "outside", "passed", "percent", "position", "positional", "raise_stmt", "set_attr",
-    "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unary", "unpack",
-    "while_stmt", "without_keys",
+    "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks", "load", "load_free", "lookup_error",
+    "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "position", "positional", "raise_stmt",
+    "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unary",
+    "unpack", "while_stmt", "without_keys",
 ]  # fmt: skip

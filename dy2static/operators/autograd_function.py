@@ -18,7 +18,7 @@ from torch.autograd.function import BackwardCFunction
 from dy2static.operators.provenance import memo
 from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime import torch_internals
-from runtime.ir import Operand, TensorType, Type, Variable
+from runtime.ir import Operand, Type, Variable
 from runtime.tracer import carrying, structure
 from runtime.tracer.branches import trace_path
 from runtime.tracer.session import Scope
@@ -252,7 +252,7 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
                 inside.append(None)
                 continue
             fake = session.fake(output)
-            var = session.new_variable(TensorType(fake.dtype, None), "")
+            var = session.new_variable(session.type_of(fake), "")
             scope.block.args.append(var)
             grad = session.fresh(session.clone_meta(fake), var)
             var.type = session.type_of(grad)

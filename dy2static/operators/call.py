@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from dy2static.callers import callers
-from dy2static.names import is_generated
 from dy2static.operators.staging import Choice, Session, active, distribute
+from dy2static.origin import is_made
 
 
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -62,11 +62,9 @@ def _described(f: Any) -> str:
 
 
 def _locals(frame: FrameType) -> dict[str, Any]:
-    from runtime.tracer.structure import Undefined
-
     return {
         name: value for name, value in frame.f_locals.items()
-        if not is_generated(name) and not isinstance(value, Undefined)
+        if not is_made(name, frame.f_code)
     }
 
 

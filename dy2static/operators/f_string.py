@@ -12,7 +12,6 @@ import torch
 
 from dy2static.operators import growing, user_methods
 from dy2static.operators.staging import Choice, Session, Staged, active, any_staged, distribute
-from runtime.ir import ScalarType
 from runtime.tracer import histories, scalars, structure
 from runtime.tracer.staged_size import StagedSize
 
@@ -75,7 +74,7 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
 
 def of_tensor(session: Session, name: str, tensor: torch.Tensor) -> Any:
     """``str(tensor)`` or ``repr(tensor)``, as ``name`` says, when the Program runs."""
-    (var,) = session.emit(f"scalar.{name}", [histories.shown(session, tensor)], types=[ScalarType("str")])
+    (var,) = session.emit(f"scalar.{name}", [histories.shown(session, tensor)])
     return scalars.wrap(var)
 
 

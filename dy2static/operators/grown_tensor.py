@@ -11,9 +11,8 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
-from dy2static.operators.for_stmt import for_stmt
 from dy2static.operators.if_expr import if_expr
-from dy2static.operators.staging import Session, Staged, structure
+from dy2static.operators.staging import LocalNames, Session, Staged, structure
 from runtime.tracer import array
 
 
@@ -46,6 +45,7 @@ def _dtype(session: Session, item: structure.Structure) -> torch.dtype:
 def stacked(session: Session, data: list[Any], build: Callable[[Any], torch.Tensor], empty: torch.Tensor) -> Any:
     """``build`` of every item, stacked; ``empty`` where the list has none."""
     from dy2static.operators.call import call
+    from dy2static.operators.traced_for import traced_for
 
     rows: list[Any] = []
 
@@ -59,7 +59,8 @@ def stacked(session: Session, data: list[Any], build: Callable[[Any], torch.Tens
         nonlocal rows
         (rows,) = values
 
-    for_stmt(growing.GrownItems(data).target, None, body, get_state, set_state, ("",))
+    kept = LocalNames(("",), get_state, set_state)
+    traced_for(session, growing.GrownItems(data).target, None, body, kept, None)
     length: Any = array.length(session, data)
     assert isinstance(length, Staged)
     return if_expr(length == 0, lambda: empty, lambda: call(torch.stack, rows))

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dy2static.operators.cells import Cells
 from dy2static.operators.staging import NO_NAMES, Staged, active, truth_of
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import known_sizes
 
 
-def if_expr(cond: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+def if_expr(cond: Any, body: Callable[[], Any], orelse: Callable[[], Any], names: str = "") -> Any:
     """The value of ``body()`` if ``cond`` is true, else of ``orelse()``.
+
+    ``names``: the local variables that the branches hand over as well, with spaces between them.
 
     >>> if_expr(0, lambda: 1 / 0, lambda: "else")
     'else'
@@ -23,5 +26,6 @@ def if_expr(cond: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> An
     if session is not None:
         cond = known_sizes.decide(session, truth_of(session, cond))
         if isinstance(cond, Staged):
-            return tracer_cond.cond(session, cond, body, orelse, NO_NAMES)
+            kept = Cells(names, body, orelse) if names else NO_NAMES
+            return tracer_cond.cond(session, cond, body, orelse, kept)
     return body() if cond else orelse()

@@ -1,6 +1,6 @@
 """``if``: runs one branch, or stages both when the condition is a tensor or a staged number.
 
-    if x > 0:          ->   if_stmt(x > 0, body, orelse, get_state, set_state, ("y",))
+    if x > 0:          ->   if_stmt(x > 0, body, orelse, "y")
         y = 1
 """
 
@@ -9,29 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators.staging import LocalNames, Staged, active, truth_of
+from dy2static.operators.cells import Cells
+from dy2static.operators.staging import Staged, active, truth_of
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import known_sizes
 
 
-def _nothing() -> None:
-    return None
-
-
 def if_stmt(
     cond: Any,
-    body: Callable[[], None],
-    orelse: Callable[[], None] | None,
-    get_state: Callable[[], tuple[Any, ...]],
-    set_state: Callable[[tuple[Any, ...]], None],
-    names: tuple[str, ...],
+    body: Callable[[], Any],
+    orelse: Callable[[], Any] | None = None,
+    names: str = "",
 ) -> None:
-    """Run ``body`` if ``cond`` is true, else ``orelse``; both are staged, and ``names`` joined, if it is staged."""
+    """Run ``body`` if ``cond`` is true, else ``orelse``; both are staged if it is staged.
+
+    ``names``: the local variables that the branches hand over, with spaces between them.
+    """
     session = active()
     if session is not None:
         cond = known_sizes.decide(session, truth_of(session, cond))
         if isinstance(cond, Staged):
-            tracer_cond.cond(session, cond, body, orelse or _nothing, LocalNames(names, get_state, set_state))
+            kept = Cells(names, body, orelse)
+            tracer_cond.cond(session, cond, _only_run(body), _only_run(orelse), kept)
             return
     if cond:
         body()
@@ -39,3 +38,11 @@ def if_stmt(
         orelse()
 
 
+def _only_run(block: Callable[[], Any] | None) -> Callable[[], None]:
+    """The block as a path that gives nothing: one that is an expression has a value."""
+
+    def run() -> None:
+        if block is not None:
+            block()
+
+    return run

@@ -1,30 +1,42 @@
 """Reading a name that may not be bound.
 
-    return y   ->   return load(y, "y")      where some path to it does not bind y
+    return y   ->   return load(lambda: y, "y")      where some path to it does not bind y
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators.staging import MISSING, Choice, Session, Undefined, active, unbound_message
 
 
-def load(value: Any, name: str, free: bool = False) -> Any:
-    """The value of the local variable ``name``; ``free``: of an outer function's.
+def load(read: Callable[[], Any], name: str) -> Any:
+    """The value of the local variable ``name``, which ``read`` reads.
 
     Raises:
-        UnboundLocalError: The name is not bound, with Python's own words (NameError for an outer function's name); a
-            name bound only on some staged paths raises it when the Program runs and took another.
+        UnboundLocalError: The name is not bound, with Python's own words: to the function that a block has become it is
+            a free variable. A name bound only on some staged paths raises it when the Program runs and took another.
     """
-    if isinstance(value, Undefined):
-        raise (NameError if free else UnboundLocalError)(unbound_message(name, free))
-    if isinstance(value, Choice):
-        session = active()
-        if session is not None:
-            exception = "NameError" if free else "UnboundLocalError"
-            return settle(session, value, Undefined, exception, unbound_message(name, free))
-    return value
+    try:
+        value = read()
+    except NameError:
+        raise UnboundLocalError(unbound_message(name)) from None
+    return _bound(value, "UnboundLocalError", unbound_message(name))
+
+
+def load_free(value: Any, name: str) -> Any:
+    """The value of an outer function's local variable ``name``.
+
+    Raises:
+        NameError: As `load` does; where no path bound it, Python has raised it already.
+    """
+    return _bound(value, "NameError", unbound_message(name, True))
+
+
+def _bound(value: Any, exception: str, message: str) -> Any:
+    session = active() if isinstance(value, Choice) else None
+    return value if session is None else settle(session, value, Undefined, exception, message)
 
 
 def settle(session: Session, choice: Choice, absent: Any, exception: str, message: str) -> Any:
@@ -50,4 +62,4 @@ def settle(session: Session, choice: Choice, absent: Any, exception: str, messag
     return Choice(selector, tuple(choice.options[index] for index in positions))
 
 
-__all__ = ["MISSING", "Undefined", "load", "settle"]
+__all__ = ["MISSING", "Undefined", "load", "load_free", "settle"]

@@ -21,8 +21,4 @@ def note_nonlocal(read: Callable[[], Any]) -> None:
     if session is None:
         return
     (cell,) = read.__closure__ or ()
-    try:
-        cell.cell_contents  # noqa: B018 # is it empty?
-    except ValueError:
-        return
     session.journal.note_attribute(cell, "cell_contents")

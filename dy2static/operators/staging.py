@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from dy2static.names import is_generated
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import state, structure
 from runtime.tracer.choices import distribute, held_choice, spread, unbound_message
@@ -28,21 +27,15 @@ NO_NAMES = NoNames()
 
 @dataclass(eq=False)
 class LocalNames:
-    """The user's local variables that a construct may change, seen as the tracer wants them."""
+    """What an operator itself keeps from iteration to iteration, seen as local variables."""
 
     names: tuple[str, ...]
     get: Callable[[], tuple[Any, ...]]
     set: Callable[[tuple[Any, ...]], None]
 
-    def __post_init__(self) -> None:
-        cells = getattr(self.get, "__closure__", None) or ()
-        code = getattr(self.get, "__code__", None)
-        self.cells = {id(cell) for name, cell in zip(code.co_freevars if code else (), cells) if name in self.names}
-        self.names = tuple("" if is_generated(name) else name for name in self.names)
-
     def holds(self, place: Place) -> bool:
-        """Whether the place is the cell of one of them, which a function that declares it ``nonlocal`` stores to."""
-        return id(place.owner) in self.cells
+        """Never: no function of the user's shares them."""
+        return False
 
 
 def stages(value: object) -> bool:

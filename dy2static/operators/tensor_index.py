@@ -16,6 +16,7 @@ from dy2static.operators.staging import Session, Staged, any_staged
 from dy2static.operators.torch_values import to_torch
 from runtime import torch_internals
 from runtime.ir import TensorType
+from runtime.ir.types import said
 from runtime.tracer import stale_views
 from runtime.tracer.storage_table import HOLE, TensorInfo, ViewStep
 
@@ -165,7 +166,8 @@ def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ..
     made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known)
     made.sometimes, made.fixed = info.sometimes, stale_views.of(session, info, step, info.requires_grad)
     session.register(out, made)
-    (var,) = session.emit(name, (source, *rest), types=[TensorType(fake.dtype, None)], attrs=attrs, modes=modes)
+    type_ = TensorType(fake.dtype, None, said(fake.device))
+    (var,) = session.emit(name, (source, *rest), types=[type_], attrs=attrs, modes=modes)
     made.cached, made.cached_for = var, info.storage.value
     made.made_for = info.storage.value
     session.sizes.bind_sizes(out, var)

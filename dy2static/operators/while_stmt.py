@@ -1,6 +1,6 @@
 """``while``: a Python loop up to the moment its condition is staged, a staged loop from there.
 
-    while x < 3:       ->   while_stmt(lambda: x < 3, body, get_state, set_state, ("x",))
+    while x < 3:       ->   while_stmt(lambda: x < 3, body, "x")
         x = f(x)
 """
 
@@ -12,20 +12,22 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.loop_options import options_of
+from dy2static.operators.cells import Cells
 from dy2static.operators.loop_limits import count, region, require_rollable, rest
-from dy2static.operators.staging import LocalNames, Staged, active, truth_of
+from dy2static.operators.staging import Staged, active, truth_of
 from runtime.tracer.while_loop import while_loop
 
 
 def while_stmt(
     test: Callable[[], Any],
-    body: Callable[[], None],
-    get_state: Callable[[], tuple[Any, ...]],
-    set_state: Callable[[tuple[Any, ...]], None],
-    names: tuple[str, ...],
+    body: Callable[[], Any],
+    names: str = "",
     options: dict[str, Any] | None = None,
 ) -> None:
-    """Run ``body`` while ``test()`` is true. Iterations before the condition becomes staged stay unrolled."""
+    """Run ``body`` while ``test()`` is true. Iterations before the condition becomes staged stay unrolled.
+
+    ``names``: the local variables that the loop hands over, with spaces between them.
+    """
     session = active()
     if session is None:
         while test():
@@ -42,8 +44,7 @@ def while_stmt(
             flag = condition()
             if isinstance(flag, Staged):
                 require_rollable(session, options)
-                state = LocalNames(names, get_state, set_state)
-                while_loop(session, flag, condition, body, state, rest(options, done))
+                while_loop(session, flag, condition, body, Cells(names, body, test), rest(options, done))
                 return
             if not flag:
                 return

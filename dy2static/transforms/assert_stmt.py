@@ -22,7 +22,7 @@ import gast
 from dy2static.analysis.scope import has_walrus
 from dy2static.template import replace
 from dy2static.transforms.base import Context, Transformer
-from dy2static.transforms.state_functions import thunk
+from dy2static.transforms.blocks import thunk
 
 
 def transform(tree: Any, context: Context) -> Any:

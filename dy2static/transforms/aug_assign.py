@@ -10,8 +10,8 @@
 def f(x, g):
     x = _d2s.aug('+=', x, 1)
     x.n = _d2s.aug('*=', x.n, g(x))
-    _d2s_object_1 = g(x)
-    _d2s_object_1[0] = _d2s.aug('-=', _d2s_object_1[0], x)
+    _d2s_owner_1 = g(x)
+    _d2s_owner_1[0] = _d2s.aug('-=', _d2s_owner_1[0], x)
 
 Object and key are evaluated once, before the value, as Python does.
 """
@@ -49,7 +49,7 @@ class _AugAssign(TargetTransformer):
             for field in fields:
                 part = getattr(target, field)
                 if not self.is_stable(part, node.value):
-                    name = self.context.namer.fresh("object" if field == "value" else "key")
+                    name = self.context.namer.fresh("owner" if field == "value" else "key")
                     value = self.as_value(part)
                     before += replace("name = value", name=name, value=value, origin=part)
                     setattr(target, field, name_node(name, part))

@@ -16,7 +16,7 @@ from typing import Any
 import gast
 
 from dy2static.transforms.base import Context, Transformer, operator
-from dy2static.transforms.state_functions import thunk
+from dy2static.transforms.blocks import thunk
 from dy2static.transforms.walrus import lazily_bound
 
 

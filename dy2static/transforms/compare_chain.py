@@ -20,7 +20,7 @@ import gast
 
 from dy2static.template import replace_expr
 from dy2static.transforms.base import Context, Transformer, constant, name_node, operator
-from dy2static.transforms.state_functions import thunk
+from dy2static.transforms.blocks import thunk
 from dy2static.transforms.walrus import lazily_bound
 
 _OPERATORS = {gast.In: "in", gast.NotIn: "not in", gast.Is: "is", gast.IsNot: "is not"}

@@ -8,19 +8,14 @@
 ...     return s
 ... ''', annotate, transform))
 def f(xs, s):
-    def _d2s_for_body_1(_d2s_item_1):
+    def _d2s_body_1(_d2s_item_1):
         nonlocal s
         a, b = _d2s_item_1
         s = s + a * b
-    def _d2s_get_state_1():
-        return s,
-    def _d2s_set_state_1(_d2s_values_1):
-        nonlocal s
-        s, = _d2s_values_1
-    _d2s.for_stmt(xs, None, _d2s_for_body_1, _d2s_get_state_1, _d2s_set_state_1, ('s',))
+    _d2s.for_stmt(xs, _d2s_body_1, 's')
     return s
 
-A loop that can be left (see `break_stmt`) passes a test, evaluated before each further item, for None.
+A loop that can be left (see `break_stmt`) also passes a test, evaluated before each further item.
 """
 
 from __future__ import annotations
@@ -33,8 +28,8 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import without_loop_test
 from dy2static.template import replace, replace_expr
-from dy2static.transforms.base import Context, constant, consumed
-from dy2static.transforms.state_functions import ConstructTransformer
+from dy2static.transforms.base import Context, consumed
+from dy2static.transforms.blocks import ConstructTransformer
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -48,17 +43,23 @@ class _For(ConstructTransformer):
         if not facts.get(node, Fact.CONVERTIBLE):
             return node
         block = without_loop_test(node)
-        test = constant(None)
+        test: list[gast.AST] = []
         if len(block) < len(node.body):
-            test = replace_expr("lambda: not flag", flag=node.body[-1].test.id, origin=node.body[-1])
+            test = [replace_expr("lambda: not flag", flag=node.body[-1].test.id, origin=node.body[-1])]
         iterable = consumed(node.iter) if len(block) < len(node.body) else node.iter
-        item = self.context.namer.fresh("item")
-        target = replace("target = item", target=node.target, item=item, origin=node.target)
-        body = self.body_function("for_body", [*target, *block], node, [item])
-        state = self.state_functions(node)
+        if isinstance(node.target, gast.Name) and self._is_own(node.target.id, node):
+            item = node.target.id
+        else:
+            item = self.context.namer.fresh("item")
+            block = [*replace("target = item", target=node.target, item=item, origin=node.target), *block]
+        body = self.body_function("body", block, node, item)
         call = replace(
-            "_d2s.for_stmt(iterable, test, body, get_state, set_state, names)",
-            iterable=iterable, test=test, body=body.name, get_state=state.get_state, set_state=state.set_state,
-            names=state.names, origin=node,
+            "_d2s.for_stmt(iterable, body, names, test)",
+            iterable=iterable, body=body.name, names=self.state(node), test=test, origin=node,
         )  # fmt: skip
-        return [body, *state.definitions, *call]
+        return [body, *call]
+
+    def _is_own(self, name: str, node: gast.AST) -> bool:
+        """Whether the loop's variable is of no concern outside the body: it can be the parameter."""
+        scope = facts.get(self.function, Fact.SCOPE)
+        return name not in facts.get(node, Fact.STATE) and name not in scope.globals

@@ -36,6 +36,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import YIELDS, is_generator
 from dy2static.analysis.scope import FUNCTIONS, own_nodes, parameter_names, scope_of
+from dy2static.names import is_generated
 from dy2static.template import replace
 from dy2static.transforms.base import Context, Transformer, constant, converts, name_node, operator
 
@@ -71,9 +72,10 @@ class _Generator(Transformer):
             facts.put(function, Fact.LOCALS, scope_of(function).locals)
             converts(function)
         values = gast.Tuple([name_node(name, node) for name in parameters], gast.Load())
+        name = "<genexpr>" if is_generated(node.name) else node.name
         call = replace(
             "return _d2s.generator(pull, push, values, text)",
-            pull=pull, push=push, values=values, text=constant(node.name), origin=node,
+            pull=pull, push=push, values=values, text=constant(name), origin=node,
         )  # fmt: skip
         node.body = [puller, pusher, *call]
         facts.put(node, Fact.LOCALS, frozenset({*parameters, pull, push}))

@@ -11,11 +11,11 @@
 def f(c):
     if c:
         y = 1
-    y = _d2s.load(y, 'y')
+    y = _d2s.load(lambda: y, 'y')
     y += 1
-    return lambda: _d2s.load(y, 'y', True)
+    return lambda: _d2s.load_free(y, 'y')
 
-The third argument says that the name belongs to an outer function: Python then raises NameError.
+`load_free` is for a name that belongs to an outer function: Python then raises NameError.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import gast
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.template import replace
-from dy2static.transforms.base import Context, Transformer, constant, converts, operator
+from dy2static.transforms.base import Context, Transformer, constant, converts, is_operator, operator
+from dy2static.transforms.blocks import thunk
 
 _COMPREHENSIONS_ARE_FUNCTIONS = sys.version_info < (3, 12)
 
@@ -39,7 +40,7 @@ def transform(tree: Any, context: Context) -> Any:
 
 
 class _Load(Transformer):
-    """Enters all code: also a generator may read a name that holds a placeholder."""
+    """Enters all code: also a generator may read a name that is bound on some path only."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -91,21 +92,19 @@ class _Load(Transformer):
         if not isinstance(node.ctx, gast.Load):
             return node
         if facts.get(node, Fact.UNBOUND) and converts(self.function):
-            free = [constant(True)] if self.comprehensions else []
-            return operator("load", node, constant(node.id), *free, origin=node)
-        if self._may_hold_placeholder(node.id):
-            free = [constant(True)] if self._is_free(node.id) else []
-            return operator("load", node, constant(node.id), *free, origin=node)
+            return _load(node, node, free=bool(self.comprehensions))
+        if self._may_be_unbound(node.id):
+            return _load(node, node, free=self._is_free(node.id))
         return node
 
-    def _may_hold_placeholder(self, name: str) -> bool:
-        """Whether ``name`` belongs to an outer function, where it may hold a placeholder now."""
+    def _may_be_unbound(self, name: str) -> bool:
+        """Whether ``name`` belongs to an outer function, where it may be unbound now, or bound on some path only."""
         for depth, function in enumerate(reversed(self.functions)):
             scope = facts.get(function, Fact.SCOPE)
             if name in scope.globals or (name in scope.locals and depth == 0):
                 return False
             if name in scope.locals:
-                return holds_placeholder(function, name)
+                return name in facts.get(function, Fact.UNSURE, ())
         return False
 
     def _is_free(self, name: str) -> bool:
@@ -122,13 +121,18 @@ class _Load(Transformer):
     def visit_ExceptHandler(self, node: gast.AST) -> Any:
         return self.generic_visit(node)
 
+    def visit_Call(self, node: gast.AST) -> Any:
+        if is_operator(node.func) and node.func.attr == "load":
+            return node  # the file is a conversion itself
+        return self.generic_visit(node)
+
     def visit_AugAssign(self, node: gast.AST) -> Any:
         self.generic_visit(node)
         if isinstance(node.target, gast.Name):
             if facts.get(node.target, Fact.UNBOUND) and converts(self.function):
                 return [*_checked(node.target, node), node]
-            if self._may_hold_placeholder(node.target.id):
-                return [*_checked(node.target, node, constant(True)), node]
+            if self._may_be_unbound(node.target.id):
+                return [*_checked(node.target, node, free=True), node]
         return node
 
     def visit_Delete(self, node: gast.AST) -> Any:
@@ -138,20 +142,17 @@ class _Load(Transformer):
             if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Del):
                 if facts.get(part, Fact.UNBOUND) and converts(self.function):
                     checks += _checked(part, node)
-                elif self._may_hold_placeholder(part.id):
-                    checks += _checked(part, node, constant(True))
+                elif self._may_be_unbound(part.id):
+                    checks += _checked(part, node, free=True)
         return [*checks, node]
 
 
-def holds_placeholder(function: gast.AST, name: str) -> bool:
-    """Whether the local ``name`` of ``function`` may hold a placeholder at some time."""
-    scope = facts.get(function, Fact.SCOPE)
-    if name in facts.get(function, Fact.UNDEFINED, ()):
-        return True
-    return name in facts.get(function, Fact.TRACKED, ()) and name in scope.deleted | scope.unbound
+def _load(name: gast.AST, origin: gast.AST, free: bool = False) -> Any:
+    read = gast.Name(name.id, gast.Load(), None, None)
+    if free:
+        return operator("load_free", read, constant(name.id), origin=origin)
+    return operator("load", thunk(read, origin), constant(name.id), origin=origin)
 
 
-def _checked(name: gast.AST, origin: gast.AST, *free: Any) -> list[gast.AST]:
-    return replace(
-        "name = _d2s.load(name, text, free)", name=name.id, text=constant(name.id), free=list(free), origin=origin
-    )
+def _checked(name: gast.AST, origin: gast.AST, free: bool = False) -> list[gast.AST]:
+    return replace("name = value", name=name.id, value=_load(name, origin, free), origin=origin)

@@ -35,7 +35,8 @@ def f(xs):
         _d2s_value_1 = None
     return _d2s_value_1
 
-A function whose only ``return`` statements stand outside ``if`` and loops stays as it is.
+A function that gives nothing needs no value, and one whose only ``return`` statements stand outside ``if`` and loops
+stays as it is.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from dy2static.analysis.flow import CONSTRUCTS, LOOPS, leaves
 from dy2static.analysis.scope import function_nodes, own_nodes
 from dy2static.template import replace
 from dy2static.transforms.base import Context, constant, functions_in, insert_at_top
-from dy2static.transforms.leaving import Leaving, without
+from dy2static.transforms.leaving import Leaving, filled, without
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -72,10 +73,13 @@ def _returns(node: gast.AST) -> bool:
 def _lower(function: gast.AST, context: Context) -> None:
     value, flag = context.namer.fresh("value"), context.namer.fresh("returned")
     body = function.body
-    if not leaves(body):
+    gives = any(_gives(node) for node in function_nodes(function))
+    if gives and not leaves(body):
         body = body + replace("return None", origin=body[-1])
 
     def keep(node: gast.AST) -> list[gast.AST]:
+        if not gives:
+            return []
         result = node.value if node.value is not None else constant(None)
         return replace("value = result", value=value, result=result, origin=node)
 
@@ -83,12 +87,20 @@ def _lower(function: gast.AST, context: Context) -> None:
         _InLoop(keep, flag).body(loop)
 
     leaving = Leaving(gast.Return, flag, keep, leave_loop)
-    function.body = leaving.lower(body)
-    function.body += replace("return value", value=value, origin=body[-1])
+    function.body = filled(leaving.lower(body), function)
+    if gives:
+        function.body += replace("return value", value=value, origin=body[-1])
     if leaving.guarded:
         insert_at_top(function, replace("flag = False", flag=flag, origin=body[0]))
         liveness.analyse(function)
         function.body = without(function.body, {id(node) for node in function_nodes(function) if _is_dead(node, flag)})
+
+
+def _gives(node: gast.AST) -> bool:
+    """Whether ``node`` returns anything but None."""
+    return isinstance(node, gast.Return) and node.value is not None and (
+        not isinstance(node.value, gast.Constant) or node.value.value is not None
+    )  # fmt: skip
 
 
 def _is_dead(node: gast.AST, flag: str) -> bool:

@@ -9,16 +9,11 @@
 ...     return x
 ... ''', annotate, transform))
 def f(x):
-    def _d2s_while_body_1():
+    def _d2s_body_1():
         nonlocal x
         half = x / 2
         x = half
-    def _d2s_get_state_1():
-        return x,
-    def _d2s_set_state_1(_d2s_values_1):
-        nonlocal x
-        x, = _d2s_values_1
-    _d2s.while_stmt(lambda: x > 1, _d2s_while_body_1, _d2s_get_state_1, _d2s_set_state_1, ('x',))
+    _d2s.while_stmt(lambda: x > 1, _d2s_body_1, 'x')
     return x
 """
 
@@ -32,7 +27,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.template import replace
 from dy2static.transforms.base import Context
-from dy2static.transforms.state_functions import ConstructTransformer, thunk
+from dy2static.transforms.blocks import ConstructTransformer, thunk
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -45,11 +40,9 @@ class _While(ConstructTransformer):
         self.generic_visit(node)
         if not facts.get(node, Fact.CONVERTIBLE):
             return node
-        body = self.body_function("while_body", node.body, node)
-        state = self.state_functions(node)
+        body = self.body_function("body", node.body, node)
         call = replace(
-            "_d2s.while_stmt(test, body, get_state, set_state, names)",
-            test=thunk(node.test, node.test), body=body.name, get_state=state.get_state, set_state=state.set_state,
-            names=state.names, origin=node,
+            "_d2s.while_stmt(test, body, names)",
+            test=thunk(node.test, node.test), body=body.name, names=self.state(node), origin=node,
         )  # fmt: skip
-        return [body, *state.definitions, *call]
+        return [body, *call]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime.autodiff.tape import Activity
-from runtime.ir import Operand, ScalarType, Variable
+from runtime.ir import Operand, Variable
 from runtime.tracer.session import Session
 
 
@@ -30,7 +30,7 @@ def any_of(session: Session, flags: Activity) -> Operand:
     ordered = sorted(flags, key=lambda var: var.name)
     result: Operand = ordered[0]
     for flag in ordered[1:]:
-        (result,) = session.emit("scalar.or_", [result, flag], types=[ScalarType("bool")])
+        (result,) = session.emit("scalar.or_", [result, flag])
     return result
 
 

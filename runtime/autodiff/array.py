@@ -76,7 +76,7 @@ def list_flags(session: Session, activity: Activity, array: Operand) -> Operand:
     """A list with one flag for each item of ``array``."""
     if array is UNDEF or isinstance(activity, Variable):
         return UNDEF if array is UNDEF else activity
-    return session.emit("grad.flags", [array, any_of(session, activity)], types=[FLAGS])[0]
+    return session.emit("grad.flags", [array, any_of(session, activity)])[0]
 
 
 def _activities(forward: Forward, op: Operator, operands: list[Operand]) -> list[Activity]:
@@ -116,7 +116,7 @@ def _counts(var: Variable) -> bool:
 def _any_item(forward: Forward, activity: Activity) -> Activity:
     if not isinstance(activity, Variable):
         return activity
-    return frozenset(forward.session.emit("grad.any_flag", [activity], types=[ScalarType("bool")]))
+    return frozenset(forward.session.emit("grad.any_flag", [activity]))
 
 
 def _like(forward: Forward, op: Operator) -> torch.Tensor | None:
@@ -133,7 +133,7 @@ def _like(forward: Forward, op: Operator) -> torch.Tensor | None:
 
 
 def _length(forward: Forward, array: Operand) -> Variable:
-    return forward.session.emit("array.len", [array], types=[ScalarType("int")])[0]
+    return forward.session.emit("array.len", [array])[0]
 
 
 def _no_facts(forward: Forward, op: Operator, operands: list[Operand], outputs: Any) -> list[Any]:
@@ -146,7 +146,7 @@ def _length_fact(forward: Forward, op: Operator, operands: list[Operand], output
 
 def _sizes_fact(forward: Forward, op: Operator, operands: list[Operand], outputs: Any) -> list[Any]:
     dim = operands[1] if len(operands) > 1 else 0
-    return list(forward.session.emit("grad.sizes", [operands[0], dim], types=[_SIZES]))
+    return list(forward.session.emit("grad.sizes", [operands[0], dim]))
 
 
 _FACTS: dict[str, Any] = {

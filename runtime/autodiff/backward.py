@@ -12,7 +12,7 @@ from runtime import torch_internals
 from runtime.autodiff.forward import Forward
 from runtime.autodiff.residuals import Rebuilds, is_cheap, repeatable
 from runtime.autodiff.tape import Grad, Grads, ListGrad, Tape
-from runtime.ir import ArrayType, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.ir import ArrayType, Operand, Operator, Type, Variable
 from runtime.tracer.session import Session
 
 
@@ -50,7 +50,7 @@ class Backward:
 
     def emit_grad(self, name: str, args: list[Operand], like: torch.Tensor) -> torch.Tensor:
         """An Operator of ``runtime.ops.grad`` whose result has the metadata of ``like``."""
-        (var,) = self.session.emit(name, args, None, [TensorType(like.dtype, self.session.dims(like))])
+        (var,) = self.session.emit(name, args, None, [self.session.type_of(like)])
         return self.like(like, var)
 
     def like(self, like: torch.Tensor, var: Variable) -> torch.Tensor:
@@ -61,7 +61,7 @@ class Backward:
         """The type of the gradient of a Variable."""
         value = self.forward.env[var]
         if isinstance(value, torch.Tensor):
-            return TensorType(value.dtype, self.session.dims(value))
+            return self.session.type_of(value)
         assert isinstance(var.type, ArrayType)
         return var.type
 
@@ -106,11 +106,11 @@ class Backward:
         session = self.session
         result: Variable | None = None
         for grad in grads:
-            (flag,) = session.emit("scalar.is_none", [session.read(grad.tensor)], types=[ScalarType("bool")])
+            (flag,) = session.emit("scalar.is_none", [session.read(grad.tensor)])
             if result is None:
                 result = flag
             else:
-                (result,) = session.emit("scalar.and_", [result, flag], types=[ScalarType("bool")])
+                (result,) = session.emit("scalar.and_", [result, flag])
         assert result is not None
         return result
 

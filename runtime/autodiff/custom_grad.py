@@ -12,7 +12,7 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.segment import unless_none
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
-from runtime.ir import UNDEF, Operator, TensorType, Type, Variable
+from runtime.ir import UNDEF, Operator, Type, Variable
 from runtime.ops.custom_grad import backward_for
 from runtime.tracer.session import Scope
 
@@ -114,7 +114,7 @@ def _either(
                 one = row[index]
                 scope.block.yields.append(UNDEF if one is None else backward.contiguous(one))
     likes = [next(one for row in rows if (one := row[index]) is not None).tensor for index in reached]
-    types: list[Type] = [TensorType(like.dtype, session.dims(like)) for like in likes]
+    types: list[Type] = [session.type_of(like) for like in likes]
     outputs = session.emit("cond", [flag], None, types, blocks=[scope.block for scope in scopes])
     result: list[Grad | None] = [None] * len(rows[0])
     for index, like, var in zip(reached, likes, outputs):

@@ -143,7 +143,7 @@ def derive(
             with torch_internals.casting_as(casting):
                 given = [old for old, _ in stages[number]]
                 half = _stage(session, backward, program, entries, number, given, wanted, casting)
-                if len(stages) > 1:
+                if len(stages) > 1 or any(grad is not None for grad in half.block.yields[: len(wanted)]):
                     _narrow(half)
                 whole = None
                 if len(given) > 1 and _is_straight(forward, entries, given):

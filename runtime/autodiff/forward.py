@@ -55,6 +55,8 @@ class Forward:
         self.activity: dict[Variable, Activity] = {}
         self.sizes: dict[str, Any] = {}
         """The symbol of the replay for each of the Program's own symbols that is known."""
+        self.devices: dict[torch.device, torch.device] = {}
+        """Where tensors are now that the Program's types say are elsewhere: a saved one may run on another device."""
         self.items: dict[Variable, torch.Tensor] = {}
         """For a list's new Variable: a tensor like those in it, once one was met."""
         self.empty: set[Variable] = set()
@@ -482,9 +484,11 @@ class Forward:
         return self.lift_tensor(var, old, merged.device)
 
     def lift_tensor(self, var: Variable, old: Variable, device: torch.device | None) -> torch.Tensor:
-        """A stand-in made of the type alone; ``device`` None: that of the Program's first tensor."""
+        """A stand-in made of the type alone; ``device`` None: where the type says, else that of the first tensor."""
         if not isinstance(old.type, TensorType) or old.type.dtype is None or old.type.shape is None:
             raise NotDifferentiable("a value whose dtype or rank differs between paths")
+        if device is None and old.type.device is not None:
+            device = self.devices.get(old.type.device, old.type.device)
         if device is None:
             device = next(value.device for value in self.env.values() if isinstance(value, torch.Tensor))
         shape = tuple(dim if isinstance(dim, int) else self.sizes.get(dim, structure.DYNAMIC) for dim in old.type.shape)

@@ -41,7 +41,7 @@ def needed(forward: Forward, op: Operator, tape: Tape) -> None:
     (tensor,) = op.args
     assert session.replaying is not None
     if session.replaying.lowering:  # what has a history is not known yet
-        (new,) = session.emit(op.name, [forward.lower(tensor)], types=[ScalarType("bool")])
+        (new,) = session.emit(op.name, [forward.lower(tensor)])
         forward.env[op.outputs[0]] = scalars.wrap(new)
     else:
         flag = any_of(session, forward.activity_of(tensor))

@@ -78,7 +78,7 @@ class Halves:
         run = _Run(self, arguments)
         if len(self.stages) == 1:
             (stage,) = self.stages
-            stage.apply(_Call(run, stage, []), arguments)
+            stage.apply(_Call(run, stage, []), [arguments[index] for index in stage.plan.needs])
             self._take_views(0, run)
         else:
             with torch.no_grad(), torch_internals.autocast_off(run.autocast):
@@ -224,12 +224,16 @@ class ProgramNode(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, call: _Call, *tensors: torch.Tensor) -> tuple[Any, ...]:
-        """The results of the stage; a list among them counts as its items. A single stage runs the forward half."""
+        """The results of the stage; a list among them counts as its items. A single stage runs the forward half.
+
+        ``tensors`` are those that the backward half gives gradients for. Of others autograd hears nothing, so that
+        asking for their gradients runs nothing, as in eager.
+        """
         run, plan = call.run, call.stage.plan
         if len(run.halves.stages) == 1:
             try:
                 with torch_internals.autocast_off(run.autocast):
-                    run.values = run.halves.forward.run(tensors, [])
+                    run.values = run.halves.forward.run(run.given, [])
             except Exception as error:  # apply loses it where the operators warned, too: it is raised after
                 run.failure = error
                 return ()
@@ -281,11 +285,6 @@ def _require_unwritten(call: _Call, residuals: list[Any], grads: Sequence[torch.
 def _in_order(call: _Call, found: list[Any]) -> list[Any]:
     """Gradients of what the node was given, from those that a backward half yields."""
     needs = call.stage.plan.needs
-    if len(call.run.halves.stages) == 1:
-        result: list[Any] = [None] * len(call.run.arguments)
-        for position, grad in zip(needs, found):
-            result[position] = grad
-        return result
     result = found[: len(needs)]
     for leaf, grad in zip(call.leaves, found[len(needs) :]):
         if isinstance(leaf, list):
@@ -384,16 +383,15 @@ def _again(call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
             f"an argument or result of {run.halves.program.name!r}, which create_graph=True runs again, and backward "
             "under another autocast state than before"
         )
-    single = len(run.halves.stages) == 1
     with torch_internals.autocast_as(run.autocast), torch_internals.rng_restored(run.rng), torch.enable_grad():
         views = [_view(argument) for argument in run.arguments]
-        leaves = [] if single else [_view(leaf) for leaf in call.leaves]
+        leaves = [_view(leaf) for leaf in call.leaves]
         values = call.stage.again.run([*views, *leaves], [])
     pairs = [
         (value, grad) for value, grad in zip(_flat(values), grads)
         if grad is not None and value is not None and value.requires_grad
     ]  # fmt: skip
-    inputs = views if single else [*(views[index] for index in plan.needs), *_flat(leaves)]
+    inputs = [*(views[index] for index in plan.needs), *_flat(leaves)]
     needed = [one for one in inputs if isinstance(one, torch.Tensor) and one.requires_grad]
     if not pairs or not needed:
         return [None] * len(inputs)

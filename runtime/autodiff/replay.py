@@ -42,6 +42,8 @@ def argument(session: Session, forward: Forward, old: Variable, real: torch.Tens
     """A Variable and its stand-in for an argument of the Program."""
     assert isinstance(old.type, TensorType)
     dynamic = {}
+    if old.type.device is not None:
+        forward.devices[old.type.device] = real.device
     shape = old.type.shape or ()
     for dim, size in enumerate(shape):
         if isinstance(size, str):
@@ -51,7 +53,7 @@ def argument(session: Session, forward: Forward, old: Variable, real: torch.Tens
                 else session.sizes.new_input_symbol(old.name, dim, real.shape[dim])
             )
     fake = torch_internals.fake_like(session.fake_mode, real, dynamic)
-    var = session.new_variable(TensorType(fake.dtype, session.dims(fake)), old.hint or old.name, session.scope)
+    var = session.new_variable(session.type_of(fake), old.hint or old.name, session.scope)
     for dim, symbol in dynamic.items():
         session.sizes.bind_size(fake.shape[dim], var, dim)
         forward.sizes.setdefault(shape[dim], symbol)  # type: ignore[arg-type]  # a symbol's name, as seen above

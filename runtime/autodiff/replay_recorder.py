@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import TensorType, Variable
+from runtime.ir import Variable
 from runtime.tracer.recorder import Recorder
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import Storage
@@ -85,14 +85,11 @@ class ReplayRecorder(Recorder):
         if not isinstance(source, torch.Tensor):
             return False
         info = self.session.info(target)
-        same_type = TensorType(target.dtype, self.session.dims(target)) == TensorType(
-            source.dtype, self.session.dims(source)
-        )
+        same_type = self.session.type_of(target) == self.session.type_of(source)
         return (
             not info.steps
             and info.storage.origin is None
             and same_type
-            and target.device == source.device
             and self._is_plain(target)
             and self._is_whole(source)
             and self.session.visible(info.storage.value)

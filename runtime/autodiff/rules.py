@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from runtime.autodiff import array, cond, custom_grad, gradients, segment, while_loop
+from runtime.autodiff import array, cond, custom_grad, gradients, scan, segment, while_loop
 from runtime.autodiff.tape import ArrayEntry, BranchEntry, CustomEntry, Grads, LoopEntry, Segment
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ FORWARD: dict[str, Rule] = {
     "cond": cond.forward,
     "switch": cond.forward,
     "while_loop": while_loop.forward,
+    "scan": scan.forward,
     "custom_grad": custom_grad.forward,
     "gradients": gradients.forward,
     "grad.leaf": gradients.leaf,
@@ -32,6 +33,7 @@ BACKWARD: dict[type[Any], Callable[[Backward, Any, Grads], None]] = {
     Segment: segment.backward,
     BranchEntry: cond.backward,
     LoopEntry: while_loop.backward,
+    scan.ScanEntry: scan.backward,
     CustomEntry: custom_grad.backward,
     ArrayEntry: array.backward,
 }

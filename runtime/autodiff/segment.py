@@ -13,7 +13,7 @@ from runtime.autodiff.kept import nodes_of
 from runtime.autodiff.stale import both, condition
 from runtime.autodiff.tape import Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue
-from runtime.ir import UNDEF, Block, ScalarType, TensorType, Type, Variable
+from runtime.ir import UNDEF, Block, Type, Variable
 
 Found = list[torch.Tensor | None]
 Group = list[tuple[torch.Tensor, Grad]]
@@ -63,7 +63,7 @@ def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None
             continue
         conditions = [one for one in conditions if one is not True]
         if len(arriving) < len(group) and all(grad.maybe for grad in arriving):
-            conditions += session.emit("scalar.not_", [backward.none_test(arriving)], types=[ScalarType("bool")])
+            conditions += session.emit("scalar.not_", [backward.none_test(arriving)])
         if not conditions:
             _raise(backward, saved)
             continue
@@ -147,7 +147,7 @@ def unless_none(backward: Backward, given: list[Grad], record: Callable[[], Foun
         present = [tensor for tensor in found if tensor is not None]
         scope.block.yields.extend(backward.contiguous(Grad(tensor)) for tensor in present)
     nothing.block.yields.extend([UNDEF] * len(scope.block.yields))
-    types: list[Type] = [TensorType(tensor.dtype, session.dims(tensor)) for tensor in present]
+    types: list[Type] = [session.type_of(tensor) for tensor in present]
     outputs = session.emit("cond", [flag], None, types, blocks=[nothing.block, scope.block])
     lifted = iter([backward.like(tensor, var) for tensor, var in zip(present, outputs)])
     return [None if tensor is None else next(lifted) for tensor in found]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from runtime.autodiff.activity import any_of
 from runtime.autodiff.tape import Activity
 from runtime.autodiff.versions import Case, join
-from runtime.ir import Operand, ScalarType
+from runtime.ir import Operand
 
 if TYPE_CHECKING:
     from runtime.autodiff.backward import Backward
@@ -35,7 +35,7 @@ def condition(backward: Backward, cases: Sequence[Case]) -> Operand:
         return False
     result, *others = found
     for other in others:
-        (result,) = backward.session.emit("scalar.or_", [result, other], types=[ScalarType("bool")])
+        (result,) = backward.session.emit("scalar.or_", [result, other])
     return result
 
 
@@ -43,7 +43,7 @@ def both(backward: Backward, flags: Sequence[Operand]) -> Operand:
     """Whether all of some flags are true."""
     result, *others = flags
     for other in others:
-        (result,) = backward.session.emit("scalar.and_", [result, other], types=[ScalarType("bool")])
+        (result,) = backward.session.emit("scalar.and_", [result, other])
     return result
 
 

@@ -20,8 +20,12 @@ For a list: always, never, or a Variable that holds a list with one flag for eac
 """
 
 
+class Entry:
+    """What the forward half of an Operator, or of a straight-line run, leaves; each rule has its own kind."""
+
+
 @dataclass(eq=False)
-class Segment:
+class Segment(Entry):
     """A straight-line run, replayed under torch's autograd.
 
     ``leaves`` are the values it reads that need a gradient, ``results`` what it computed that does; keyed by the
@@ -37,7 +41,7 @@ class Segment:
 
 
 @dataclass(eq=False)
-class BranchEntry:
+class BranchEntry(Entry):
     """A ``cond`` or ``switch``: its Operator in the forward Program, and each path's scope and tape."""
 
     op: Operator
@@ -47,7 +51,7 @@ class BranchEntry:
 
 
 @dataclass(eq=False)
-class LoopEntry:
+class LoopEntry(Entry):
     """A ``while_loop``: ``active`` are the positions of carried values that need a gradient."""
 
     op: Operator
@@ -68,7 +72,7 @@ class LoopEntry:
 
 
 @dataclass(eq=False)
-class CustomEntry:
+class CustomEntry(Entry):
     """A ``custom_grad``: the values of its residuals."""
 
     op: Operator
@@ -77,14 +81,11 @@ class CustomEntry:
 
 
 @dataclass(eq=False)
-class ArrayEntry:
+class ArrayEntry(Entry):
     """A list operator, with what its gradient needs to know: lengths, sizes and indices as they were."""
 
     op: Operator
     facts: list[Any]
-
-
-Entry = Segment | BranchEntry | LoopEntry | CustomEntry | ArrayEntry
 
 
 @dataclass(eq=False)

@@ -23,7 +23,7 @@ import torch
 from runtime import torch_internals
 from runtime.autodiff.activity import any_of
 from runtime.autodiff.tape import Activity, Segment
-from runtime.ir import Operator, ScalarType, Variable
+from runtime.ir import Operator, Variable
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import storage_key
 
@@ -280,7 +280,7 @@ class Versions:
             return one
         with contextlib.nullcontext() if late else self._session.reopen(scope):
             flags = [any_of(self._session, part) for part in (one, other)]
-            (out,) = self._session.emit("scalar.and_", flags, types=[ScalarType("bool")])
+            (out,) = self._session.emit("scalar.and_", flags)
         return frozenset({out})
 
     def wrote(self, before: Any, op: Operator) -> None:

@@ -77,7 +77,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             _check_devices(carried, ends)
             count_in = session.new_variable(ScalarType("int"))
             scope.block.args.append(count_in)
-            (count_next,) = session.emit("scalar.add", [count_in, 1], types=[ScalarType("int")])
+            (count_next,) = session.emit("scalar.add", [count_in, 1])
             flags_next = [_flag(session, after[i], rows[i]) for i in flag_args]
             scope.block.args.extend(flag_args.values())
             scope.block.yields.extend([*rows, count_next, *flags_next])
@@ -126,8 +126,8 @@ def _count_writes(session: Session, scope: Scope, test_scope: Scope, inside: Ins
         if when is not True:
             before = session.new_variable(ScalarType("int"), "", scope)
             with session.reopen(scope):
-                (one,) = session.emit("scalar.int", [any_of(session, when)], types=[ScalarType("int")])
-                (after,) = session.emit("scalar.add", [before, one], types=[ScalarType("int")])
+                (one,) = session.emit("scalar.int", [any_of(session, when)])
+                (after,) = session.emit("scalar.add", [before, one])
             counted[memory] = (before, after)
     return counted
 
@@ -141,7 +141,7 @@ def _note_writes(
     happened: dict[Memory, Activity] = {}
     for memory in inside.written:
         now, end = counted.get(memory, (None, count))
-        (flag,) = session.emit("scalar.gt", [end, 0], types=[ScalarType("bool")])
+        (flag,) = session.emit("scalar.gt", [end, 0])
         happened[memory] = frozenset({flag})
         again = session.new_variable(ScalarType("bool"))
         later[again] = (now, end)
@@ -226,7 +226,7 @@ def _activity_after(
             forward.activity[out] = frozenset({flag})
         else:
             if again is None:
-                (again,) = session.emit("scalar.gt", [count, 0], types=[ScalarType("bool")])
+                (again,) = session.emit("scalar.gt", [count, 0])
             forward.activity[out] = join_activity([before, frozenset({again})])
 
 
@@ -259,14 +259,13 @@ class _Body:
             self.scope = scope
             self.count = session.new_variable(ScalarType("int"))
             for flag, (now, end) in entry.later.items():
-                (known,) = session.emit("scalar.lt", [now or self.count, end], types=[ScalarType("bool")])
+                (known,) = session.emit("scalar.lt", [now or self.count, end])
                 backward.known[flag] = known
             self.again = {flag: session.new_variable(ScalarType("bool")) for flag in _written_again(backward, entry)}
             backward.known.update((flag, self.again.get(flag, False)) for flag in entry.again)
-            mine: Grads = {}
-            self.args = [_arrive(backward, entry, position, mine, position in maybe) for position in entry.active]
             list_args = [session.new_variable(var.type) for var in self.lists]
-            mine.update((var, ListGrad(arg)) for var, arg in zip(self.lists, list_args))
+            mine: Grads = {var: ListGrad(arg) for var, arg in zip(self.lists, list_args)}
+            self.args = [_arrive(backward, entry, position, mine, position in maybe) for position in entry.active]
             backward.block(entry.tape, mine)
             self.nexts: list[Operand] = []
             self.maybe: set[int] = set()
@@ -286,9 +285,9 @@ class _Body:
                 type_ = backward.type_like(var)
                 acc = session.new_variable(type_)
                 self.acc_args.append(acc)
-                self.acc_next += _accumulate(session, acc, session.read(grad.tensor), type_)
+                self.acc_next += accumulate(session, acc, session.read(grad.tensor), type_)
             self.again_next = [condition(backward, entry.again[flag][0].stale()) for flag in self.again]
-            (self.left,) = session.emit("scalar.sub", [self.count, 1], types=[ScalarType("int")])
+            (self.left,) = session.emit("scalar.sub", [self.count, 1])
 
 
 def _written_again(backward: Backward, entry: LoopEntry) -> list[Variable]:
@@ -309,7 +308,7 @@ def _written_again(backward: Backward, entry: LoopEntry) -> list[Variable]:
         dead -= found
 
 
-def _accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:
+def accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:
     """The total with one more gradient; a matrix product is added without being made."""
     ops = session.scope.block.ops
     for op in reversed(ops):
@@ -330,7 +329,7 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
     block.yields = [body.left, *body.nexts, *body.acc_next, *stack_next, *body.again_next]
     with session.open("while_loop") as test_scope:
         test_scope.block.args = [session.new_variable(arg.type) for arg in block.args]
-        (going,) = session.emit("scalar.gt", [test_scope.block.args[0], 0], types=[ScalarType("bool")])
+        (going,) = session.emit("scalar.gt", [test_scope.block.args[0], 0])
         test_scope.block.yields = [going]
     before = [grads[var].var if isinstance(grads.get(var), ListGrad) else None for var in body.outer]
     outputs = session.emit(
@@ -372,7 +371,7 @@ def _arrive(backward: Backward, entry: LoopEntry, position: int, mine: Grads, ma
         return arg
     end = forward.env.get(operand) if isinstance(operand, Variable) else None
     like = end if isinstance(end, torch.Tensor) else entry.carried[position]
-    arg = session.new_variable(TensorType(like.dtype, session.dims(like)))
+    arg = session.new_variable(session.type_of(like))
     if reached:
         backward.add(mine, operand, Grad(backward.like(like, arg), maybe))
     return arg

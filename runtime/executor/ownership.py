@@ -20,7 +20,7 @@ from runtime.executor import keeps
 from runtime.executor.liveness import Liveness
 from runtime.ir import ArrayType, Block, ObjectType, Operand, Operator, Program, TensorType, Variable, leaves
 from runtime.ir.definition import definition_of
-from runtime.ir.flow import Kind
+from runtime.ir.flow import Kind, Port
 
 
 class Owner(enum.Enum):
@@ -63,6 +63,11 @@ def analyse(program: Program, live: Liveness, *, grad: bool) -> Ownership:
 
 def _join(a: Owner, b: Owner) -> Owner:
     return a if a is b else Owner.DYNAMIC
+
+
+def _others(op: Operator, position: int) -> Iterator[Variable]:
+    """What an Operator reads beside one of its arguments."""
+    return leaves([other for index, other in enumerate(op.args) if index != position])
 
 
 class _Analysis:
@@ -257,27 +262,55 @@ class _Analysis:
             self.owner[out] = owner if isinstance(out.type, (TensorType, ArrayType)) else Owner.NO
 
     def loop(self, op: Operator, grad: bool) -> None:
-        test, body = op.blocks
+        ports = definition_of(op.name).flow.ports(op)
         through = set(self.live.outside[id(op)]).union(*(self.live.captured(block) for block in op.blocks))
+        carried = [port for port in ports if port.whole and port.arg is not None]
+        rounds = [[block.args[place] for block, place in zip(op.blocks, port.inner) if place is not None]
+                  for port in carried]  # fmt: skip
+        heads = [arg for arg, *_ in rounds]
+        outs = [op.outputs[port.output] for port in carried if port.output is not None]
         first: list[Owner] = []
-        for position, (value, arg) in enumerate(zip(op.args, test.args)):
-            rest = leaves([other for index, other in enumerate(op.args) if index != position])
-            owner = self.flow_into((id(op), position), value, arg, [*through, *rest])
+        for port, arg in zip(carried, heads):
+            assert port.arg is not None
+            owner = self.flow_into((id(op), port.arg), op.args[port.arg], arg, [*through, *_others(op, port.arg)])
             first.append(owner if not isinstance(arg.type, ObjectType) else Owner.NO)
-        for arg, inner, out in zip(test.args, body.args, op.outputs):
-            for target in (inner, out):
+        for (arg, *later), out in zip(rounds, outs):
+            for target in (*later, out):
                 self.share(arg, target, same=True)
                 self.sources.setdefault(target, set()).add(arg)
+        for port in ports:
+            if not port.whole:
+                self.column(op, port, through)
         known = self.carried.get(id(op), first)
-        carried = [_join(a, b) for a, b in zip(known, first)]
-        self.owner.update(zip(test.args, carried))
-        self.block(test, grad)
-        self.owner.update((inner, self.owner[arg]) for arg, inner in zip(test.args, body.args))
-        self.owner.update((out, self.owner[arg]) for arg, out in zip(test.args, op.outputs))
-        self.block(body, grad)
-        joined = [_join(a, b) for a, b in zip(carried, self.yields(body, test.args, through))]
-        self.stable = self.stable and joined == carried and self.carried.get(id(op)) == joined
+        owners = [_join(a, b) for a, b in zip(known, first)]
+        self.owner.update(zip(heads, owners))
+        for index, block in enumerate(op.blocks):
+            if index:
+                self.owner.update((args[index], self.owner[args[index - 1]]) for args in rounds)
+            if block is op.blocks[-1]:
+                self.owner.update((out, self.owner[arg]) for arg, out in zip(heads, outs))
+            self.block(block, grad)
+        joined = [_join(a, b) for a, b in zip(owners, self.yields(op.blocks[-1], heads, through))]
+        self.stable = self.stable and joined == owners and self.carried.get(id(op)) == joined
         self.carried[id(op)] = joined
+
+    def column(self, op: Operator, port: Port, through: Iterable[Variable]) -> None:
+        """Items of what comes in share its memory; what is put together of items is new, a list holds them."""
+        if port.arg is not None:
+            column = op.args[port.arg]
+            for block, place in zip(op.blocks, port.inner):
+                if place is not None and isinstance(column, Variable):
+                    self.owner[block.args[place]] = Owner.NO
+                    self.share(column, block.args[place])
+            if isinstance(column, Variable) and isinstance(column.type, ArrayType):
+                self.donation(op, port.arg, column, [*through, *_others(op, port.arg)])
+        if port.output is not None:
+            out = op.outputs[port.output]
+            self.owner[out] = Owner.YES
+            for block, place in zip(op.blocks, port.yields):
+                item = block.yields[place] if place is not None else None
+                if isinstance(out.type, ArrayType) and isinstance(item, Variable):
+                    self.share(item, out)
 
     # -- flags ---------------------------------------------------------------------------------------------------
 

@@ -123,6 +123,8 @@ def _difference(value: Any, type_: TensorType) -> str:
         return ""  # of a path that has no value for it
     if type_.dtype is not None and value.dtype != type_.dtype:
         return f"a tensor of {value.dtype}, where {type_.dtype} was expected"
+    if type_.device is not None and value.device != type_.device:
+        return f"a tensor on {value.device}, where {type_.device} was expected"
     shape = type_.shape
     if shape is None:
         return ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from runtime.executor.emitter import Emitter
-from runtime.ir import Operator
+from runtime.ir import Block, Operator, Variable
 
 
 def emit(emitter: Emitter, op: Operator) -> None:
@@ -40,7 +40,7 @@ def emit(emitter: Emitter, op: Operator) -> None:
             emitter.line(f"{counter} += 1")
         emitter.enter(body)
         emitter.operators(body)
-        _next(emitter, op, carried)
+        carry_on(emitter, body, test.args, carried)
     emitter.drop([var for var in dying if var in captured])
     emitter.drop(live.unread[id(op)])
 
@@ -52,12 +52,14 @@ def _limit(limit: int, already: int) -> Callable[[], NoReturn]:
     return reached
 
 
-def _next(emitter: Emitter, op: Operator, carried: list[str]) -> None:
-    """``c1, c2 = a, b``: all at once, since a value may be carried on into another place."""
-    test, body = op.blocks
+def carry_on(emitter: Emitter, body: Block, heads: Sequence[Variable], carried: list[str]) -> None:
+    """``c1, c2 = a, b``: all at once, since a value may be carried on into another place.
+
+    ``heads`` are the Variables with which an iteration begins, ``carried`` their locals.
+    """
     targets: list[str] = []
     values: list[str] = []
-    for position, (local, value, arg) in enumerate(zip(carried, body.yields, test.args)):
+    for position, (local, value, arg) in enumerate(zip(carried, body.yields, heads)):
         expression = emitter.operand(value)
         if expression != local:
             targets.append(local)

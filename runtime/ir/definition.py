@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from runtime.ir.flow import PLAIN, Flow
 from runtime.ir.operator import Operator
+from runtime.ir.types import Type
 from runtime.ir.variable import Variable
 
 
@@ -37,7 +38,10 @@ class OpDefinition:
     """An operator: its name, what it does in a sentence, and what walks over Programs ask of it.
 
     ``verify`` checks one Operator (arity, Blocks, yields, attrs). ``evaluate`` computes it from Python values, for
-    operators without Blocks. ``effect``: it may not be dropped, doubled or moved over another effect.
+    operators without Blocks. ``infer`` tells the types of an Operator's results from its operands, attributes and
+    Blocks, None for a result of which they tell nothing (ask ``runtime.ir.inference``). ``asks_torch``: it runs
+    torch's shape rules for that, which takes time: the verifier leaves it out. ``effect``: it may not be dropped,
+    doubled or moved over another effect.
     ``undef_yields``: its Blocks may yield UNDEF; ``undef_args``: its arguments may be UNDEF. ``writes`` gives the
     Variables whose memory it writes, ``views`` those whose memory its results are, or a copy. ``flow``: how its Blocks
     run.
@@ -51,6 +55,8 @@ class OpDefinition:
     doc: str
     verify: Callable[[Operator, Fail], None] = accept
     evaluate: Callable[..., Any] | None = None
+    infer: Callable[[Operator], Sequence[Type | None]] | None = None
+    asks_torch: bool = False
     effect: bool = False
     random: bool = False
     undef_yields: bool = False

@@ -47,6 +47,15 @@ class Port:
     output: int | None = None
     whole: bool = True
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the operator itself gives the value: a counter, which no one else can take out."""
+        return self.arg is None and self.output is None
+
+
+def nothing_more(op: Operator, ports: Sequence[Port]) -> None:
+    """What is to be done besides when ports are taken out of an Operator that does not count them."""
+
 
 def no_ports(op: Operator) -> Sequence[Port]:
     """The ports of an operator without Blocks, and of one whose Blocks somebody else calls."""
@@ -57,12 +66,14 @@ def no_ports(op: Operator) -> Sequence[Port]:
 class Flow:
     """What an operator's definition says of its Blocks: how they run, what each is called, the ports of an Operator.
 
-    The last name is that of all further Blocks.
+    The last name is that of all further Blocks. ``dropping`` is called before ports are taken out of an Operator, for
+    attributes that count them.
     """
 
     kind: Kind = Kind.PLAIN
     blocks: tuple[str, ...] = ()
     ports: Callable[[Operator], Sequence[Port]] = no_ports
+    dropping: Callable[[Operator, Sequence[Port]], None] = nothing_more
 
     @property
     def is_path(self) -> bool:

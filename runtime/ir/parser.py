@@ -210,8 +210,9 @@ class _Parser:
             self.text.expect("[")
             if self.text.accept("*"):
                 self.text.expect("]")
-                return TensorType(dtype, None)
-            return TensorType(dtype, tuple(self.text.separated("]", self.dim)))
+                return TensorType(dtype, None, self.device())
+            shape = tuple(self.text.separated("]", self.dim))
+            return TensorType(dtype, shape, self.device())
         if token.kind == "name" and token.text in ("int", "float", "bool", "complex", "str"):
             return ScalarType(token.text)  # type: ignore[arg-type]  # the line above names every ScalarKind
         if token.kind == "name" and token.text == "object":
@@ -222,6 +223,17 @@ class _Parser:
             self.text.expect(">")
             return ArrayType(element)
         self.text.fail(token, f"expected a type, found {token.text!r}")
+
+    def device(self) -> torch.device | None:
+        """Where a tensor is, if that is said."""
+        if not self.text.accept("on"):
+            return None
+        token = self.text.token
+        text = self.text.string()
+        try:
+            return torch.device(text)
+        except RuntimeError:
+            self.text.fail(token, f"{text!r} is no device")
 
     def dtype(self, token: Token) -> torch.dtype:
         found = SHORT_DTYPES.get(token.text) or TORCH_CONSTANTS.get(f"torch.{token.text}")

@@ -60,6 +60,7 @@ def _sources(block: Block, value: Variable) -> set[Variable]:
 
 def drop_ports(op: Operator, ports: Sequence[Port]) -> None:
     """Take ports out of an Operator: arguments, outputs, its Blocks' arguments and yields."""
+    flow_of(op).dropping(op, ports)
     op.args = _without(op.args, {port.arg for port in ports})
     op.outputs = _without(op.outputs, {port.output for port in ports})
     for index, block in enumerate(op.blocks):

@@ -79,11 +79,15 @@ def print_operand(operand: Operand) -> str:
 
 
 def print_type(type_: Type) -> str:
-    """A Variable's type: ``f32[3, s0]``, ``?[*]`` (dtype and rank not known), ``int``, ``list<i64[]>``, ``object``."""
+    """A Variable's type: ``f32[3, s0]``, ``?[*]`` (dtype and rank not known), ``int``, ``list<i64[]>``, ``object``.
+
+    A tensor elsewhere than on the CPU says where: ``f32[3] on "cuda:0"``.
+    """
     if isinstance(type_, TensorType):
         dtype = "?" if type_.dtype is None else DTYPE_NAMES.get(type_.dtype) or str(type_.dtype).removeprefix("torch.")
         shape = "*" if type_.shape is None else ", ".join(_dim(dim) for dim in type_.shape)
-        return f"{dtype}[{shape}]"
+        device = "" if type_.device is None else f" on {quote(str(type_.device))}"
+        return f"{dtype}[{shape}]{device}"
     if isinstance(type_, ScalarType):
         return type_.kind
     if isinstance(type_, ArrayType):

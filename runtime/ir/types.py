@@ -18,10 +18,23 @@ ScalarKind = Literal["int", "float", "bool", "complex", "str"]
 
 @dataclass(frozen=True)
 class TensorType:
-    """A tensor. ``dtype`` or ``shape`` None: not known before the Program runs."""
+    """A tensor. ``dtype`` or ``shape`` None: not known before the Program runs.
+
+    ``device`` None: the CPU, or nothing is said.
+    """
 
     dtype: torch.dtype | None
     shape: tuple[Dim, ...] | None
+    device: torch.device | None = None
+
+
+def said(device: torch.device) -> torch.device | None:
+    """A device as a type says it: of the CPU it says nothing.
+
+    >>> said(torch.device("cpu")), said(torch.device("meta"))
+    (None, device(type='meta'))
+    """
+    return None if device.type == "cpu" else device
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from runtime.ir.block import Block
 from runtime.ir.constants import spell_constant
 from runtime.ir.definition import OpDefinition, definition_of
 from runtime.ir.flow import Kind
+from runtime.ir.inference import check_types
 from runtime.ir.location import Location
 from runtime.ir.operator import Operator, leaves
 from runtime.ir.printer import print_operand, print_operator
@@ -146,6 +147,8 @@ class _Verifier:
         other = self.names.setdefault(var.name, var)
         if other is not var:
             site.fail("unique-name", f"two Variables are called %{var.name}")
+        if isinstance(var.type, TensorType) and var.type.device is not None and var.type.device.type == "cpu":
+            site.fail("device", f"%{var.name} is on the CPU, of which types say nothing")
         self.assigned.add(id(var))
         self.visible.add(id(var))
 
@@ -179,6 +182,7 @@ class _Verifier:
         if not definition.undef_args and any(value is UNDEF for value in (*op.args, *op.kwargs.values())):
             site.fail("undef", "undef may only be yielded")
         definition.verify(op, site.fail)
+        check_types(op, site.fail)
         self.check_writes(op, definition, site, writable)
         for position, block in enumerate(op.blocks):
             self.path.append(_block_name(op, position))

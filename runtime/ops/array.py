@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.inference import common, element_of, type_of
 from runtime.ir.operator import Operator
+from runtime.ir.types import ArrayType, ScalarType, Type
+from runtime.ir.variable import Operand
 from runtime.ops.arity import check_attrs, check_no_kwargs, check_plain
 
 
@@ -115,6 +118,56 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE
 """``"array.append" -> append``: what each operator computes."""
 
 
+def _list_of(element: Type | None) -> Type | None:
+    return None if element is None else ArrayType(element)
+
+
+def _of_new(op: Operator) -> list[Type | None]:
+    items = op.args[0]
+    if isinstance(items, (list, tuple)):
+        return [_list_of(common(map(type_of, items)))]
+    return [type_of(items)]
+
+
+def _of_fill(op: Operator) -> list[Type | None]:
+    return [_list_of(type_of(op.args[1]))]
+
+
+def _of_fill_each(op: Operator) -> list[Type | None]:
+    return [_list_of(_list_of(type_of(op.args[1])))]
+
+
+def _same(op: Operator) -> list[Type | None]:
+    return [type_of(op.args[0])]
+
+
+def _of_rows(op: Operator) -> list[Type | None]:
+    columns: Operand = op.args[1]
+    elements = [element_of(column) for column in columns] if isinstance(columns, (list, tuple)) else []
+    row = _list_of(common(elements))
+    return [_list_of(row)]
+
+
+_INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
+    "array.new": _of_new,
+    "array.append": _same,
+    "array.get": lambda op: [element_of(op.args[0])],
+    "array.set": _same,
+    "array.load": lambda op: [element_of(op.args[0])],
+    "array.store": _same,
+    "array.fill_each": _of_fill_each,
+    "array.len": lambda op: [ScalarType("int")],
+    "array.pop": lambda op: [type_of(op.args[0]), element_of(op.args[0])],
+    "array.extend": _same,
+    "array.slice": _same,
+    "array.concat": _same,
+    "array.fill": _of_fill,
+    "array.lookup": _same,
+    "array.rows": _of_rows,
+}
+"""What each operator gives. A list that items are put into keeps its type: it holds theirs."""
+
+
 def _verify(op: Operator, fail: Fail) -> None:
     _, least, most, outputs = _TABLE[op.name]
     check_plain(op, fail, least, most, outputs)
@@ -123,6 +176,7 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 
 DEFINITIONS: Sequence[OpDefinition] = [
-    OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function, neutral=True)
+    OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function,
+                 infer=_INFER[name], neutral=True)
     for name, function in FUNCTIONS.items()
 ]

@@ -17,7 +17,7 @@ from runtime import torch_internals
 from runtime.errors import ProgramError
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator, leaves
-from runtime.ir.types import ArrayType, TensorType
+from runtime.ir.types import ArrayType, ScalarType, TensorType, Type, said
 from runtime.ir.variable import Variable
 from runtime.ops import corrections
 
@@ -288,6 +288,32 @@ def _verify_outputs(op: Operator, schema: Any, fail: Fail) -> None:
         fail("arity", f"{op.name} has {len(returns)} outputs, not {len(op.outputs)}")
 
 
+def infer(op: Operator) -> list[Type | None]:
+    """What torch's shape rule gives on fake tensors of the operands' types; None where these say too little.
+
+    A size that no symbol of the operands is gets a name of its own (``"?0"``).
+    """
+    overload = resolve(op.name)
+    untold: list[Type | None] = [None] * len(op.outputs)
+    if writes(overload, op.args, op.kwargs):
+        return untold
+    try:
+        found = torch_internals.results_of_types(overload, op.args, op.kwargs, _picture)
+    except torch_internals.CANNOT_TELL:
+        return untold
+    if found is None or len(found) != len(op.outputs):
+        return untold
+    return [one if one is None else TensorType(one[0], one[1], said(one[2])) for one in found]
+
+
+def _picture(operand: Any) -> Any:
+    """The dtype, sizes and device of a tensor Variable, ``"int"`` for an int; None where that is not known."""
+    type_ = operand.type if isinstance(operand, Variable) else None
+    if isinstance(type_, TensorType):
+        return None if type_.dtype is None or type_.shape is None else (type_.dtype, type_.shape, type_.device)
+    return "int" if type_ == ScalarType("int") else None
+
+
 _RAISING = frozenset({"aten::_linalg_check_errors", "aten::_assert_async", "aten::_assert_scalar"})
 """Operators without results that are there for the exception they may raise."""
 
@@ -301,6 +327,8 @@ def define(name: str) -> OpDefinition:
         str(overload._schema),
         verify=_verify,
         evaluate=overload,
+        infer=infer,
+        asks_torch=True,
         random=is_random(overload),
         effect=overload._schema.name in _RAISING,
         writes=_written,

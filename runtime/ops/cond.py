@@ -15,7 +15,10 @@ from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.flow import Flow, Kind, Port
+from runtime.ir.inference import common, type_of
 from runtime.ir.operator import Operator
+from runtime.ir.types import Type
+from runtime.ir.variable import UNDEF
 from runtime.ops.arity import (
     check_args,
     check_attrs,
@@ -43,7 +46,14 @@ def _ports(op: Operator) -> list[Port]:
     return [Port(yields=(position, position), output=position) for position in range(len(op.outputs))]
 
 
+def infer(op: Operator) -> list[Type | None]:
+    """What all paths give, those left out that give nothing."""
+    columns = zip(*(block.yields for block in op.blocks))
+    return [common(type_of(value) for value in column if value is not UNDEF) for column in columns]
+
+
 DEFINITION = OpDefinition(
-    "cond", "Run the first block if the flag is true, else the second.", verify=_verify, undef_yields=True,
+    "cond", "Run the first block if the flag is true, else the second.", verify=_verify, infer=infer,
+    undef_yields=True,
     flow=Flow(Kind.BRANCH, ("true branch", "false branch"), _ports), raises=lambda op: not is_truth(op.args[0]),
 )

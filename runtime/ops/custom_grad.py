@@ -22,7 +22,9 @@ from collections.abc import Sequence
 
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.flow import Flow, Kind
+from runtime.ir.inference import type_of
 from runtime.ir.operator import Operator
+from runtime.ir.types import Type
 from runtime.ir.variable import UNDEF
 from runtime.ops.arity import check_block, check_blocks, check_no_kwargs, check_outputs
 
@@ -65,7 +67,11 @@ def backward_for(op: Operator, given: Sequence[bool]) -> int | None:
     return next((1 + index for index, one in enumerate(patterns) if list(one) == wanted), None)
 
 
+def _infer(op: Operator) -> list[Type | None]:
+    return [type_of(value) for value in op.blocks[0].yields[: len(op.outputs)]]
+
+
 DEFINITION = OpDefinition(
-    "custom_grad", "Compute the forward block; its gradient is the backward block.", verify=_verify,
+    "custom_grad", "Compute the forward block; its gradient is the backward block.", verify=_verify, infer=_infer,
     flow=Flow(Kind.FUNCTION, ("forward", "backward")), raises=lambda op: False,
 )

@@ -13,7 +13,9 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.inference import element_of, type_of
 from runtime.ir.operator import Operator
+from runtime.ir.types import ArrayType, ScalarType, Type
 from runtime.ops.arity import check_attrs, check_no_kwargs, check_plain
 
 Tensor = torch.Tensor
@@ -136,6 +138,15 @@ def sizes(items: Sequence[Tensor], dim: int) -> list[int]:
     return [0 if item.shape == (0,) else item.shape[dim] for item in items]
 
 
+def rows(items: Gradients | None, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor | None:
+    """The gradient of a tensor from those of its first rows, zeros for the others."""
+    if items is None or all(one is None for one in items):
+        return None
+    zero = torch.zeros(tuple(shape[1:]), dtype=dtype, device=device)
+    more = [zero] * (shape[0] - len(items))
+    return torch.stack([*(zero if one is None else one for one in items), *more])
+
+
 def unstack(grad: Tensor | None, dim: int) -> Gradients | None:
     """The gradients of what was stacked."""
     return None if grad is None else [one.contiguous() for one in grad.unbind(dim)]
@@ -198,6 +209,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "grad.list_spread": (list_spread, 3, 1),
     "grad.list_sum": (list_sum, 2, 1),
     "grad.sizes": (sizes, 2, 1),
+    "grad.rows": (rows, 4, 1),
     "grad.unstack": (unstack, 2, 1),
     "grad.split": (split, 3, 1),
     "grad.leaf": (leaf, 1, 1),
@@ -219,8 +231,33 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_attrs(op, fail, {})
 
 
+def _same(op: Operator) -> list[Type | None]:
+    return [type_of(op.args[0])]
+
+
+def _untold(op: Operator) -> list[Type | None]:
+    return [None] * _TABLE[op.name][2]
+
+
+_INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
+    **dict.fromkeys(
+        ("take", "zeros_if_none", "contiguous", "required", "list_put", "list_insert", "list_spread", "leaf", "named"),
+        _same,
+    ),
+    "list_get": lambda op: [element_of(op.args[0])],
+    "list_pop": lambda op: [type_of(op.args[0]), element_of(op.args[0])],
+    "list_take": lambda op: [type_of(op.args[0]), element_of(op.args[0])],
+    "sizes": lambda op: [ArrayType(ScalarType("int"))],
+    "flags": lambda op: [ArrayType(ScalarType("bool"))],
+    "needed": lambda op: [ScalarType("bool")],
+    "any_flag": lambda op: [ScalarType("bool")],
+    "history": lambda op: [ScalarType("str")],
+}
+"""What an operator gives; of the others a gradient that is None tells nothing."""
+
+
 DEFINITIONS: Sequence[OpDefinition] = [
     OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function,
-                 effect=name == "grad.required")
+                 infer=_INFER.get(name.removeprefix("grad."), _untold), effect=name == "grad.required")
     for name, function in FUNCTIONS.items()
 ]  # fmt: skip

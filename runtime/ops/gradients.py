@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.inference import type_of
 from runtime.ir.operator import Operator
-from runtime.ir.types import TensorType
+from runtime.ir.types import TensorType, Type
 from runtime.ir.variable import Variable
 from runtime.ops.arity import check_attrs, check_no_kwargs, check_plain
 
@@ -53,4 +54,9 @@ def _verify(op: Operator, fail: Fail) -> None:
         fail("arity", f"gradients of {len(outputs)} values is given None or as many gradients, not {given!r}")
 
 
-DEFINITION = OpDefinition("gradients", "What torch.autograd.grad gives.", verify=_verify)
+def _infer(op: Operator) -> list[Type | None]:
+    inputs: Any = op.args[1]
+    return [type_of(value) for value in inputs]
+
+
+DEFINITION = OpDefinition("gradients", "What torch.autograd.grad gives.", verify=_verify, infer=_infer)

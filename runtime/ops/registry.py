@@ -21,6 +21,7 @@ from runtime.ops import (
     py_func,
     reporting,
     scalar,
+    scan,
     switch,
     update,
     while_loop,
@@ -31,6 +32,7 @@ STRUCTURAL: dict[str, OpDefinition] = {
     for one in (
         cond.DEFINITION,
         while_loop.DEFINITION,
+        scan.DEFINITION,
         switch.DEFINITION,
         update.DEFINITION,
         custom_grad.DEFINITION,

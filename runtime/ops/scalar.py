@@ -15,8 +15,9 @@ import torch
 
 from runtime.errors import TraceError
 from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.inference import type_of
 from runtime.ir.operator import Operator
-from runtime.ir.types import ScalarKind, ScalarType
+from runtime.ir.types import ScalarKind, ScalarType, TensorType, Type
 from runtime.ops.arity import check_plain
 
 MATH = (
@@ -220,6 +221,36 @@ def _kind_named(name: str) -> ScalarKind:
     )
 
 
+_TEXTS = ("str", "repr", "format")
+_ITEMS = ("item", "number", "index")
+
+
+def infer(op: Operator) -> list[Type | None]:
+    """The type of a scalar Operator's result; None where it depends on values, or on a tensor's unknown dtype.
+
+    Raises:
+        TypeError: What Python raises for such operands.
+    """
+    short = op.name.removeprefix("scalar.")
+    if short in _TEXTS:
+        return [ScalarType("str")]
+    types = [type_of(arg) for arg in op.args]
+    if short in _ITEMS:
+        known = isinstance(types[0], TensorType) and types[0].dtype is not None
+        return [ScalarType(kind_of_dtype(types[0].dtype)) if known else None]  # type: ignore[union-attr, arg-type]
+    kinds = [one.kind if isinstance(one, ScalarType) else "none" if arg is None else "" for one, arg in
+             zip(types, op.args)]  # fmt: skip
+    if short in _BY_NAME and not op.name.startswith("scalar.math."):
+        return [ScalarType(_BY_NAME[short])]
+    kinds = kinds[1:] if short == "select" else kinds
+    if "" in kinds or op.kwargs:
+        return [None]
+    if short in _ONE_OF and len(set(kinds)) != 1:
+        return [None]
+    given = ["bool", *kinds] if short == "select" else kinds
+    return [ScalarType(result_kind(op.name, given, op.args)) if is_certain(op.name, given, op.args) else None]
+
+
 def _verify(op: Operator, fail: Fail) -> None:
     _, least, most = _TABLE[op.name.removeprefix("scalar.")]
     check_plain(op, fail, least, most, outputs=1)
@@ -231,7 +262,7 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 DEFINITIONS: Sequence[OpDefinition] = [
     OpDefinition(name, f"Python's {name.removeprefix('scalar.')}", verify=_verify, evaluate=function,
-                 neutral=True, passes_gradient=False)
+                 infer=infer, neutral=True, passes_gradient=False)
     for name, function in FUNCTIONS.items()
 ]
 """The index of all rules: every scalar operator is checked by ``_verify`` and computed by its row in ``FUNCTIONS``."""

@@ -11,6 +11,7 @@ from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.flow import Flow, Kind, Port
 from runtime.ir.operator import Operator
 from runtime.ops.arity import check_args, check_attrs, check_backward, check_block, check_no_kwargs
+from runtime.ops.cond import infer
 
 
 def _verify(op: Operator, fail: Fail) -> None:
@@ -29,6 +30,6 @@ def _ports(op: Operator) -> list[Port]:
 
 
 DEFINITION = OpDefinition(
-    "switch", "Run the block at an index, counted like a Python sequence index.", verify=_verify, undef_yields=True,
-    flow=Flow(Kind.BRANCH, ("block {}",), _ports), raises=lambda op: True,
+    "switch", "Run the block at an index, counted like a Python sequence index.", verify=_verify, infer=infer,
+    undef_yields=True, flow=Flow(Kind.BRANCH, ("block {}",), _ports), raises=lambda op: True,
 )

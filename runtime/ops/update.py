@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.flow import Flow, Kind, Port
+from runtime.ir.inference import type_of
 from runtime.ir.operator import Operator
-from runtime.ir.types import ObjectType, TensorType
+from runtime.ir.types import ObjectType, TensorType, Type
 from runtime.ir.variable import UNDEF, Variable
+from runtime.ops import aten
 from runtime.ops.arity import check_attrs, check_block, check_blocks, check_no_kwargs
 
 
@@ -47,6 +49,21 @@ def _ports(op: Operator) -> list[Port]:
     return [Port(base, (base,), (position,), position) for position, base in enumerate(bases)]
 
 
+def _infer(op: Operator) -> list[Type | None]:
+    bases = [type_of(base) for base in op.args]
+    if any(map(_may_resize, op.blocks[0].ops)):
+        bases = [TensorType(one.dtype, None, one.device) if isinstance(one, TensorType) else one for one in bases]
+    return [*bases, *map(type_of, op.blocks[0].yields[len(op.args) :])]
+
+
+def _may_resize(op: Operator) -> bool:
+    """Whether an Operator may give what it writes another shape."""
+    overload = aten.resolve(op.name) if op.name.startswith("aten.") else None
+    if overload is None:
+        return False
+    return op.name.startswith("aten.resize") or any(argument.is_out for argument in overload._schema.arguments)
+
+
 def may_overlap(op: Operator) -> bool:
     """Whether an in-place Operator reads other memory of what it writes: PyTorch refuses that if they overlap."""
     if op.name != "update":
@@ -60,6 +77,6 @@ def may_overlap(op: Operator) -> bool:
 
 
 DEFINITION = OpDefinition(
-    "update", "Write tensors: run the block on copies of the bases.", verify=_verify,
+    "update", "Write tensors: run the block on copies of the bases.", verify=_verify, infer=_infer,
     flow=Flow(Kind.INLINE, ("writes",), _ports), raises=may_overlap,
 )

@@ -21,7 +21,9 @@ from __future__ import annotations
 
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.flow import Flow, Kind, Port
+from runtime.ir.inference import check_flow
 from runtime.ir.operator import Operator
+from runtime.ir.types import Type
 from runtime.ir.variable import UNDEF
 from runtime.ops.arity import (
     check_attrs,
@@ -49,6 +51,13 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_block(op, fail, "body", body, args=len(op.args))
     if test.yields[0] is UNDEF:
         fail("undef", "the test block of while_loop must yield a value")
+    check_flow(op, fail, "begins with", op.args, test.args)
+    check_flow(op, fail, "carries on", body.yields, test.args)
+    check_flow(op, fail, "gives the body", test.args, body.args)
+
+
+def _infer(op: Operator) -> list[Type | None]:
+    return [arg.type for arg in op.blocks[0].args]
 
 
 def _ports(op: Operator) -> list[Port]:
@@ -60,6 +69,6 @@ def _raises(op: Operator) -> bool:
 
 
 DEFINITION = OpDefinition(
-    "while_loop", "Run the body while the test yields true, carrying values along.", verify=_verify, undef_yields=True,
-    undef_args=True, flow=Flow(Kind.LOOP, ("test", "body"), _ports), raises=_raises,
+    "while_loop", "Run the body while the test yields true, carrying values along.", verify=_verify, infer=_infer,
+    undef_yields=True, undef_args=True, flow=Flow(Kind.LOOP, ("test", "body"), _ports), raises=_raises,
 )

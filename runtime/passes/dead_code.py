@@ -77,7 +77,7 @@ def _narrow(op: Operator, ports: Sequence[Port], live: set[Variable], has_effect
             need(inner[var])
         if var in makers:
             todo += [*makers[var].inputs, *_captured(makers[var])]
-    drop_ports(op, [port for port in ports if port not in needed])
+    drop_ports(op, [port for port in ports if port not in needed and not port.is_own])
 
 
 def _captured(op: Operator) -> list[Variable]:

@@ -129,7 +129,7 @@ def _write_type(type_: Type) -> Any:
     if isinstance(type_, TensorType):
         dtype = None if type_.dtype is None else str(type_.dtype).removeprefix("torch.")
         shape = None if type_.shape is None else [dim if type(dim) is int else text_of(str(dim)) for dim in type_.shape]
-        return {"tensor": [dtype, shape]}
+        return {"tensor": [dtype, shape, *([] if type_.device is None else [str(type_.device)])]}
     if isinstance(type_, ScalarType):
         return {"scalar": type_.kind}
     if isinstance(type_, ArrayType):
@@ -252,11 +252,20 @@ def _read_type(node: Node) -> Type:
         return ArrayType(_read_type(inner))
     if tag != "tensor":
         node.fail(f"unknown type {tag!r}")
-    dtype, shape = inner.items(2)
+    parts = inner.items()
+    dtype, shape = parts[:2] if len(parts) == 3 else inner.items(2)
+    device = _read_device(parts[2]) if len(parts) == 3 else None
     found = None if dtype.value is None else TORCH_CONSTANTS.get("torch." + dtype.text())
     if dtype.value is not None and not isinstance(found, torch.dtype):
         dtype.fail(f"this version of torch has no dtype {dtype.text()!r}")
     if shape.value is None:
-        return TensorType(found, None)  # type: ignore[arg-type]  # the line above made sure
+        return TensorType(found, None, device)  # type: ignore[arg-type]  # the line above made sure
     dims = tuple(dim.integer(0) if type(dim.value) is int else dim.text() for dim in shape.items())
-    return TensorType(found, dims)  # type: ignore[arg-type]  # as above
+    return TensorType(found, dims, device)  # type: ignore[arg-type]  # as above
+
+
+def _read_device(node: Node) -> torch.device:
+    try:
+        return torch.device(node.text())
+    except RuntimeError:
+        node.fail(f"{node.text()!r} is no device")

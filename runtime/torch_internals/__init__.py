@@ -126,6 +126,7 @@ from runtime.torch_internals.torch_checks import (
     TORCH_CHECKS,
     expect,
 )
+from runtime.torch_internals.types import CANNOT_TELL, results_of_types
 from runtime.torch_internals.versions import (
     warn_if_untested,
 )
@@ -137,6 +138,7 @@ OpOverload = torch._ops.OpOverload
 """The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
 
 __all__ = [
+    "CANNOT_TELL",
     "LEAF",
     "PARAMETER",
     "example",
@@ -171,6 +173,7 @@ __all__ = [
     "eager_class",
     "empty_fake",
     "expect",
+    "results_of_types",
     "fake_call",
     "fake_like",
     "fake_only",

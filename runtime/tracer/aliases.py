@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 
-from runtime.ir import Block, Operand, ScalarType, TensorType, Type, Variable, leaves
+from runtime.ir import Block, Operand, TensorType, Type, Variable, leaves
 from runtime.tracer.certainty import require_certain
 from runtime.tracer.late import Cases, Flags, Given, Late, staged_flag
 
@@ -411,4 +411,4 @@ def _sizes(session: Session, like: Variable, type: Type) -> list[Variable]:
     """The sizes that a tensor of a type with unknown ones has where it is ``like``."""
     if not isinstance(type, TensorType) or type.shape is None or all(isinstance(dim, int) for dim in type.shape):
         return []
-    return [session.emit("scalar.size", [like, dim], types=[ScalarType("int")])[0] for dim in range(len(type.shape))]
+    return [session.emit("scalar.size", [like, dim])[0] for dim in range(len(type.shape))]

@@ -87,10 +87,10 @@ def with_items(
         targets = [_place_of(session, option, item, context) for option in grown.item.options]
         columns = [[rest.pop(0) for _ in range(structure.width(option))] for option in grown.item.options]
         if targets != list(range(len(targets))):
-            (selector,) = session.emit("array.lookup", [selector, targets], types=[selector.type])
+            (selector,) = session.emit("array.lookup", [selector, targets])
     else:
         targets, columns = [_place_of(session, grown.item, item, context)], [list(grown.variables)]
-        (selector,) = session.emit("array.fill", [like, targets[0]], types=[ArrayType(ScalarType("int"))])
+        (selector,) = session.emit("array.fill", [like, targets[0]])
     if len(set(targets)) < len(targets):
         raise _differ(session)
     sources = grown.item.options if isinstance(grown.item, structure.Options) else (grown.item,)
@@ -211,7 +211,7 @@ def _each(session: Session, grown: Growing, name: str, *args: list[Operand]) -> 
     results: list[Variable] = []
     for position, var in enumerate(grown.variables):
         session.require_visible(var, "a list")
-        results += session.emit(name, [var, *(column[position] for column in args)], types=[var.type])
+        results += session.emit(name, [var, *(column[position] for column in args)])
     return tuple(results)
 
 
@@ -232,7 +232,7 @@ def store(session: Session, target: list[Any] | deque[Any], items: list[Any]) ->
 def length(session: Session, target: list[Any]) -> Any:
     """``len(target)``."""
     var = session.require_visible(content(target).variables[0], "a list")
-    return scalars.wrap(session.emit("array.len", [var], types=[ScalarType("int")])[0])
+    return scalars.wrap(session.emit("array.len", [var])[0])
 
 
 def append(session: Session, target: list[Any], value: Any) -> None:
@@ -296,8 +296,7 @@ def get(session: Session, target: list[Any], index: Any) -> Any:
     results: list[Variable] = []
     for var in grown.variables:
         session.require_visible(var, "a list")
-        assert isinstance(var.type, ArrayType)
-        results += session.emit("array.get", [var, operand], types=[var.type.element])
+        results += session.emit("array.get", [var, operand])
     return _item(session, grown, results)
 
 
@@ -329,8 +328,7 @@ def pop(session: Session, target: list[Any], index: Any = -1) -> Any:
     items: list[Variable] = []
     for var in grown.variables:
         session.require_visible(var, "a list")
-        assert isinstance(var.type, ArrayType)
-        rest, popped = session.emit("array.pop", [var, operand], types=[var.type, var.type.element])
+        rest, popped = session.emit("array.pop", [var, operand])
         rests.append(rest)
         items.append(popped)
     _store(session, target, tuple(rests), grown)

@@ -9,6 +9,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import UNDEF, ArrayType, Block, Operand, ScalarType, TensorType, Type, Variable
+from runtime.ir.types import said
 from runtime.tracer import hung, scalars
 from runtime.tracer.joining import fits
 from runtime.tracer.scalars import StagedInt
@@ -158,7 +159,7 @@ def types(session: Session, s: Structure) -> list[Type]:
     if isinstance(s, Reference):
         return [ScalarType("int")]
     if isinstance(s, Tensor):
-        return [TensorType(s.dtype, None)]
+        return [TensorType(s.dtype, None, said(s.device))]
     if isinstance(s, Array):
         return [ArrayType(type_) for type_ in types(session, s.item)]
     if isinstance(s, Options):

@@ -27,7 +27,7 @@ from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.tracer import scalars
 from runtime.tracer.calls import flatten_results
-from runtime.tracer.late import BOOL, JoinOutput, Late, LoopValue, PathEnd, staged_flag
+from runtime.tracer.late import JoinOutput, Late, LoopValue, PathEnd, staged_flag
 from runtime.tracer.looks import Look
 from runtime.tracer.session import Scope, Session, fill
 from runtime.tracer.storage_table import TensorInfo
@@ -49,18 +49,18 @@ def shown(session: Session, tensor: torch.Tensor) -> Variable:
     info = session.info(tensor)
     if not info.requires_grad and not isinstance(tensor, torch.nn.Parameter):
         if info.steps:  # a Program need not tell what is detached from its base
-            return session.emit("grad.named", [var, torch_internals.LEAF, False], types=[var.type])[0]
+            return session.emit("grad.named", [var, torch_internals.LEAF, False])[0]
         return var
     names = _Names(session)
     if names.is_own(var):
         return var
     if isinstance(tensor, torch.nn.Parameter):
-        return session.emit("grad.named", [var, torch_internals.PARAMETER, info.requires_grad], types=[var.type])[0]
+        return session.emit("grad.named", [var, torch_internals.PARAMETER, info.requires_grad])[0]
     if not info.requires_grad:
         return var
     name = names.of_tensor(tensor, info, var)
-    (needed,) = session.emit("grad.needed", [var], types=[BOOL])
-    return session.emit("grad.named", [var, name, needed], types=[var.type])[0]
+    (needed,) = session.emit("grad.needed", [var])
+    return session.emit("grad.named", [var, name, needed])[0]
 
 
 class _Unknown(Exception):
@@ -109,7 +109,7 @@ class _Names:
             (name,) = names or (None,)
             if not isinstance(name, Variable):
                 return name
-            return self.session.emit("grad.history", [name], types=[_TEXT])[0]
+            return self.session.emit("grad.history", [name])[0]
         scope, op = self._maker(var)
         if op is None:
             return self._carried(scope, var).inside.demand(self.session)

@@ -10,6 +10,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
+from runtime.ir.types import said
 from runtime.tracer import aliases
 from runtime.tracer.hung import Question, ask
 from runtime.tracer.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
@@ -67,7 +68,7 @@ class Inputs:
             real,
             {dim: self.session.sizes.new_input_symbol(name, dim, real.shape[dim]) for dim in sorted(dynamic)},
         )
-        var = self.session.new_variable(TensorType(fake.dtype, self.session.dims(fake)), name, self.session.root())
+        var = self.session.new_variable(self.session.type_of(fake), name, self.session.root())
         for dim in sorted(dynamic):
             self.session.sizes.bind_size(fake.shape[dim], var, dim)
         self.session.program.inputs.append(Input(var, name))
@@ -108,7 +109,8 @@ class Inputs:
             )
             base = SharedBase(members[0][1], length, int(offset))
             label = f"memory of {names}"
-            var = self.session.new_variable(TensorType(first.dtype, (length,)), label, self.session.root())
+            type_ = TensorType(first.dtype, (length,), said(first.device))
+            var = self.session.new_variable(type_, label, self.session.root())
             self.session.program.inputs.append(Input(var, label))
             self.bases.append(base)
             storage = self.session.storages.new(var, origin=var, label=label)
@@ -172,7 +174,7 @@ class Inputs:
             elif attribute in owner._buffers:
                 kind = "buffer"
         label = label or f"constant_{len(self.live)}"
-        var = self.session.new_variable(TensorType(fake.dtype, self.session.dims(fake)), label, self.session.root())
+        var = self.session.new_variable(self.session.type_of(fake), label, self.session.root())
         parameter = Parameter(var, label, kind, real.requires_grad)  # type: ignore[arg-type]
         self.session.program.params.append(parameter)
         live = LiveParameter(parameter, real, owner, attribute, fake)
@@ -218,7 +220,8 @@ class Inputs:
     def add_constant(self, real: torch.Tensor) -> Variable:
         """A parameter that holds a constant of the traced code."""
         label = f"constant_{len(self.live)}"
-        var = self.session.new_variable(TensorType(real.dtype, tuple(real.shape)), label, self.session.root())
+        type_ = TensorType(real.dtype, tuple(real.shape), said(real.device))
+        var = self.session.new_variable(type_, label, self.session.root())
         self.session.program.params.append(Parameter(var, label, "constant"))
         self.live.append(LiveParameter(self.session.program.params[-1], real))
         return var

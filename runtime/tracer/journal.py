@@ -14,6 +14,7 @@ import types
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -36,6 +37,18 @@ class _Missing:
 
 MISSING = _Missing()
 """The content of a place that holds nothing (an attribute not set, a global not bound)."""
+
+
+class Undefined:
+    """The value of a local variable that is not bound. Reading it raises UnboundLocalError with the user's name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<unbound {self.name}>"
 
 
 @dataclass(frozen=True)
@@ -125,6 +138,8 @@ def _module_slot(owner: Any, name: str) -> dict[str, Any] | None:
 
 
 def _get_attribute(owner: Any, name: str) -> Any:
+    if isinstance(owner, types.CellType):
+        return cell_value(owner)
     slot = _module_slot(owner, name)
     if slot is not None:
         return slot[name]
@@ -141,7 +156,30 @@ def _is_slot(owner: Any, name: str) -> bool:
     return isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
 
 
+@cache
+def _undefined(name: str) -> Undefined:
+    return Undefined(name)
+
+
+def cell_value(cell: types.CellType, name: str = "") -> Any:
+    """The value of the local variable ``name`` that a closure shares, `Undefined` where it is not bound."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _undefined(name)
+
+
+def set_cell(cell: types.CellType, value: Any) -> None:
+    """Assign to a local variable that a closure shares; `Undefined` deletes it."""
+    if isinstance(value, Undefined):
+        del cell.cell_contents
+    else:
+        cell.cell_contents = value
+
+
 def _set_attribute(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, types.CellType):
+        return set_cell(owner, value)
     if value is MISSING:
         slot = _module_slot(owner, name)
         if slot is not None:

@@ -83,9 +83,9 @@ class Needed:
     def demand(self, session: Session) -> Variable:
         """The Variable, recorded where it is asked for: what was recorded elsewhere may come later."""
         if not (self.var.name and self.var in session.scope.names):
-            (self.var,) = session.emit("grad.needed", [session.require_visible(self.source)], types=[BOOL])
+            (self.var,) = session.emit("grad.needed", [session.require_visible(self.source)])
             if self.negated:
-                (self.var,) = session.emit("scalar.not_", [self.var], types=[BOOL])
+                (self.var,) = session.emit("scalar.not_", [self.var])
         return self.var
 
 

@@ -13,6 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
+from runtime.ir.types import said
 from runtime.ops import aten
 from runtime.tracer import (
     aliases,
@@ -184,7 +185,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         real = real.detach()
         fake = torch_internals.fake_like(session.fake_mode, real, {})
         kwargs: dict[str, Operand] = {"dtype": real.dtype}
-        type_ = TensorType(real.dtype, tuple(real.shape))
+        type_ = TensorType(real.dtype, tuple(real.shape), said(real.device))
         if real.dim() == 0 and not real.dtype.is_complex:
             with torch_internals.no_modes():
                 value = real.item()

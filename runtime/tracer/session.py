@@ -23,10 +23,12 @@ from runtime.ir import (
     TensorType,
     Type,
     Variable,
+    inference,
 )
 from runtime.ir.flow import Kind
 from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
+from runtime.ir.types import said
 from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import catching, choices, powers, scalars
@@ -355,7 +357,7 @@ class Session:
         name: str,
         args: Sequence[Operand],
         kwargs: dict[str, Operand] | None = None,
-        types: Sequence[Type] = (),
+        types: Sequence[Type] | None = None,
         *,
         hints: Sequence[str] = (),
         blocks: Sequence[Block] = (),
@@ -363,23 +365,27 @@ class Session:
         modes: tuple[Any, Any] | None = None,
         location: Location | None = None,
     ) -> tuple[Variable, ...]:
-        """Append an Operator to the current Block; returns its output Variables."""
+        """Append an Operator to the current Block; returns its output Variables.
+
+        ``types`` None: the results are what the operator's definition tells.
+        """
         if self.catching:
             catching.require_uncaught(self, name, args, attrs or {})
-        outputs = tuple(
-            self.new_variable(type, hints[index] if index < len(hints) else "") for index, type in enumerate(types)
-        )
         grad, autocast = modes or self.modes()
         op = Operator(
             name,
             tuple(args),
             dict(kwargs or {}),
-            outputs,
+            (),
             tuple(blocks),
             dict(attrs or {}),
             grad_mode=grad,
             autocast=autocast,
             location=location or self.location(),
+        )
+        op.outputs = outputs = tuple(
+            self.new_variable(type, hints[index] if index < len(hints) else "")
+            for index, type in enumerate(inference.told(op) if types is None else types)
         )
         if self.replaying is not None and self.replaying.checkpoint:
             self.replaying.checkpointed.add(op)
@@ -406,7 +412,7 @@ class Session:
         kind = scalar_ops.result_kind("scalar." + name, kinds, args)
         (var,) = self.emit("scalar." + name, operands, types=[ScalarType(kind)])
         if not scalar_ops.is_certain("scalar." + name, kinds, args):
-            (var,) = self.emit("scalar.expect", [var, kind], types=[ScalarType(kind)])
+            (var,) = self.emit("scalar.expect", [var, kind])
         result = scalars.wrap(var)
         self.sizes.define(result, name, args)
         return result
@@ -532,7 +538,7 @@ class Session:
 
     def type_of(self, fake: torch.Tensor) -> TensorType:
         """The type of a traced tensor's Variable."""
-        return TensorType(fake.dtype, self.dims(fake))
+        return TensorType(fake.dtype, self.dims(fake), said(fake.device))
 
     def dims(self, fake: torch.Tensor) -> tuple[Dim, ...]:
         """The sizes of a fake tensor as the Program writes them."""

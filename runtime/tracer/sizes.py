@@ -209,7 +209,7 @@ class Sizes:
             if expr in self._sizes:
                 var, dim = self._sizes[expr]
                 session.require_visible(var)
-                (size,) = session.emit("scalar.size", [var, dim], types=[ScalarType("int")])
+                (size,) = session.emit("scalar.size", [var, dim])
                 return size
             raise session.error(
                 "a size that depends on data is used where it is not known",

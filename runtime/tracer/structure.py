@@ -20,7 +20,7 @@ from runtime.ir import ObjectType, Variable
 from runtime.tracer import objects, state
 from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
-from runtime.tracer.journal import MISSING
+from runtime.tracer.journal import MISSING, Undefined
 from runtime.tracer.pools import Lost, Pool
 from runtime.tracer.scalars import Staged, StagedInt
 from runtime.tracer.staged_size import StagedSize
@@ -42,18 +42,6 @@ class ListContent(list[Any]):
 
 class DictContent(dict[Any, Any]):
     """What a dict holds, as a value of its own."""
-
-
-class Undefined:
-    """What a name holds before it is bound. Reading it raises UnboundLocalError with the user's name."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<unbound {self.name}>"
 
 
 class Choice(ChoiceOperators):

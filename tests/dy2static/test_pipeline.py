@@ -45,8 +45,8 @@ def test_programs_after_every_step(count: int, programs: Any, same_outcome: Any)
     for stem in STEMS:
         module = programs(stem)
         for function, cases in module.CASES.items():
-            # what a dropped statement bound is local again only once it has its placeholder
-            if function.__name__ != "unreachable" or not names & {"return_stmt"} or "placeholder" in names:
+            # what a dropped statement bound is local again only once it is declared
+            if function.__name__ != "unreachable" or not names & {"return_stmt"} or "local_names" in names:
                 same_outcome(function, convert_with(function, STEPS[:count]), module, cases)
 
 
@@ -119,8 +119,8 @@ def nested_generator(xs):
 def test_a_generator_has_two_forms() -> None:
     text = convert(nested_generator).__dy2static_source__
     assert "if _d2s.decided(x):\n" in text
-    assert "yield x" in text and "_d2s.call(_d2s_give_1, x)" in text
-    assert "_d2s.if_stmt(xs" in text
+    assert "yield x" in text and "_d2s.call(give, x)" in text
+    assert "return _d2s.if_expr(xs" in text
 
 
 def test_the_same_source_twice_gives_the_same_text() -> None:

@@ -28,7 +28,9 @@ REPORTING = {
     "dy2static.operators.handler",
 }  # fmt: skip
 """Modules that tell of errors, and the slot that the session is in."""
-REPORTING_NAMES = {"Session.error", "Session.location", "Place.set", "_is_slot", "_set_attribute", "_module_slot"}
+REPORTING_NAMES = {
+    "Session.error", "Session.location", "Place.set", "_is_slot", "_set_attribute", "_set_content", "_module_slot",
+}  # fmt: skip
 """Functions of other modules that do; ``Place.set`` and what it calls put the user's objects back."""
 FAULTS = ("assert False, 'broken'", "None.broken", "{}['broken']", "(1)(2)", "raise AssertionError('broken')")
 ACTING_FAULTS = ("assert False, 'broken'", "None.broken", "{}['broken']")

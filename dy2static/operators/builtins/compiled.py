@@ -88,14 +88,7 @@ def _while_loop(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
         result = call(given["body_fn"], *carried)
         carried = tuple(result) if isinstance(result, (list, tuple)) else (result,)
 
-    def get_state() -> tuple[Any, ...]:
-        return (carried,)
-
-    def set_state(values: tuple[Any, ...]) -> None:
-        nonlocal carried
-        (carried,) = values
-
-    while_stmt(test, body, get_state, set_state, ("carried",))
+    while_stmt(test, body, "carried")
     return carried
 
 

@@ -621,7 +621,7 @@ def except_around_pops(x):
         items.append(x * k)
     while True:
         try:
-            x = x * 2 + items.pop()
+            x = items.pop() + x * 2
         except IndexError:
             break
     return x

@@ -92,7 +92,7 @@ def left(x):
     return total, n
 
 
-@case("generator function left by return", *SIGNS, search=2.0, idle=10)
+@case("generator function left by return", *SIGNS, search=2.0, idle=9)
 def returned_from(x):
     for v in positive(x):
         for w in positive(x):

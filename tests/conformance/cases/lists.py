@@ -21,6 +21,29 @@ def append_stack(x, n):
     return torch.stack(out)
 
 
+@case("append one item for each row", *COUNTS)
+def append_for_each(x, n):
+    rows = torch.arange(n * 2).reshape(-1, 2) * x
+    state = x * 0
+    states, sums = [], []
+    for i, row in enumerate(rows):
+        state = torch.tanh(state + row)
+        states.append(state * i)
+        sums.append(row.sum())
+    return torch.stack(states), sums, state
+
+
+@case("append one item for each row", *COUNTS)
+def append_for_each_of_two(x, n):
+    rows = torch.arange(n * 2).reshape(-1, 2) * x
+    products = []
+    for a, b in zip(rows, rows + 1):
+        if a.sum() > b.mean():
+            a = a * 2
+        products.append(a * b)
+    return torch.stack(products).sum(0), len(products)
+
+
 @case("append and cat", *COUNTS)
 def append_cat(x, n):
     out = [x]
@@ -358,7 +381,7 @@ def last_of_a_growing_list(x):
     return rows
 
 
-@case("a list in a list that grows, changed by another name", *BOTH)
+@case("a list in a list that grows, changed by another name", *BOTH, idle=7)
 def named_in_a_growing_list(x):
     rows, row = [], [x]
     for k in range((x > 0).sum()):

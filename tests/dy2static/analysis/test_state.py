@@ -1,4 +1,4 @@
-"""What constructs hand over, and which names need a placeholder where."""
+"""What constructs hand over, and which names need a declaration where."""
 
 from __future__ import annotations
 
@@ -57,18 +57,20 @@ def test_state(text: str, names: tuple[str, ...]) -> None:
         ("if a: x = 1\nelse: x = 2\nreturn x", ("x",)),
         ("return 1\nif a: x = 1\nreturn x", ("x",)),
         ("for x in a: pass\nreturn x", ("x",)),
-        ("print(x)\nx = 1", ("x",)),
+        ("if a: x = 1\nx = 2\nreturn x", ()),
+        ("print(x)\nx = 1", ()),
+        ("x: int\nif a: x = 1\nreturn x", ()),
         ("del a\nif b: a = 1\nreturn a", ()),
     ],
 )
-def test_placeholders_of_the_function(text: str, names: tuple[str, ...]) -> None:
-    assert facts.get(analysed(text), Fact.UNDEFINED) == names
+def test_declarations_of_the_function(text: str, names: tuple[str, ...]) -> None:
+    assert facts.get(analysed(text), Fact.DECLARED) == names
 
 
-def test_placeholders_of_a_block() -> None:
+def test_declarations_of_a_block() -> None:
     tree = analysed("for i in a:\n    if i: x = i\n    else: x = 0\n    print(x)")
     loop = first_construct(tree)
-    assert facts.get(tree, Fact.UNDEFINED) == () and facts.get(loop, Fact.UNDEFINED) == ("x",)
+    assert facts.get(tree, Fact.DECLARED) == () and facts.get(loop, Fact.DECLARED) == ("x",)
 
 
 def test_generated_names_come_last() -> None:

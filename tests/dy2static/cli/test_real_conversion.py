@@ -126,6 +126,64 @@ def test_untouched_statements_are_kept_to_the_byte(tmp_path: Path, capfd: pytest
     assert "_d2s.if_stmt(" in capfd.readouterr().out
 
 
+COMMENTED = '''def f(x, log, n: int = 3):
+    # before the branch
+    if x > 0:  # positive
+        # note it
+        log.append(x)  # noted
+        # after the note
+    else:
+        # nothing to do
+        pass
+    # the loop
+    for i in range(n):  # three times
+        x = x + i  # added
+
+    # about the result
+    if log:  # has some
+        # first
+        return log[0]  # the first
+    # none at all
+    return None  # nothing
+'''
+
+CONVERTED = '''from dy2static import operators as _d2s
+
+
+def f(x, log, n: int = 3):
+    # before the branch
+    # positive
+    # note it
+    # noted
+    # after the note
+    # nothing to do
+    _d2s.if_stmt(x > 0, lambda: log.append(x))
+    # the loop
+    def body(i):
+        nonlocal x
+        # three times
+        x = x + i  # added
+    _d2s.for_stmt(range(n), body, 'x')
+
+    # about the result
+    # has some
+    # first
+    # the first
+    # none at all
+    # nothing
+    return _d2s.if_expr(log, lambda: log[0], lambda: None)
+'''
+
+
+def test_comments_of_a_block_that_is_an_expression_stand_above_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "commented.py"
+    source.write_text(COMMENTED)
+    assert main(["convert", str(source)]) == 0
+    assert capfd.readouterr().out == CONVERTED
+
+
 def test_converting_the_result_again_still_works(tmp_path: Path) -> None:
     source, once, twice = (tmp_path / f"{name}.py" for name in ("net", "once", "twice"))
     source.write_text(NET)

@@ -29,7 +29,7 @@ class Thing:
 @pytest.mark.parametrize("value", [True, False, 0, 1, "", "a", [], [0], None])
 def test_conditions(value):
     ran = []
-    d.if_stmt(value, lambda: ran.append("body"), lambda: ran.append("else"), lambda: (), lambda v: None, ())
+    d.if_stmt(value, lambda: ran.append("body"), lambda: ran.append("else"))
     assert ran == ["body" if value else "else"]
     assert d.if_expr(value, lambda: 1, lambda: 2) == (1 if value else 2)
     assert d.not_(value) is (not value)
@@ -51,13 +51,13 @@ def test_while_and_for():
         nonlocal n
         n -= 1
 
-    d.while_stmt(lambda: n, step, lambda: (), lambda v: None, ())
+    d.while_stmt(lambda: n, step, "n")
     assert n == 0
     iterator = iter([1, 2, 3, 4])
-    d.for_stmt(iterator, lambda: len(seen) < 2, seen.append, lambda: (), lambda v: None, ())
+    d.for_stmt(iterator, seen.append, "", lambda: len(seen) < 2)
     assert seen == [1, 2]
     assert next(iterator) == 3
-    same_error(lambda: d.for_stmt(5, None, seen.append, lambda: (), lambda v: None, ()), lambda: list(5))
+    same_error(lambda: d.for_stmt(5, seen.append), lambda: list(5))
 
 
 def test_subscripts_and_attributes():
@@ -136,9 +136,18 @@ def test_unbound_names():
             y = 1
         return inner()
 
-    assert d.load(3, "y") == 3
-    same_error(lambda: d.load(d.Undefined("y"), "y"), unbound)
-    same_error(lambda: d.load(d.Undefined("y"), "y", True), free)
+    def loaded():
+        def body():
+            return d.load(lambda: y, "y")
+
+        if False:
+            y = 1
+        return body()
+
+    assert d.load(lambda: 3, "y") == 3
+    assert d.load_free(3, "y") == 3
+    same_error(loaded, unbound)
+    same_error(lambda: d.load_free(free(), "y"), free)
 
 
 def test_calls_pass_everything_on():

@@ -6,7 +6,7 @@ from typing import Any
 
 import gast
 
-LOWERED = {"loop_else", "break_stmt", "continue_stmt", "walrus", "analyses", "load", "placeholder"}
+LOWERED = {"loop_else", "break_stmt", "continue_stmt", "walrus", "analyses", "load", "local_names"}
 
 
 def test_alone(alone: Any) -> None:

@@ -8,4 +8,4 @@ import gast
 
 
 def test_alone(alone: Any) -> None:
-    alone({"comprehension", "analyses", "load", "placeholder"}, gast.ListComp, gast.SetComp, gast.DictComp)
+    alone({"comprehension", "analyses", "load", "local_names"}, gast.ListComp, gast.SetComp, gast.DictComp)

@@ -6,7 +6,7 @@ from typing import Any
 
 import gast
 
-STEPS = "loop_else break_stmt continue_stmt analyses load delete placeholder for_stmt"
+STEPS = "loop_else break_stmt continue_stmt analyses load local_names for_stmt"
 
 
 def test_alone(alone: Any) -> None:

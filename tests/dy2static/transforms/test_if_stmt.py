@@ -8,4 +8,4 @@ import gast
 
 
 def test_alone(alone: Any) -> None:
-    alone({"analyses", "load", "delete", "placeholder", "if_stmt"}, gast.If)
+    alone({"analyses", "load", "local_names", "if_stmt"}, gast.If)

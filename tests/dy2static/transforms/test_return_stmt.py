@@ -8,9 +8,9 @@ import gast
 
 
 def test_alone(alone: Any) -> None:
-    # what a dropped statement bound is local again only with a placeholder
+    # what a dropped statement bound is local again only where it is declared
     alone({"return_stmt"}, gast.Return, without=("unreachable",))
 
 
-def test_with_placeholders(alone: Any) -> None:
-    alone({"return_stmt", "analyses", "load", "delete", "placeholder"}, gast.Return)
+def test_with_declarations(alone: Any) -> None:
+    alone({"return_stmt", "analyses", "load", "local_names"}, gast.Return)

@@ -6,7 +6,7 @@ from typing import Any
 
 import gast
 
-STEPS = "loop_else break_stmt continue_stmt walrus analyses load delete placeholder while_stmt"
+STEPS = "loop_else break_stmt continue_stmt walrus analyses load local_names while_stmt"
 
 
 def test_alone(alone: Any) -> None:

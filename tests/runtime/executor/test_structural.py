@@ -9,6 +9,7 @@ import torch
 
 from runtime.errors import ProgramError
 from runtime.executor import compile_program
+from runtime.ops.scalar import result_kind
 
 
 def run(program, *inputs, **kwargs):
@@ -167,10 +168,11 @@ SCALARS = [
     "a, b", [(7, 2), (-7, 2), (7.5, -2), (True, 3), (1e16, 1.0), (math.inf, 0), (2, 0), (-8.0, 0.5)]
 )
 def test_scalars_are_pythons(program, name, names, function, a, b):
+    kind = result_kind(f"scalar.{name}", ["float"] * len(names))
     p = program(f"""
       input %a : float = "a"
       input %b : float = "b"
-      %y : float = scalar.{name}({", ".join("%" + one for one in names)})
+      %y : {kind} = scalar.{name}({", ".join("%" + one for one in names)})
       return %y as $0
     """)
     values = [{"a": a, "b": b}[one] for one in names]

@@ -63,7 +63,7 @@ def test_ports_cover_what_goes_in_and_out(file):
 
 
 def test_an_operator_with_blocks_says_how_they_run():
-    with_blocks = {"cond", "switch", "while_loop", "update", "custom_grad"}
+    with_blocks = {"cond", "switch", "while_loop", "scan", "update", "custom_grad"}
     assert {name for name, one in STRUCTURAL.items() if one.flow.kind is not Kind.PLAIN} == with_blocks
     assert definition_of("cond").flow.name(1) == "false branch"
     assert [definition_of("custom_grad").flow.name(index) for index in range(3)] == ["forward", "backward", "backward"]
@@ -88,3 +88,30 @@ def test_a_port_is_taken_out_on_its_whole_way():
     verify(program)
     text = print_program(program)
     assert "%a1" not in text and "%b2" not in text and "yield %next, %t\n" in text
+
+
+SCAN = """
+program "p" {
+  input %x : f32[4, 3] = "x"
+  input %h : f32[3] = "h"
+  %a : f32[3], %b : f32[3], %c : f32[4, 3], %d : list<f32[3]> = scan(4, %h, %h, %x, %x) {
+    ^(%i : int, %g : f32[3], %k : f32[3], %r : f32[3], %s : f32[3]):
+      %t : f32[3] = aten.add.Tensor(%g, %r)
+      yield %t, %g, %s, %t
+  } attrs {carried: 2}
+  return %b
+}
+"""
+
+
+def test_a_scan_counts_what_it_carries_again_when_ports_are_taken_out():
+    program = _program(SCAN)
+    scan = _the(program, "scan")
+    own, a, b, x, y, c, d = flow_of(scan).ports(scan)
+    assert own.is_own and not x.is_own and not c.is_own and [x.whole, c.whole, a.whole] == [False, False, True]
+    tanh = scan.blocks[0].ops[0].outputs[0]
+    assert passed(scan, 1) == {program.inputs[1].var, tanh} and passed(scan, 2) == set()
+    drop_ports(scan, [y, c, d])
+    verify(program)
+    drop_ports(scan, [b])
+    assert scan.attrs == {"carried": 1} and [len(scan.args), len(scan.outputs)] == [3, 1]

@@ -40,7 +40,7 @@ def test_an_unknown_name_is_a_named_error(name):
 def test_similar_names_are_offered():
     with pytest.raises(ProgramError, match=r"Known: array.new, array.append"):
         definition("array.sort")
-    with pytest.raises(ProgramError, match=r"Known: cond, while_loop, switch"):
+    with pytest.raises(ProgramError, match=r"Known: cond, while_loop, scan, switch"):
         definition("loop")
 
 

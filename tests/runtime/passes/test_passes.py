@@ -234,7 +234,8 @@ def test_running_all_again_changes_nothing(one, before, after):
 def test_the_report_says_what_each_pass_did():
     program = parse_program(text(CASES[0].values[1]))
     report = PassManager(DEFAULT, verify=True).run(program)
-    assert [one.name for one in report.applied] == ["identities", "constants", "common_subexpressions", "dead_code"]
+    names = ["identities", "constants", "common_subexpressions", "dead_code", "scan"]
+    assert [one.name for one in report.applied] == names
     assert str(report.applied[0]) == "identities: 2 changes, 3 -> 3 operators"
     assert report.applied[-1].after == 1
 
