@@ -127,6 +127,25 @@ def test_uses(name: str, tmp_path: Path) -> None:
         same(loaded(*call), f(*call))
 
 
+def test_an_index_in_a_try() -> None:
+    def f(x: torch.Tensor) -> Any:
+        items = [x]
+        for k in range(int((x > 0).sum())):
+            items.append(x * k)
+        kept, at = tuple(items), (x > 1).sum()
+        try:
+            first = kept[2]
+        except IndexError as error:
+            first = x - 1, str(error)
+        try:
+            second = kept[at] + kept[-2]
+        except IndexError:
+            second = x - 2
+        return first, second
+
+    check(f, *((torch.tensor(v, requires_grad=True),) for v in ([2.0, 2.0], [2.0, -1.0], [-1.0, -1.0], [1.0, 1.0])))
+
+
 def test_texts_are_joined() -> None:
     def f(x: torch.Tensor) -> Any:
         words = ["a", "b"]
