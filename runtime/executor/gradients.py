@@ -12,4 +12,5 @@ from runtime.ops.gradients import gradients
 def emit(emitter: Emitter, op: Operator) -> None:
     """``g, = f([loss], [w], None)``."""
     args = ", ".join(emitter.operand(arg) for arg in op.args)
-    emitter.assign(op.outputs, f"{emitter.bind(partial(gradients, **op.attrs), 'f')}({args})", unpack=True)
+    options = {key: value for key, value in op.attrs.items() if key != "caught"}
+    emitter.assign(op.outputs, f"{emitter.bind(partial(gradients, **options), 'f')}({args})", unpack=True)

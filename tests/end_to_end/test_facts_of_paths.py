@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 import dy2static
 from dy2static.errors import Dy2StaticError
+from tests.end_to_end.oracle import check
 
 INPUTS = [[1.0, 2.0, 3.0], [-1.0, 2.0, 4.0], [-1.0, -2.0, -1.0], [1.0, 0.1, -3.0]]
 PATHS = {
@@ -187,3 +188,17 @@ def test_a_handler_that_only_raises_again_catches_nothing():
     static = dy2static.to_static(f)
     for values in INPUTS:
         assert outcome(static, values, False) == outcome(f, values, False)
+
+
+def inner_gradient(x):
+    try:
+        y = x.clone().requires_grad_()
+        (g,) = torch.autograd.grad((y * y * x.item()).sum(), y)
+    except RuntimeError:
+        return x
+    return g
+
+
+def test_operators_of_all_kinds_stand_under_a_handler():
+    """What is computed in a try is what is computed outside of one."""
+    check(inner_gradient, (torch.tensor(2.0),), (torch.tensor(-1.0),))
