@@ -59,7 +59,7 @@ def convert(function: types.FunctionType, *, routed: bool = False) -> types.Func
     """The converted form of a plain function; the function itself if it is a generator, a coroutine, looks at its
     own frame, or is converted already.
 
-    ``routed``: with all operators of sets sent to the tracer, for a trace in which sets differ between paths.
+    ``routed``: with operators (``+``, ``<``) sent to the tracer, for a trace: less readable.
     The result shares ``function``'s globals and closure cells: stores are visible both ways.
     Raises SourceUnavailable or ConversionError, with the place in the user's file.
     """
@@ -75,7 +75,7 @@ def convert(function: types.FunctionType, *, routed: bool = False) -> types.Func
 
 def reason_left_alone(function: types.FunctionType) -> str:
     """Why `convert` gives ``function`` itself."""
-    return _converted(function).reason
+    return _converted(function, routed=True).reason
 
 
 def is_converted(function: object) -> bool:

@@ -116,7 +116,7 @@ STEPS = (
 )
 
 ROUTED_STEPS = (*STEPS[:-4], Step("binary", binary.transform, False, "As f_string."), *STEPS[-4:])
-"""Those, and what sends the operators of sets to the tracer: less readable, and seldom needed."""
+"""Those of a trace, which sees all operators: of sets that differ between paths, and of lists that grow."""
 
 
 def convert_tree(

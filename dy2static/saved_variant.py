@@ -124,7 +124,7 @@ def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int]
         stores,
         _same(trees, traced),
         objects,
-        {name: _builtin_base(cls) for name, cls in traced.raised.items() if cls.__module__ != "builtins"},
+        {name: _builtin_base(cls) for name, cls in _raised_classes(traced)},
         frozenset(stopped),
         device_of([*arguments.tensors, *(live_tensor(one) for one in traced.live)]),
     )
@@ -202,6 +202,12 @@ def _step(step: Any) -> ViewStep:
 
     kwargs = tuple((name, fill(value)) for name, value in step.kwargs)
     return ViewStep(step.name, tuple(fill(arg) for arg in step.args), kwargs, step.index)
+
+
+def _raised_classes(traced: Traced) -> list[tuple[str, type[BaseException]]]:
+    """The users' exceptions that the Program raises, without the objects that exceptions have."""
+    return [(name, cls) for name, cls in traced.raised.items()
+            if not name.startswith("object ") and cls.__module__ != "builtins"]
 
 
 def _builtin_base(cls: type[BaseException]) -> str:

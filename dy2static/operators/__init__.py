@@ -11,7 +11,7 @@ from dy2static.operators.assert_stmt import assert_stmt
 from dy2static.operators.attempt import attempt, handling, outside
 from dy2static.operators.attribute import attr, del_attr, set_attr
 from dy2static.operators.aug_assign import aug
-from dy2static.operators.binary import binary
+from dy2static.operators.binary import binary, unary
 from dy2static.operators.bool_ops import and_, not_, or_
 from dy2static.operators.call import call
 from dy2static.operators.catching import catching, passed
@@ -44,6 +44,6 @@ __all__ = [
     "format_value", "fresh", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt",
     "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks", "load", "load_free", "lookup_error",
     "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "position", "positional", "raise_stmt",
-    "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unpack",
-    "while_stmt", "without_keys",
+    "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unary",
+    "unpack", "while_stmt", "without_keys",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ import torch
 from dy2static.operators import boundary, growing
 from dy2static.operators.observed import observed
 from dy2static.operators.staging import Choice, Session, Staged, active, distribute, python_method
+from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer.containers import is_container, opened, several
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -69,13 +70,23 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         result = call(method, target, value)
         if result is not NotImplemented:
             return result
+    if not hasattr(type(target), own):
+        result = operated(session, target, op.removesuffix("="), value)
+        if result is not NOT_USERS:
+            return result
     inside = several(target)
     if inside is not None:
         distribute(session, inside, lambda option: _change(session, op, option, value))
         return target
+    if type(target) is tuple and growing.is_growing(target):
+        if type(value) is not tuple and growing.is_growing(value):
+            boundary.require_none(session, f"'{op}'", [value, target])
+        return _IN_PLACE[op](target, value)
     if growing.is_growing(target):
         growing.add_in_place(session, target, op, value)
         return target
+    if type(target) is tuple and type(value) is tuple:
+        return _IN_PLACE[op](target, value)
     if isinstance(target, torch.nn.Module):
         from dy2static.operators.builtins import module_methods
 

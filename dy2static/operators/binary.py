@@ -1,20 +1,32 @@
-"""Binary operators and comparisons of sets and views of dicts whose items differ between paths, and of lists that
-others hold by reference."""
+"""Operators of what may be a set, or a view of a dict, whose items differ between paths, of users' classes, and of
+lists that others hold by reference."""
 
 from __future__ import annotations
 
 import operator
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators import growing
+import torch
+
+from dy2static.operators import boundary, growing, user_methods
 from dy2static.operators.staging import Choice, Session, active, distribute
+from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer import array, structure
 from runtime.tracer.containers import opened
+from runtime.tracer.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 
-_PLAIN = {
-    "+": operator.add, "*": operator.mul, "-": operator.sub, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+_PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "*": operator.mul, "@": operator.matmul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift,
+    "-": operator.sub, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+
+
+_ITSELF = frozenset((torch.Tensor, int, float, bool, str, StagedInt, StagedFloat, StagedBool, StagedStr))
+"""Python's own operators are right for these: most of what operators meet."""
 
 
 def binary(a: Any, op: str, b: Any) -> Any:
@@ -24,7 +36,7 @@ def binary(a: Any, op: str, b: Any) -> Any:
     ({2}, True)
     """
     session = active()
-    if session is None:
+    if session is None or (type(a) in _ITSELF and type(b) in _ITSELF):
         return _PLAIN[op](a, b)
     first, second = opened(a), opened(b)
     if first is not a and isinstance(first, Choice):
@@ -36,6 +48,11 @@ def binary(a: Any, op: str, b: Any) -> Any:
             return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
         if isinstance(b, Choice) and _may_be_row(b):
             return distribute(session, b, lambda option: binary(a, op, option))
+    result = operated(session, a, op, b)
+    if result is not NOT_USERS:
+        return result
+    if op in _ORDER and isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):  # Python would compare lengths as well
+        boundary.require_none(session, f"'{op}'", (a, b))
     if structure.row_of(a) is not None or structure.row_of(b) is not None:
         return _of_rows(session, a, op, b)
     if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
@@ -59,3 +76,21 @@ def _of_rows(session: Session, a: Any, op: str, b: Any) -> Any:
         array.repeat(session, made, count)
         return made
     raise growing.refusal(session, op)
+
+
+_ORDER = ("<", "<=", ">", ">=")
+_SEQUENCES = (list, tuple, deque)
+
+
+_UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+
+
+def unary(op: str, value: Any) -> Any:
+    """``<op> value``.
+
+    >>> unary("-", 1)
+    -1
+    """
+    session = active()
+    result = NOT_USERS if session is None or type(value) in _ITSELF else user_methods.unary(session, op, value)
+    return _UNARY[op](value) if result is NOT_USERS else result

@@ -32,6 +32,7 @@ from dy2static.operators.staging import Choice, Session, Staged
 from runtime.tracer import contents, objects
 from runtime.tracer.containers import Several, several
 from runtime.tracer.guards import is_plain
+from runtime.tracer.structure import Growing
 
 
 class Takes(enum.Flag):
@@ -52,7 +53,10 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         repr, reversed, round, set, setattr, slice, str, sum, super, tuple, type, vars, zip, builtins.range,
         collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.fields, dataclasses.is_dataclass,
         dataclasses.replace, functools.partial, functools.reduce, operator.add, operator.concat, operator.is_,
-        operator.is_not, operator.mul, operator.index, list.__new__, dict.__new__, deque.__new__,
+        operator.is_not, operator.mul, operator.index, operator.sub, operator.matmul, operator.truediv,
+        operator.floordiv, operator.mod, operator.pow, operator.lshift, operator.rshift, operator.and_, operator.or_,
+        operator.xor, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.contains,
+        list.__new__, dict.__new__, deque.__new__,
         set.__new__, types.MethodType, types.SimpleNamespace, typing.cast, torch.as_tensor, torch.asarray,
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
@@ -136,7 +140,7 @@ def require_none(session: Session, what: str, values: Iterable[Any], torchs: boo
     for one in (reached(values, _is_several, not torchs),) if session.hidden else ():
         if one is not None:
             one.refuse()
-    found = reached(values, growing.is_growing, not torchs)
+    found = reached(values, has_grown, not torchs)
     if found is not None:
         raise session.error(
             f"{what} is given a {type(found).__name__} whose length is only known while the Program runs, or what "
@@ -161,6 +165,11 @@ def reached(values: Iterable[Any], is_stand_in: Callable[[Any], bool], modules: 
     return None
 
 
+def has_grown(value: Any) -> bool:
+    """Whether a value is a list that grew, or stands for its items (``f(*xs)``)."""
+    return growing.is_growing(value) or isinstance(value, Growing)
+
+
 def _is_several(value: Any) -> bool:
     return type(value) is Several
 
@@ -171,17 +180,17 @@ def _inside(value: Any, modules: bool) -> Iterable[Any]:
         return [one for option, held in opened for one in (held.options if held is not None else (option,))]
     found: list[Any] = []
     if isinstance(value, (list, tuple, set, frozenset, deque)):
-        found += value
+        found.extend(value)  # += would ask the class of a user's list for __radd__
     elif isinstance(value, dict):
-        found += (*value.values(), *(key for key in value if type(key) is Several))
+        found.extend((*value.values(), *(key for key in value if type(key) is Several)))
     elif isinstance(value, functools.partial):
-        found += (value.func, *value.args, *value.keywords.values())
+        found.extend((value.func, *value.args, *value.keywords.values()))
     elif isinstance(value, types.MethodType):
         found.append(value.__self__)
     elif isinstance(value, (type, types.ModuleType, types.FunctionType)):
         return found
     if modules or not isinstance(value, torch.nn.Module):
-        found += objects.attributes(value).values()
+        found.extend(objects.attributes(value).values())
     return found
 
 
@@ -191,7 +200,8 @@ def _takes(f: Any) -> Takes:
         return known
     name = getattr(f, "__name__", "")
     if isinstance(f, types.FunctionType):
-        return Takes.BOTH if name in _GENERATED and f.__code__.co_filename.startswith("<") else Takes.NOTHING
+        generated = name in _GENERATED and f.__code__.co_filename.startswith("<")
+        return Takes.BOTH if generated and "__post_init__" not in f.__code__.co_names else Takes.NOTHING
     if isinstance(f, type):
         return Takes.BOTH if issubclass(f, (list, deque)) else Takes.HOLDERS if issubclass(f, (dict, set)) else (
             Takes.NOTHING)
@@ -207,4 +217,4 @@ def _name(f: Any) -> str:
     return f"{getattr(f, '__name__', type(f).__name__)}()"
 
 
-__all__ = ["Takes", "reached", "require", "require_none"]
+__all__ = ["Takes", "has_grown", "reached", "require", "require_none"]

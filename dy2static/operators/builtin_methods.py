@@ -90,8 +90,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
         iterators.require_known(session, owner)
         unseen.note_advanced(session, owner)
-    if isinstance(owner, dict) and name in ("keys", "items"):
-        session.viewed[id(owner)] = owner
     noted = isinstance(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
     if isinstance(owner, (list, dict, set, deque)):
         if noted:

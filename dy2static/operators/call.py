@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from dy2static.callers import callers
-from dy2static.operators.staging import active
+from dy2static.operators.staging import Choice, Session, active, distribute
 from dy2static.origin import is_made
 
 
@@ -27,7 +27,38 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
         return f(*args, **kwargs)
     from dy2static.operators.traced_call import traced_call
 
+    if any(name.startswith(KEYWORDS) for name in kwargs):
+        return _with_keywords(session, f, args, kwargs)
     return traced_call(session, f, args, kwargs)
+
+
+KEYWORDS = "** "
+"""How the name of a keyword begins that is a dict after two stars."""
+
+
+def _with_keywords(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call with the items of such dicts, once for every dict that one of them may be."""
+    given: dict[str, Any] = {}
+    for place, value in kwargs.items():
+        if isinstance(value, Choice) and place.startswith(KEYWORDS):
+            return distribute(session, value, lambda option, place=place: _with_keywords(  # type: ignore[misc]
+                session, f, args, {**kwargs, place: option}))
+        for key, item in value.items() if place.startswith(KEYWORDS) else ((place, value),):
+            if not isinstance(key, str):
+                raise TypeError("keywords must be strings")
+            if key in given:
+                raise TypeError(f"{_described(f)} got multiple values for keyword argument '{key}'")
+            given[key] = item
+    return call(f, *args, **given)
+
+
+def _described(f: Any) -> str:
+    """How Python names a function in the TypeError of a call."""
+    qualname = getattr(f, "__qualname__", None)
+    if qualname is None:
+        return str(f)
+    module = getattr(f, "__module__", None)
+    return f"{qualname}()" if module in (None, "builtins") else f"{module}.{qualname}()"
 
 
 def _locals(frame: FrameType) -> dict[str, Any]:

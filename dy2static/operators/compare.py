@@ -13,6 +13,7 @@ from typing import Any
 from dy2static.operators import boundary
 from dy2static.operators.bool_ops import not_
 from dy2static.operators.staging import Choice, active, distribute
+from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer.containers import opened
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
@@ -40,6 +41,9 @@ def compare(a: Any, op: str, b: Any) -> Any:
             return distribute(session, a, lambda option: compare(option, op, option if b is a else b))
         if isinstance(b, Choice):
             return distribute(session, b, lambda option: compare(a, op, option))
+        users = operated(session, a, op, b)
+        if users is not NOT_USERS:
+            return users
         if type(a) is not type(b) or type(a) not in (list, tuple, dict):
             if any(isinstance(a, kind) and isinstance(b, kind) for kind in _BY_CONTENT):
                 boundary.require_none(session, f"'{op}'", (a, b))

@@ -11,6 +11,7 @@ import torch
 
 from dy2static.operators import growing
 from dy2static.operators.staging import Choice, Session, Staged, distribute, truth_of
+from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer import array, containers, structure
 
 _DEPTH = 8
@@ -78,7 +79,8 @@ def _same(session: Session, one: Any, other: Any) -> Any:
         require_distinct(session, one, other)
     if type(one) is type(other) and type(one) in (list, tuple, dict):
         return equal(session, one, other)
-    return truth_of(session, one == other)
+    users = operated(session, one, "==", other)
+    return truth_of(session, one == other if users is NOT_USERS else users)
 
 
 def _grown(session: Session, a: Any, b: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import growing
+from dy2static.operators import growing, user_methods
 from dy2static.operators.staging import Choice, Session, Staged, active, any_staged, distribute
 from runtime.tracer import histories, scalars, structure
 from runtime.tracer.staged_size import StagedSize
@@ -41,6 +41,14 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     if session is not None and is_staged_container(value):
         return _staged_container(session, value, _CONVERSIONS[conversion], spec)
     letter = _CONVERSIONS[conversion]
+    if session is not None and session.has_growing and not letter:
+        found = user_methods.called(session, value, "__format__", spec)
+        if found is not user_methods.NOT_USERS:
+            return found
+    if session is not None and session.has_growing and letter:
+        from dy2static.operators.call import call
+
+        return format_value(call(_FUNCTIONS[letter], value), "", spec)
     return format(_FUNCTIONS[letter](value) if letter else value, spec)
 
 

@@ -34,8 +34,8 @@ class GrownItems(StagedSequence):
 
 
 def is_growing(value: object) -> bool:
-    """Whether a value is such a list or deque."""
-    return isinstance(value, (list, deque)) and growing(value) is not None
+    """Whether a value is such a list, deque or tuple."""
+    return isinstance(value, (list, deque, tuple)) and growing(value) is not None
 
 
 def note_present(session: Session, target: Any, key: Any) -> None:
@@ -60,7 +60,11 @@ def _same_index(a: Any, b: Any) -> bool:
 
 def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``target.name(*args)``."""
-    kind = deque if isinstance(target, deque) else list
+    kind = deque if isinstance(target, deque) else tuple if type(target) is tuple else list
+    if kind is tuple and name not in ("__len__", "__getitem__"):
+        if name in ("__add__", "__mul__", "__rmul__") and not kwargs:
+            return getattr(target, name)(*args)
+        raise refusal(session, f"tuple.{name}")
     if name in ("copy", "__copy__") and not args:
         return array_methods.copy(target)
     if name == "__len__":
@@ -106,11 +110,14 @@ def shortened(session: Session, made: deque[Any]) -> deque[Any]:
 def read(session: Session, target: Any, key: Any) -> Any:
     """``target[key]``."""
     if isinstance(key, slice) and not isinstance(target, deque):
-        return array.slice_(session, target, key)
+        part = array.slice_(session, target, key)
+        return tuple(part) if type(target) is tuple else part
     with _checked(session, target, key):
         if isinstance(target, deque):
             _require_no_slice(key)
             array_methods.require_index(session, target, key)
+        elif type(target) is tuple:
+            array_methods.require_index(session, target, key, "tuple index out of range")
         return array.get(session, target, key)
 
 
@@ -121,6 +128,8 @@ def _require_no_slice(key: Any) -> None:
 
 def write(session: Session, target: Any, key: Any, value: Any) -> None:
     """``target[key] = value``."""
+    if type(target) is tuple:
+        raise TypeError("'tuple' object does not support item assignment")
     if isinstance(key, slice) and isinstance(target, list):
         from dy2static.operators.call import call
 
@@ -139,6 +148,8 @@ def write(session: Session, target: Any, key: Any, value: Any) -> None:
 
 def delete(session: Session, target: Any, key: Any) -> None:
     """``del target[key]``."""
+    if type(target) is tuple:
+        raise TypeError("'tuple' object doesn't support item deletion")
     if isinstance(target, deque):
         _require_no_slice(key)
     if isinstance(key, slice):

@@ -1,4 +1,4 @@
-"""Indexing in a ``try`` that catches IndexError, where only the run knows how long the list or deque is.
+"""Indexing in a ``try`` that catches IndexError, where only the run knows how long the list, deque or tuple is.
 
     if _d2s.lacks(d, i, "get"):
         raise _d2s.lookup_error(d, i, "get")     # a jump to the handler (see ``transforms.caught_raise``)
@@ -25,7 +25,7 @@ _METHODS = {"get": "__getitem__", "set": "__setitem__", "del": "__delitem__", "p
 
 
 def position(target: Any, key: Any) -> Any:
-    """An index of such a list or deque as an int; anything else as it is."""
+    """An index of such a list, deque or tuple as an int; anything else as it is."""
     session = active()
     if session is not None and isinstance(key, torch.Tensor) and growing.is_growing(target):
         return reads.index(session, key)
@@ -33,7 +33,7 @@ def position(target: Any, key: Any) -> Any:
 
 
 def lacks(target: Any, key: Any, kind: str) -> Any:
-    """Whether a list or deque whose length only the run knows has no item there.
+    """Whether a list, deque or tuple whose length only the run knows has no item there.
 
     ``kind``: "get", "set", "del", or the method "pop" or "popleft", for which ``key`` is None where none is given.
     """
@@ -63,11 +63,15 @@ def lookup_error(target: Any, key: Any, kind: str) -> IndexError:
         return IndexError("pop from an empty deque" if isinstance(target, deque) else "pop from empty list")
     if isinstance(target, deque):
         return IndexError("deque index out of range")
+    if isinstance(target, tuple):
+        return IndexError("tuple index out of range")
     return IndexError("list index out of range" if kind == "get" else "list assignment index out of range")
 
 
 def _is_asked(target: Any, kind: str) -> bool:
-    if type(target) not in (list, deque) or row_of(target) is not None:
+    if type(target) is tuple and kind != "get":
+        return False
+    if type(target) not in (list, deque, tuple) or row_of(target) is not None:
         return False
     return growing.is_growing(target) and python_method(target, _METHODS[kind]) is None
 

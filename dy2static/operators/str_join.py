@@ -6,6 +6,8 @@ from typing import Any
 
 from dy2static.operators import generator_uses, growing
 from dy2static.operators.staging import Choice, Session, Staged, distribute, spread
+from runtime.ir import ScalarType
+from runtime.tracer import array, scalars, structure
 from runtime.tracer.scalars import python_type
 
 
@@ -15,11 +17,35 @@ def str_join(session: Session, between: str, pieces: Any) -> Any:
         return distribute(session, pieces, lambda option: str_join(session, between, option))
     pieces = generator_uses.listed(session, pieces)
     if growing.is_growing(pieces):
-        raise growing.refusal(session, "str.join()")
+        return _grown(session, between, array.copy(pieces))
     items = list(pieces)
     if all(_is_text(item) for item in items):
         return _joined(between, items)  # piece by piece: all at once would be as many paths as there are combinations
     return spread(session, items, lambda given: _joined(between, given))
+
+
+def _grown(session: Session, between: str, pieces: list[Any]) -> Any:
+    """The same for a list whose length only the run knows: piece by piece, in a loop."""
+    from dy2static.operators.if_expr import if_expr
+    from dy2static.operators.traced_for import fold
+
+    if not _are_texts(array.content(pieces).item):
+        raise growing.refusal(session, "str.join()")
+
+    def joined() -> Any:
+        rest = growing.GrownItems(array.slice_(session, pieces, slice(1, None)))
+        empty = scalars.wrap(session.emit("scalar.str", [""], types=[ScalarType("str")])[0])
+        start: Any = empty + array.get(session, pieces, 0)  # text of the run: else it is one of ever more
+        return fold(session, rest, start, lambda text, piece: text + between + piece)
+
+    return if_expr(array.length(session, pieces) == 0, lambda: "", joined)
+
+
+def _are_texts(item: structure.Structure) -> bool:
+    if isinstance(item, structure.Options):
+        return all(map(_are_texts, item.options))
+    return isinstance(item, structure.Number) and item.kind == "str" or (
+        isinstance(item, structure.Known) and type(item.value) is str)
 
 
 def _is_text(value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import autograd_function, modules, tensor_attributes
+from dy2static.operators import autograd_function, modules, tensor_attributes, user_methods
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.load import settle
 from dy2static.operators.policy import home_of, is_library
@@ -240,6 +240,8 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
         raise session.error(
             f"{obj.__name__}.{name} is changed inside a converted function: it would happen while tracing only",
             hint="Change the setting outside, before the call.", code="D2S214")
+    if user_methods.called(session, obj, "__setattr__", name, value) is not user_methods.NOT_USERS:
+        return
     note_write(session, obj, name)
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return

@@ -35,6 +35,7 @@ from dy2static.operators import (
     observed,
     policy,
     staged_arguments,
+    starred_call,
     tensor_attributes,
     tensor_keys,
 )
@@ -89,13 +90,25 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
 
 
 def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from dy2static.operators import autograd_function, modules
-    from dy2static.operators.builtins import compiled, handler_of, operator_functions
-
     if isinstance(f, Choice):
         return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
     if isinstance(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
+    if session.has_growing and starred_call.holds_items(args) and not _is_partial(f):
+        return starred_call.fitted(session, f, args, kwargs, lambda given: _fitted(session, f, given, kwargs))
+    return _fitted(session, f, args, kwargs)
+
+
+def _is_partial(f: Any) -> bool:
+    """Whether a call hands its arguments on, or keeps them, as they are."""
+    return isinstance(f, functools.partial) or f is functools.partial
+
+
+def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call, of arguments that the callee's parameters take."""
+    from dy2static.operators import autograd_function, modules
+    from dy2static.operators.builtins import compiled, handler_of, operator_functions
+
     if not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
         iterators.note_given(session, args)
     handler = handler_of(f)
@@ -146,6 +159,11 @@ def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             isinstance(f, types.WrapperDescriptorType) and args
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
         return builtin_methods.call_builtin(session, f, args, kwargs)
+    method = _call_method(f)
+    if method is not None:
+        return call_function(session, method, (f, *args), kwargs)
+    if isinstance(f, operator_functions.GETTERS):
+        return operator_functions.call_getter(session, f, *args, **kwargs)
     boundary.require(session, f, args, kwargs)
     if isinstance(f, (staticmethod, classmethod)):
         return traced_call(session, f.__func__, args, kwargs)
@@ -155,11 +173,6 @@ def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         _require_living(session, f)
     if isinstance(f, CACHED):
         return call_cached(session, f, args, kwargs)
-    if isinstance(f, operator_functions.GETTERS):
-        return operator_functions.call_getter(session, f, *args, **kwargs)
-    method = _call_method(f)
-    if method is not None:
-        return call_function(session, method, (f, *args), kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_object, session, f))
 
 
@@ -222,7 +235,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
         with contextlib.suppress(SourceUnavailable):
-            converted = convert(session, f)
+            converted = convert(f)
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
     if home == "torch" and reason:
@@ -231,7 +244,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             return call_torch(session, f, args, kwargs)
     if not reason and not f.__code__.co_flags & _COROUTINE:
         try:
-            converted = convert(session, f)
+            converted = convert(f)
         except SourceUnavailable as error:
             reason = error.summary
         else:
@@ -275,11 +288,11 @@ def why_left_alone(f: types.FunctionType) -> str:
     return conversion.reason_left_alone(f)
 
 
-def convert(session: Session, f: types.FunctionType) -> types.FunctionType:
+def convert(f: types.FunctionType) -> types.FunctionType:
     """The converted function. Raises SourceUnavailable if it has no source."""
     from dy2static import conversion
 
-    return conversion.convert(f, routed=session.known.routed)
+    return conversion.convert(f, routed=True)
 
 
 def _enter(

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import equality, growing, tensor_keys
+from dy2static.operators import equality, growing, tensor_keys, user_methods
 from dy2static.operators.provenance import require_original
 from dy2static.operators.sequences import StagedRange
 from dy2static.operators.staging import (
@@ -50,7 +50,8 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         return value in container
     if growing.is_growing(container):
         raise growing.refusal(session, "'in'")
-    if isinstance(container, (list, tuple, deque)) and _holds_grown(value, container):
+    if isinstance(container, (list, tuple, deque)) and (
+            _holds_grown(value, container) or user_methods.holds_grown(session, value, container)):
         return equality.any_equal(session, container, value)
     if isinstance(container, _CONTAINERS) and _compares(value, container):
         return _any_equal(session, container, value)

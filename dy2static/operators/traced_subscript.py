@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import torch
 
-from dy2static.operators import boundary, growing, tensor_index, traced_compare
+from dy2static.operators import boundary, growing, tensor_index, traced_compare, user_methods
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.observed import done, observed
 from dy2static.operators.provenance import (
@@ -138,7 +138,8 @@ def _as_int(session: Session, obj: Any, key: Any) -> Any:
     """A tensor as index into a Python sequence counts by its value, as ``__index__`` does eagerly."""
     if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
         return reads.index(session, key)
-    return key
+    found = user_methods.called(session, key, "__index__") if isinstance(obj, (list, tuple, str, range, deque)) else key
+    return key if found is user_methods.NOT_USERS else found
 
 
 def _bounds(session: Session, key: Any) -> Any:

@@ -9,18 +9,19 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators import boundary, growing
-from dy2static.operators.call import call
+from dy2static.operators import boundary, generator_uses, growing, user_methods
+from dy2static.operators.call import KEYWORDS, call
 from dy2static.operators.sequences import StagedSequence
-from dy2static.operators.staging import NO_NAMES, Choice, Session, active, distribute
+from dy2static.operators.staging import NO_NAMES, Choice, Session, active, distribute, python_method
 from runtime.tracer import array
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.choices import lengths
-from runtime.tracer.containers import one_list, opened, several
+from runtime.tracer.containers import one_list, opened
 from runtime.tracer.state import current
 
 
@@ -41,6 +42,8 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
             return _grown(session, array.copy(value), before, after)
         if _may_differ_in_length(value):
             return distribute(session, value, lambda option: _taken_apart(option, before, after))
+        if python_method(value, "__iter__") is not None and user_methods.holds_grown(session, value):
+            return unpack(call(list, value), before, after)
     if after is None:
         return value
     (*items,) = value
@@ -100,23 +103,32 @@ def _too_many(session: Session, expected: int, found: Any) -> Any:
 
 
 def star(value: Any) -> Any:
-    """What stands behind a star in a call, or in a display of a tuple or set: its length must be known."""
+    """What stands behind a star in a call, or in a display of a tuple or set.
+
+    A list whose length only the run knows gives what stands for its items (see ``starred_call``).
+    """
     session = active()
     if session is None:
         return value
+    value = generator_uses.listed(session, opened(value))
+    if isinstance(value, StagedSequence):
+        from dy2static.operators.traced_for import as_list
+
+        return as_list(session, value)
     if growing.is_growing(value):
-        raise growing.refusal(session, "a star (*) in a call, tuple or set in front")
-    return opened(value)
+        return array.copy(value)
+    return value
 
 
 def keywords(value: Any) -> Any:
-    """What stands behind two stars in a call: which names it has must be known."""
-    found = None if active() is None else several(value)
-    if found is not None:
-        raise active().error(  # type: ignore[union-attr]
-            "two stars (**) in a call, in front of a dict whose keys differ between paths",
-            hint="Give every path the same keys, or call on each path.", code="D2S254")
-    return value
+    """What stands behind two stars in a call: a dict is taken apart by ``call``, once for every dict that it may be."""
+    if active() is None:
+        return value
+    value = opened(value)
+    return {f"{KEYWORDS}{next(_numbers)}": value} if isinstance(value, Choice) or type(value) is dict else value
+
+
+_numbers = itertools.count()
 
 
 def star_of_list(value: Any) -> Any:

@@ -37,7 +37,8 @@ def transform(tree: Any, context: Context) -> Any:
 class _Call(Transformer):
     def visit_Call(self, node: gast.AST) -> Any:
         self.generic_visit(node)
-        if is_operator(node.func) or isinstance(node.func, gast.Lambda) or self._is_direct(node):
+        if is_operator(node.func) or self._is_direct(node) or (
+                isinstance(node.func, gast.Lambda) and not _has_star(node)):
             return node
         taken = isinstance(node.func, gast.Name) and node.func.id in _CONSUMERS
         args = [node.func, *(map(consumed, node.args) if taken else node.args)]
@@ -52,3 +53,9 @@ class _Call(Transformer):
         if name in ("dir", "vars") and node.args:
             return False
         return name in _DIRECT and not any(name in facts.get(f, Fact.LOCALS, ()) for f in self.functions)
+
+
+def _has_star(node: Any) -> bool:
+    """Whether a call is given the items of something."""
+    starred = any(isinstance(arg, gast.Starred) for arg in node.args)
+    return starred or any(keyword.arg is None for keyword in node.keywords)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+from collections.abc import Mapping
 
 from runtime.executor.emitter import Emitter
 from runtime.ir import Operator
@@ -50,13 +52,40 @@ def rebuilt(cls: type[BaseException], /, *args: object, **fields: object) -> Bas
     return error
 
 
+class Shown:
+    """What stands for an object that an exception has, where a file could not keep the object: its texts."""
+
+    def __init__(self, text: str, described: str) -> None:
+        self._text, self._described = text, described
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return self._described
+
+
+def _held(emitter: Emitter, op: Operator, place: str, operand: object) -> str:
+    """The expression for what an exception has at a place."""
+    found = op.attrs.get("objects", {}).get(place)
+    if found is None:
+        return emitter.operand(operand)
+    name, text = found
+    known: Mapping[str, object] = emitter.exceptions
+    if name in known:
+        return emitter.bind(known[name], "o")
+    described = str(operand)
+    is_bytes = name.endswith(" builtins.bytes")  # some exceptions take nothing else
+    return emitter.bind(ast.literal_eval(described) if is_bytes else Shown(text, described), "o")
+
+
 def emit_raise(emitter: Emitter, op: Operator) -> None:
     """``raise ValueError(a, b)``, with the attributes that the user's code gave the exception."""
     name = exception(emitter, op.attrs["exception"])
-    args = [emitter.operand(arg) for arg in op.args]
+    args = [_held(emitter, op, str(position), arg) for position, arg in enumerate(op.args)]
     cls = emitter.namespace[name]
     if isinstance(cls, type) and (op.kwargs or cls.__module__ != "builtins"):
-        fields = f"**{{{', '.join(f'{key!r}: {emitter.operand(value)}' for key, value in op.kwargs.items())}}}"
+        fields = f"**{{{', '.join(f'{key!r}: {_held(emitter, op, key, value)}' for key, value in op.kwargs.items())}}}"
         emitter.line(f"raise {emitter.bind(rebuilt, 'f')}({', '.join([name, *args, fields])})")
     else:
         emitter.line(f"raise {name}({', '.join(args)})")

@@ -4,7 +4,10 @@
     raise("no convergence after", %n, steps=%n) attrs {exception: "ValueError"}
 
 An exception is a builtin by its name, or the user's own by module and name (``"solver.NotConverged"``). What ``raise``
-has as keywords are attributes that it gets.
+has as keywords are attributes that it gets. An object among them that is no constant of Programs is one that the caller
+knows by name; a file has its two texts, ``repr`` where it stands and ``str`` beside the name:
+
+    raise("<Color.RED: 1>") attrs {exception: "KeyError", objects: {"0": ["object 1 paint.Color", "Color.RED"]}}
 """
 
 from __future__ import annotations
@@ -52,8 +55,13 @@ def _verify_assert(op: Operator, fail: Fail) -> None:
 def _verify_raise(op: Operator, fail: Fail) -> None:
     check_outputs(op, fail, 0)
     check_blocks(op, fail, ())
-    check_attrs(op, fail, {"exception": (str,)}, required=["exception"])
+    check_attrs(op, fail, {"exception": (str,), "objects": (dict,)}, required=["exception"])
     _verify_exception(op, fail)
+    for place, found in op.attrs.get("objects", {}).items():
+        there = op.kwargs[place] if place in op.kwargs else dict(zip(map(str, range(len(op.args))), op.args)).get(place)
+        texts = found if isinstance(found, (list, tuple)) else ()
+        if type(there) is not str or len(texts) != 2 or not all(type(text) is str for text in texts):
+            fail("attrs", f"the object at {place!r} needs its text there, and its name and other text in the attribute")
 
 
 DEFINITIONS: Sequence[OpDefinition] = [

@@ -238,8 +238,8 @@ class _Reader:
         same = []
         for item in fields["same"].items():
             result, argument = item.items(2)
-            if type(self.found(result, trees)) is tuple:
-                result.fail("a tuple cannot be the caller's own")
+            if self.found(result, trees) == ():
+                result.fail("an empty tuple cannot be the caller's own")
             same.append((_path(result), self.argument_path(argument, variant)))
         variant.same = tuple(same)
         for item in fields["exceptions"].items():

@@ -49,7 +49,7 @@ def records(tree: Any) -> Iterator[Record]:
 
 
 def shared_paths(trees: Sequence[Any]) -> list[tuple[Path, Path]]:
-    """Containers, tuples apart, that stand in the trees more than once: the first path, and each later one.
+    """Containers that stand in the trees more than once: the first path, and each later one.
 
     >>> a = [1]
     >>> shared_paths([(a, a), {"b": a}])
@@ -59,7 +59,7 @@ def shared_paths(trees: Sequence[Any]) -> list[tuple[Path, Path]]:
     found: list[tuple[Path, Path]] = []
 
     def visit(tree: Any, path: Path) -> None:
-        if type(tree) in (list, dict) or isinstance(tree, Record):
+        if type(tree) in (list, dict) or isinstance(tree, Record) or (type(tree) is tuple and tree):
             if id(tree) in first:
                 found.append((first[id(tree)], path))
                 return

@@ -211,6 +211,11 @@ def _check_growing_deque(record: Record) -> str:
     return _check_deque(record) if right else "without items"
 
 
+def _check_growing_tuple(record: Record) -> str:
+    items = record.fields[0][1] if [name for name, _ in record.fields] == ["items"] else None
+    return "" if isinstance(items, Record) and items.kind == "growing" else "without items"
+
+
 def _check_growing(record: Record) -> str:
     if [name for name, _ in record.fields] != ["arrays", "item"]:
         return "without arrays and an item"
@@ -264,6 +269,7 @@ _CHECKS: dict[str, Callable[[Record], str]] = {
     "frozenset": lambda record: "",
     "deque": _check_deque,
     "growing deque": _check_growing_deque,
+    "growing tuple": _check_growing_tuple,
     **dict.fromkeys(_BASES, _check_container),
     "choice": _check_choice,
     "growing": _check_growing,

@@ -1,5 +1,8 @@
 """Tracing lists that grow: what Python's list operations are once a list's length is only known at run time.
 
+A tuple of such a length is a tuple that holds the same (``(*xs,)``, ``f(*xs)`` for ``def f(*items)``): Python's own
+``+``, ``type`` and ``isinstance`` are right for it, and it is never changed.
+
 Such a list or deque is still the user's own object; while tracing it holds one ``structure.Growing``, whose Variables
 are arrays, one for each Variable of an item. Every function expects one for which ``structure.growing`` is not None.
 """
@@ -18,7 +21,7 @@ from runtime.tracer.session import Session
 from runtime.tracer.structure import PLAIN, Growing
 
 
-def content(target: list[Any]) -> Growing:
+def content(target: list[Any] | tuple[Any, ...]) -> Growing:
     """What the list holds."""
     grown = structure.growing(target)
     assert grown is not None
@@ -261,7 +264,7 @@ def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     return [Growing(_each(session, first, "array.concat", list(second.variables)), second.item, second.pool)]
 
 
-def parts_joined(target: list[Any]) -> Growing:
+def parts_joined(target: list[Any] | tuple[Any, ...]) -> Growing:
     """What a list holds that Python's own ``+`` made of lists that grew and others.
 
     The list stays as it is: paths of a construct that look at it must not see each other's Variables.
@@ -332,7 +335,7 @@ def pop(session: Session, target: list[Any], index: Any = -1) -> Any:
     return _item(session, grown, items)
 
 
-def slice_(session: Session, target: list[Any], where: slice) -> list[Any]:
+def slice_(session: Session, target: list[Any] | tuple[Any, ...], where: slice) -> list[Any]:
     """``target[where]``."""
     grown = content(target)
     places: list[Operand] = [session.operand(where)] * len(grown.variables)

@@ -92,7 +92,6 @@ FIELDS: dict[str, str] = {
     "raised_types": ITEMS,
     "touched": DEEP,
     "hidden": ITEMS,
-    "viewed": ITEMS,
     "pictures": ITEMS,
     "notes": ITEMS,
     "looks": DEEP,

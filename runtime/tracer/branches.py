@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import itertools
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -238,15 +240,51 @@ def raise_where(session: Session, flags: Flags, error: BaseException) -> None:
 
 def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None:
     cls = type(error)
+    objects: dict[str, Operand] = {}
     session.emit(
         "raise",
-        [_shown(session, arg) for arg in args if _plain(arg)],
-        {key: session.operand(value) for key, value in vars(error).items() if _plain(value)},
+        [_argument(session, arg, str(position), objects) for position, arg in enumerate(args)],
+        {key: _argument(session, value, key, objects) for key, value in vars(error).items()},
         attrs={
             "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
+            **({"objects": objects} if objects else {}),
         },
         location=tracer_session.error_place(error),
     )
+
+
+def _argument(session: Session, value: Any, place: str, objects: dict[str, Operand]) -> Operand:
+    """The operand of what an exception has: of an object that is no constant of Programs its text, and its name.
+
+    Raises:
+        TraceError: D2S228, for an object of which each run would have another.
+    """
+    from runtime.tracer.results import leads_to_traced
+
+    if _plain(value):
+        return _shown(session, value)
+    if leads_to_traced(value):
+        raise session.error(
+            f"an exception is raised with a {type(value).__name__} that holds values which only a run knows",
+            code="D2S228", hint="Raise it with text, numbers or tensors, or lists, tuples and dicts of them.")
+    name = f"object {len(session.raised_types)} {type(value).__module__}.{type(value).__qualname__}"
+    session.raised_types[name] = value
+    session.guards.pin(value)
+    objects[place] = [name, _text(str, value)]
+    return _text(repr, value)
+
+
+def _text(show: Callable[[Any], str], value: Any) -> str:
+    """The text of an object; methods of users' classes are not run for it."""
+    if isinstance(value, (*_SHOWN, enum.Enum)):
+        return show(value)
+    return f"<{type(value).__qualname__} object>"
+
+
+_SHOWN = (
+    type, bytes, bytearray, frozenset, set, range, torch.Size, list, tuple, dict, types.FunctionType,
+    types.BuiltinFunctionType, types.ModuleType,
+)  # fmt: skip
 
 
 def _shown(session: Session, arg: Any) -> Operand:
@@ -259,4 +297,5 @@ def _plain(value: Any) -> bool:
 
     if type(value) in (list, tuple, dict):
         return all(map(_plain, value.values() if isinstance(value, dict) else value))
-    return value is None or isinstance(value, torch.Tensor) or kind_of(value) is not None
+    constants = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format)
+    return value is None or isinstance(value, constants) or kind_of(value) is not None

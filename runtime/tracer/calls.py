@@ -22,8 +22,6 @@ class Known:
 
     whole: frozenset[int] = frozenset()
     """Numbers of the arguments' containers that something outside leads to as well: they are what they are."""
-    routed: bool = False
-    """Whether sets differ between paths: all operators that sets have go through the tracer then."""
     by_reference: bool = False
     """Whether lists inside of lists that grow are changed: those hold them by reference then (see ``heaps``)."""
 
@@ -31,7 +29,7 @@ class Known:
         """Both."""
         return Known(
             self.shared | other.shared, self.detached | other.detached, self.whole | other.whole,
-            self.routed or other.routed, self.by_reference or other.by_reference,
+            self.by_reference or other.by_reference,
         )  # fmt: skip
 
 

@@ -188,7 +188,8 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
             session.journal.note_made(made)
         return made
     if isinstance(s, Array):
-        return [Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)]
+        grown = Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)
+        return (grown,) if s.kind is tuple else [grown]
     selector = StagedInt(next(variables))
     return Choice(selector, tuple(lift(session, option, variables, context) for option in s.options))
 

@@ -170,8 +170,6 @@ def put(session: Session, owner: Any, value: Any) -> None:
     """Let a container hold a content, which may be a Choice of several."""
     place = Place("content", owner)
     if isinstance(value, Choice):
-        if isinstance(owner, set) or id(owner) in session.viewed:
-            session.route_operators()
         hidden = tuple(_hidden(session, owner, option) for option in value.options)
         marker = Several(Choice(value.selector, hidden))
         value = {marker: None} if isinstance(owner, dict) else [marker]

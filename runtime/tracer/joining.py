@@ -50,6 +50,9 @@ _TEXTS = 16
 _OPTIONS = 256
 """How many different things a variable may be."""
 
+_LENGTHS = 4
+"""Tuples of so many lengths become one whose length is carried."""
+
 
 def _same_size(a: Any, b: Any) -> bool:
     if a is DYNAMIC or b is DYNAMIC:
@@ -114,10 +117,16 @@ def unify(session: Session, a: Structure, b: Structure, context: JoinContext) ->
 
 
 def _unify_arrays(session: Session, a: Structure, b: Structure, context: JoinContext) -> Structure | None:
-    """Lists of different lengths become one whose length is carried, if their items have one structure."""
-    lists = [s for s in (a, b) if isinstance(s, Array) or (isinstance(s, Sequence) and s.kind in (list, ListContent))]
-    if len(lists) < 2:
+    """Lists of different lengths become one whose length is carried, if their items have one structure.
+
+    Tuples do if the length of one is carried already: else they stay one of several.
+    """
+    kind = _kind_of_items(a)
+    if kind is None or kind is not _kind_of_items(b):
         return None
+    if kind is tuple and not (isinstance(a, Array) or isinstance(b, Array)):
+        return None
+    lists: list[Array | Sequence] = [s for s in (a, b) if isinstance(s, (Array, Sequence))]
     if not context.arrays_hold_containers and any(map(_holds_container, lists)):
         return None  # and what those of a path hold is not asked for outside it
     items: list[Structure] = []
@@ -135,7 +144,16 @@ def _unify_arrays(session: Session, a: Structure, b: Structure, context: JoinCon
     for s in (a, b):
         if isinstance(s, Array):
             pool = s.pool.merge(pool)
-    return Array(items_of_one, pool)
+    return Array(items_of_one, pool, kind)
+
+
+def _kind_of_items(s: Structure) -> type | None:
+    """Whether a structure is that of a list, or of a tuple without names."""
+    if isinstance(s, Array):
+        return s.kind
+    if isinstance(s, Sequence) and s.kind in (list, ListContent, tuple):
+        return tuple if s.kind is tuple else list
+    return None
 
 
 def _holds_container(s: Structure) -> bool:
@@ -291,8 +309,30 @@ def _unify_options(session: Session, a: Structure, b: Structure, context: JoinCo
                 break
         else:
             options.append(other)
-    options = _few(session, options)
+    options = _few(session, _with_one_tuple(session, options, context))
     return options[0] if len(options) == 1 else Options(tuple(options))
+
+
+def _with_one_tuple(session: Session, options: list[Structure], context: JoinContext) -> list[Structure]:
+    """The options with one tuple whose length is carried in place of many of other lengths: a loop makes it longer."""
+    tuples = [option for option in options if _kind_of_items(option) is tuple]
+    lengths = {len(s.items) for s in tuples if isinstance(s, Sequence)}
+    if len(tuples) < 2 or (len(lengths) == len(tuples) < _LENGTHS):
+        return options
+    first = tuples[0]
+    joined: Structure | None = first
+    if isinstance(first, Sequence):
+        longest = max((s for s in tuples if isinstance(s, Sequence)), key=lambda s: len(s.items))
+        item = as_items(_copied(session, longest.items[0], context)) if longest.items else None
+        joined = None if item is None or isinstance(item, Options) else Array(item, Pool(), tuple)
+    for other in tuples:
+        joined = None if joined is None else _unify_arrays(session, joined, other, context)
+        if not isinstance(joined, Array) or isinstance(joined.item, Options):
+            return options
+    assert joined is not None
+    place = options.index(first)
+    return [joined if index == place else option for index, option in enumerate(options)
+            if index == place or option not in tuples]
 
 
 def fits(session: Session, inner: Structure, outer: Structure, context: JoinContext) -> bool:
@@ -319,11 +359,12 @@ def fits(session: Session, inner: Structure, outer: Structure, context: JoinCont
     if isinstance(outer, Reference):
         return isinstance(inner, Reference) and inner.heap is outer.heap and inner.kind is outer.kind
     if isinstance(outer, Array):
+        if _kind_of_items(inner) is not outer.kind:
+            return False
         if isinstance(inner, Array):
             return fits(session, inner.item, outer.item, context)  # ``lower`` converts the arrays
         return (
             isinstance(inner, Sequence)
-            and inner.kind in (list, ListContent)
             and (context.arrays_hold_containers or not _holds_container(inner))
             and all(fits(session, _copied(session, x, context), outer.item, context) for x in inner.items)
         )

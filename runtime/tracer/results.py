@@ -90,7 +90,7 @@ class Outputs:
         Errors raised: TraceError (D2S228) for an iterator, or an object that holds values of the trace where no call
         could put its own.
         """
-        if structure.is_plain(value):
+        if structure.is_plain(value) and id(value) not in self.session.externals:
             return value
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
@@ -106,8 +106,6 @@ class Outputs:
             value.refuse()
         if isinstance(value, History):
             value.refuse("the node")
-        if type(value) is tuple:
-            return tuple(self.tree(item) for item in value)
         known = self._containers.get(id(value))
         if known is None:
             if any(one is value for one in self._around):
@@ -123,9 +121,11 @@ class Outputs:
         return known[1]
 
     def _note_owner(self, value: Any, tree: Any) -> None:
-        """A mutable container from before the trace is returned as what it is."""
+        """A container from before the trace is returned as what it is."""
         external = self.session.externals.get(id(value))
-        if external is None or (isinstance(tree, Record) and tree.kind in ("namedtuple", "frozenset", "size")):
+        if external is None or (isinstance(tree, Record) and tree.kind in ("frozenset", "size")):
+            return
+        if type(value) is tuple and not value:
             return
         if external[1] is not None:
             self.same[id(tree)] = external[1]
@@ -237,13 +237,17 @@ class Outputs:
         row = structure.row_of(value)
         if row is not None:
             return self._row(row.heap, self.leaf(self.session.operand(row.number)))
-        grown = structure.growing(value) if isinstance(value, (list, collections.deque)) else None
-        if grown is not None and type(value) in (list, structure.ListContent, collections.deque):
+        grown = structure.growing(value) if isinstance(value, (list, tuple, collections.deque)) else None
+        if grown is not None and type(value) in (list, tuple, structure.ListContent, collections.deque):
             items = self._growing(grown)
+            if type(value) is tuple:
+                return Record("growing tuple", "", (("items", items),))
             return Record("growing deque", "", (("maxlen", value.maxlen), ("items", items))) if isinstance(
                 value, collections.deque) else items  # fmt: skip
         if type(value) in (list, structure.ListContent):
             return [self.tree(item) for item in value]
+        if type(value) is tuple:
+            return tuple(self.tree(item) for item in value)
         if type(value) in (dict, structure.DictContent):
             if not all(map(_is_lasting, value)):
                 keys, items = self.tree(tuple(value)), self.tree(tuple(value.values()))
@@ -428,7 +432,8 @@ class Outputs:
                 return Record(kind, self._name(item.cls, _name_of(item.cls)), (("keys", tuple(item.keys)), *fields))
             assert isinstance(item, structure.Array)
             own = tuple(column() for _ in range(structure.width(item)))
-            return Record("growing", "", (("arrays", own), ("item", of_items(item.item))))
+            inner = Record("growing", "", (("arrays", own), ("item", of_items(item.item))))
+            return Record("growing tuple", "", (("items", inner),)) if item.kind is tuple else inner
 
         return Record("growing", "", (("arrays", tuple(arrays)), ("item", of_items(grown.item))))
 
@@ -441,9 +446,7 @@ def build_tree(tree: Any, values: Sequence[Any], classes: dict[str, Any], built:
     built = {} if built is None else built
     if isinstance(tree, Leaf):
         return values[tree.index]
-    if type(tree) is tuple:
-        return tuple(build_tree(item, values, classes, built) for item in tree)
-    if type(tree) in (list, dict) or isinstance(tree, Record):
+    if type(tree) in (list, tuple, dict) or isinstance(tree, Record):
         if id(tree) not in built:
             built[id(tree)] = _build_container(tree, values, classes, built)
         return built[id(tree)]
@@ -454,8 +457,8 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     def build(part: Any) -> Any:
         return build_tree(part, values, classes, built)
 
-    if type(tree) is list:
-        return [build(item) for item in tree]
+    if type(tree) in (list, tuple):
+        return type(tree)(map(build, tree))
     if type(tree) is dict:
         return {key: build(item) for key, item in tree.items()}
     if tree.kind == "choice":
@@ -489,6 +492,8 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
             if (item := build(held)) is not MISSING:
                 setattr(made, name, item)
         return made
+    if tree.kind == "growing tuple":
+        return tuple(build(tree.fields[0][1]))
     if tree.kind == "growing deque":
         return collections.deque(build(tree.fields[1][1]), tree.fields[0][1])
     if tree.kind == "deque":
@@ -614,6 +619,9 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
+_DEPTH = 6
+
+
 def _holds_traced(value: Any, depth: int = 0) -> bool:
     """Whether a value of the trace is inside, however it is held."""
     if isinstance(value, torch.Tensor):
@@ -621,7 +629,7 @@ def _holds_traced(value: Any, depth: int = 0) -> bool:
     if isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
                           torch.SymBool)):
         return True
-    if depth > 6 or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
+    if depth > _DEPTH or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
         return False
     return any(_holds_traced(item, depth + 1) for item in _inside(value))
 
@@ -650,7 +658,7 @@ def leads_to_traced(value: Any) -> bool:
     todo, seen = [value], {id(value)}
     while todo:
         one = todo.pop()
-        if _holds_traced(one):
+        if _holds_traced(one, _DEPTH):
             return True
         for inner in gc.get_referents(one):
             if id(inner) not in seen and not isinstance(inner, _NO_PARTS) and not structure.is_plain(inner):

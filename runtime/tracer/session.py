@@ -194,8 +194,6 @@ class Session:
         """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
         self.hidden: dict[int, tuple[Any, Any]] = {}
         """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
-        self.viewed: dict[int, Any] = {}
-        """Dicts, by identity, of whose keys or items somebody may hold a view."""
         self.pictures: list[Any] = []
         """What was there when each of the paths began that the trace is on, innermost last (see ``unseen``)."""
         self.notes: list[Note] = []
@@ -252,21 +250,16 @@ class Session:
         if self.advanced:
             return self.error(
                 "an iterator from outside the function is advanced, and the trace has to begin again: tensors that "
-                "share memory are written in place, a container has two names, or sets differ between paths",
+                "share memory are written in place, or a container has two names",
                 hint="Take the items outside the function.",
                 code="D2S266",
             )
         return Restart(known)
 
-    def route_operators(self) -> None:
-        """Python's own operators would read a stand-in from now on: trace code that sends them all to the tracer."""
-        if not self.known.routed:
-            raise self.restart(Known(routed=True))
-
     def hold_by_reference(self) -> None:
         """A list inside of a list that grows is changed: trace again with lists that hold such by reference."""
         if not self.known.by_reference and not self.advanced:
-            raise self.restart(Known(routed=True, by_reference=True))
+            raise self.restart(Known(by_reference=True))
 
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew."""

@@ -55,7 +55,8 @@ class Choice(ChoiceOperators):
 
 
 class Growing:
-    """The content of a list or deque whose length is only known at run time; while tracing it is the only item there.
+    """The content of a list, deque or tuple whose length is only known at run time; while tracing it is the only item
+    there.
 
     ``variables`` are arrays, one for each Variable that carries an item of structure ``item``. Python that reads the
     list without our operators meets this object: all it can do with it is a located error.
@@ -176,8 +177,8 @@ def row_of(value: object) -> Row | None:
 
 
 def growing(value: object) -> Growing | None:
-    """What a list or deque holds, if its length is only known at run time."""
-    if not isinstance(value, (list, deque)):
+    """What a list, deque or tuple holds, if its length is only known at run time."""
+    if not isinstance(value, (list, deque)) and type(value) is not tuple:
         return None
     items = _items(value)
     if not any(isinstance(item, Growing) for item in items):
@@ -194,9 +195,9 @@ def growing(value: object) -> Growing | None:
     return found
 
 
-def _items(value: list[Any] | deque[Any]) -> list[Any]:
-    """What is stored in a list or deque, whatever methods its class has."""
-    if type(value) is list:
+def _items(value: list[Any] | deque[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+    """What is stored in a list or deque, whatever methods its class has; a tuple."""
+    if type(value) is list or type(value) is tuple:
         return value
     return list(list.__iter__(value) if isinstance(value, list) else deque.__iter__(value))
 
@@ -251,10 +252,12 @@ class Fields:
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """A list whose length differs between paths or iterations: one array Variable for each Variable of an item."""
+    """A list or tuple whose length differs between paths or iterations: one array Variable for each Variable of an
+    item."""
 
     item: Structure
     pool: Pool = field(default_factory=Pool)
+    kind: type = list
 
 
 @dataclass(frozen=True, eq=False)
@@ -436,9 +439,9 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
         return options
     if is_container(value) and not context.copying:
         return Known(value)
-    grown = growing(value) if type(value) in (list, ListContent) else None
+    grown = growing(value) if type(value) in (list, ListContent, tuple) else None
     if grown is not None:
-        return Array(grown.item, grown.pool)
+        return Array(grown.item, grown.pool, tuple if type(value) is tuple else list)
     if type(value) is ListContent:
         return Sequence(ListContent, tuple(map(Known, value)))
     if type(value) is DictContent:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import user_methods
 from dy2static.operators.f_string import format_value, is_staged_container
 from dy2static.operators.sequences import StagedIterator, StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method, truth_of
@@ -50,7 +51,8 @@ def _index(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         if args[0].kind not in ("int", "bool"):
             raise TypeError(f"'{args[0].kind}' object cannot be interpreted as an integer")
         return args[0] if args[0].kind == "int" else session.scalar("int", args[0])
-    return operator.index(*args, **kwargs)
+    found = user_methods.called(session, args[0], "__index__") if len(args) == 1 else user_methods.NOT_USERS
+    return operator.index(*args, **kwargs) if found is user_methods.NOT_USERS else found
 
 
 def _bool(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import chosen, generator_uses, growing
+from dy2static.operators import chosen, generator_uses, growing, user_methods
 from dy2static.operators.provenance import memo
 from dy2static.operators.sequences import (
     Listed,
@@ -58,7 +58,8 @@ def _bound(session: Session, value: Any) -> Any:
         if value.kind not in ("int", "bool"):
             raise TypeError(f"'{value.kind}' object cannot be interpreted as an integer")
         return session.scalar("int", value) if value.kind == "bool" else value
-    return value
+    found = user_methods.called(session, value, "__index__")
+    return value if found is user_methods.NOT_USERS else found
 
 
 def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -192,14 +193,16 @@ def _container(kind: type) -> Any:
         if source is not None:
             items = generator_uses.collected(session, source)
             return items if kind is list else make(session, (items,), kwargs)
-        if kind is list and args and growing.is_growing(args[0]):
-            return array.copy(args[0])
-        sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind is list else None
+        if kind is tuple and len(args) == 1 and type(args[0]) is tuple:
+            return args[0]
+        if kind in (list, tuple) and args and growing.is_growing(args[0]):
+            return kind(array.copy(args[0]))
+        sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind in (list, tuple) else None
         if sequence is not None:
-            return as_list(session, sequence)
+            return kind(as_list(session, sequence))
         if args and growing.is_growing(args[0]):
             if kind is deque:
-                made = deque(growing.method(session, args[0], "copy", (), {}), *args[1:], **kwargs)
+                made = deque(array.copy(args[0]), *args[1:], **kwargs)
                 return growing.shortened(session, made)
             raise growing.refusal(session, f"{kind.__name__}()")
         given = _iterables(session, args)

@@ -12,6 +12,7 @@ from typing import Any
 
 from dy2static.operators import traced_attribute, traced_compare, traced_subscript
 from dy2static.operators.aug_assign import aug
+from dy2static.operators.binary import binary
 from dy2static.operators.bool_ops import not_
 from dy2static.operators.compare import compare
 from dy2static.operators.staging import Session, truth_of
@@ -26,6 +27,10 @@ def _apply(function: Callable[..., Any]) -> Any:
 
 def _compared(op: str) -> Any:
     return _apply(lambda session, a, b, /: compare(a, op, b))
+
+
+def _binary(op: str) -> Any:
+    return _apply(lambda session, a, b, /: binary(a, op, b))
 
 
 def _augmented(op: str) -> Any:
@@ -63,11 +68,19 @@ _AUGMENTED = {
     operator.irshift: ">>=", operator.iand: "&=", operator.ixor: "^=", operator.ior: "|=",
 }  # fmt: skip
 
+_BINARY = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.matmul: "@", operator.truediv: "/",
+    operator.floordiv: "//", operator.mod: "%", operator.pow: "**", operator.lshift: "<<", operator.rshift: ">>",
+    operator.and_: "&", operator.or_: "|", operator.xor: "^", operator.lt: "<", operator.le: "<=", operator.gt: ">",
+    operator.ge: ">=",
+}  # fmt: skip
+
 HANDLERS: list[tuple[Any, Any]] = [
     (operator.getitem, _apply(traced_subscript.read)), (operator.setitem, _apply(traced_subscript.write)),
     (operator.delitem, _apply(traced_subscript.delete)), (operator.contains, _apply(traced_compare.contains)),
     (operator.is_, _compared("is")), (operator.is_not, _compared("is not")), (operator.eq, _compared("==")),
     (operator.ne, _compared("!=")), (operator.truth, _apply(truth_of)),
     (operator.not_, _apply(lambda session, value, /: not_(value))),
+    *((function, _binary(op)) for function, op in _BINARY.items()),
     *((function, _augmented(op)) for function, op in _AUGMENTED.items()),
 ]  # fmt: skip
