@@ -99,20 +99,22 @@ def check(
     none_is_zero: bool = False,
     gradient_tolerance: float | None = None,
     rounding: Sequence[float] = (),
+    parameters: Sequence[Any] = (),
 ) -> Any:
     """Run one converted object on all calls; each must equal eager, or raise what eager raises.
 
     Values, Python types, structure, gradients, arguments changed in place and the random stream are compared.
     ``rounding``: gradients may differ by twice as much as eager's own do with the loss scaled by these numbers.
+    ``parameters``: tensors that are no arguments, whose gradients are compared too.
     Returns the StaticFunction.
     """
     converted = static if static is not None else dy2static.to_static(function)
     for number, call in enumerate(calls):
         for path in paths:
             mine, theirs = _copy(call), _copy(call)
-            expected = _run(function, theirs, number)
+            expected = _run(function, theirs, number, parameters)
             with gradient_path(path):
-                got = _run(converted, mine, number)
+                got = _run(converted, mine, number, parameters)
             where = f"call {number} ({path})"
             if isinstance(got[0], Dy2StaticError):
                 raise got[0]
@@ -135,7 +137,7 @@ def check(
                 try:
                     same(got[1], expected[1], f"{where} gradients", gradient_tolerance or max(tolerance, 1e-6))
                 except AssertionError:
-                    runs = [_run(function, _copy(call), number, scale=scale)[1] for scale in rounding]
+                    runs = [_run(function, _copy(call), number, parameters, scale)[1] for scale in rounding]
                     if not _within(got[1], expected[1], runs):
                         raise
             same([_plain(a) for a in mine], [_plain(a) for a in theirs], f"{where} arguments", tolerance)

@@ -69,6 +69,8 @@ class Autocast(Mode):
         float16 as well, eager's cache of cast weights is off: it gives bfloat16 weights to a float16 region inside.
         """
         program = load_program()
+        modules = [one for one in vars(program).values() if isinstance(one, torch.nn.Module)]
+        parameters = [parameter for module in modules for parameter in module.parameters()]
         converted = dy2static.to_static(program.f)
         calls = self.calls(seed)
         ways = [(some, around) for some in (calls[:2], calls[3:5]) for around in (False, True)]
@@ -79,7 +81,7 @@ class Autocast(Mode):
                 with torch.autocast("cpu", torch.bfloat16, enabled=around):
                     check(
                         program.f, *some, static=converted, tolerance=1e-5, gradient_tolerance=0.05,
-                        paths=("program",), none_is_zero=True, rounding=(1.13, 1.26, 1.39, 1.65),
+                        paths=("program",), none_is_zero=True, rounding=(1.13, 1.26, 1.39, 1.65), parameters=parameters,
                     )  # fmt: skip
         finally:
             torch.set_autocast_cache_enabled(cached)
