@@ -182,12 +182,14 @@ def ever_more_items(x):
     return y
 
 
-@pytest.mark.parametrize(
-    ("function", "what"), [(ever_more_dimensions, "a float32 tensor of"), (ever_more_items, "a tuple of")]
-)
-def test_what_never_ends_is_named(function, what):
-    with pytest.raises(TraceError, match=rf"D2S250.*'y' never reaches a fixed structure: .* 'y' was {what} 1\d "):
-        check(function, *LOOP)
+def test_what_never_ends_is_named():
+    never = r"D2S250.*'y' never reaches a fixed structure: .* 'y' was a float32 tensor of 1\d "
+    with pytest.raises(TraceError, match=never):
+        check(ever_more_dimensions, *LOOP)
+
+
+def test_a_tuple_of_ever_more_items():
+    check(ever_more_items, *LOOP)
 
 
 class Changing(torch.nn.Module):
