@@ -359,6 +359,8 @@ def test_each_call_makes_its_own(name, gradient):
         alike(value, before[0])
 
 
+# In a large process something may refer to a new closure; it is then traced at each call, and says so.
+@pytest.mark.filterwarnings("ignore:.* is traced at each call of this kind")
 def test_closures_keep_their_own_state():
     converted = to_static(counting)
     (step, now), (other, _) = converted(X), converted(X)
