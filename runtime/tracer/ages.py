@@ -48,9 +48,6 @@ def existed_before(session: Session, value: Any) -> bool | None:
         return True
     if not _is_held(session, value):
         return False
-    gc.collect()  # what only garbage refers to is new
-    if not _is_held(session, value):
-        return False
     return True if isinstance(value, (types.FunctionType, type)) else None
 
 
