@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from dy2static.origin import is_generated_file, is_user_file, place_of_error
-from runtime.tracer import faults
+from runtime.tracer import faults, source_places
 
 _HERE = Path(__file__).parent
 _OPERATORS = _HERE / "operators"
@@ -29,7 +29,7 @@ def install() -> None:
     faults.acting.append(str(_OPERATORS) + os.sep)
     faults.looking.update(str(_OPERATORS / f"{name}.py") for name in _LOOKING)
     faults.is_users = _is_users
-    faults.error_place = place_of_error
+    source_places.error_place = place_of_error
 
 
 __all__ = ["install"]

@@ -24,7 +24,7 @@ from dy2static.converted_module import ConvertedModule
 from dy2static.errors import ConversionError, Dy2StaticError, InternalError, SignatureError, TraceError
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance import adopt, note_module
-from dy2static.origin import place_of_error, user_location
+from dy2static.origin import user_location
 from dy2static.program_cache import CLOCK, Dynamic, ProgramCache, Varying
 from dy2static.shortcut import MADE_AT, Shortcut, front
 from dy2static.shortcut import make as make_shortcut
@@ -35,15 +35,13 @@ from runtime import torch_internals
 from runtime.executor.trial import trial
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
-from runtime.tracer import faults, state
-from runtime.tracer import session as tracer_session
+from runtime.tracer import faults, source_places, state
 from runtime.tracer.arguments import Arguments, flatten
 from runtime.tracer.boundary import Traced, trace
 from runtime.translated import located as located_calls
 from runtime.translated.located import located
 
-tracer_session.location_provider = user_location
-tracer_session.error_place = place_of_error
+source_places.location_provider = user_location
 fault_rules.install()
 located_calls.tidy = traceback.rewrite
 

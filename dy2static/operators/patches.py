@@ -9,8 +9,7 @@ from dy2static.operators.autograd_function import patched_functions
 from dy2static.operators.modules import patched_modules
 from dy2static.operators.staging import Session
 from dy2static.origin import user_location
-from runtime.tracer import boundary
-from runtime.tracer import session as tracer_session
+from runtime.tracer import boundary, source_places
 
 
 @contextlib.contextmanager
@@ -22,6 +21,6 @@ def patches(session: Session) -> Iterator[None]:
 
 def install() -> None:
     """Have every trace use them, and find its place in the user's files; calling it again changes nothing."""
-    tracer_session.location_provider = user_location
+    source_places.location_provider = user_location
     if patches not in boundary.trace_contexts:
         boundary.trace_contexts.append(patches)

@@ -24,6 +24,7 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import known_sizes, number_operands, sampled_shapes
+from runtime.tracer.attempt import Attempt
 from runtime.tracer.branches import PathEnds, stage_raise
 
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -238,7 +239,7 @@ def _raising(
 
 def _tried(session: Session, run: Callable[[], Any]) -> Exception | None:
     """What a call raises that leaves nothing in the trace."""
-    with session.attempt() as tried:
+    with Attempt(session) as tried:
         try:
             run()
         except Dy2StaticError:
@@ -281,7 +282,7 @@ def _of_int(
     session.special_numbers[placeholder] = special
     ops = session.scope.block.ops
     before = len(ops)
-    with session.attempt() as tried:
+    with Attempt(session) as tried:
         try:
             result = run(placeholder)
         except sampled_shapes.Unlike as unlike:
@@ -316,7 +317,7 @@ def _recorded(session: Session, f: Any, number: Any, names: frozenset[str], run:
     ops = session.scope.block.ops
     before = len(ops)
     for sample in _SAMPLES:
-        with session.attempt() as tried:
+        with Attempt(session) as tried:
             placeholder = number_operands.stand_in(session, number, sample)
             try:
                 result = run(placeholder)

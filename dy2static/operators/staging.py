@@ -13,11 +13,11 @@ import torch
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import state, structure
 from runtime.tracer.choices import distribute, held_choice, spread, unbound_message
-from runtime.tracer.cond import NoNames
 from runtime.tracer.containers import Several, opened
 from runtime.tracer.journal import MISSING, Place
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
+from runtime.tracer.staging import NoNames
 from runtime.tracer.structure import Choice, Undefined
 
 active = state.active

@@ -64,7 +64,7 @@ from dy2static.operators.staging import (
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
-from runtime.tracer import containers, contents, faults, number_arguments, objects, reads, unseen
+from runtime.tracer import containers, contents, faults, number_arguments, objects, reads, source_places, unseen
 from runtime.tracer.choices import require_converted
 
 _MAPPINGS = (dict, collections.UserDict)
@@ -318,7 +318,7 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
             raise session.error(
                 "a list or dict that holds itself is changed, joined or carried by a branch or loop",
                 hint="Keep what refers to it outside the converted function.",
-                code="D2S228", location=faults.error_place(error)) from error
+                code="D2S228", location=source_places.error_place(error)) from error
         raise _too_deep(session, f) from error
     finally:
         session.unconverted = before

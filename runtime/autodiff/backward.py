@@ -6,6 +6,9 @@ closed by then become *residuals*: extra results of a branch, stacks of a loop, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from runtime import torch_internals
@@ -14,6 +17,9 @@ from runtime.autodiff.residuals import Rebuilds, is_cheap, repeatable
 from runtime.autodiff.tape import Grad, Grads, ListGrad, Tape
 from runtime.ir import ArrayType, Operand, Operator, Type, Variable
 from runtime.tracer.session import Session
+
+RULES: dict[type[Any], Callable[[Backward, Any, Grads], None]] = {}
+"""How each entry of a tape is walked back: ``rules.py`` fills it."""
 
 
 class Backward:
@@ -27,10 +33,8 @@ class Backward:
 
     def block(self, tape: Tape, grads: Grads) -> None:
         """Walk a tape in reverse: uses up gradients of what the Block computed, adds those of what it read."""
-        from runtime.autodiff.rules import BACKWARD
-
         for entry in reversed(tape.entries):
-            BACKWARD[type(entry)](self, entry, grads)
+            RULES[type(entry)](self, entry, grads)
 
     def add(self, grads: Grads, var: Variable, grad: Grad | ListGrad) -> None:
         """Add a gradient to what ``var`` has so far."""

@@ -531,15 +531,18 @@ def modes(op: Operator) -> Iterator[None]:
         yield
 
 
+RULES: dict[str, Rule] = {}
+FAMILIES: dict[str, Rule] = {}
+"""How forward halves are recorded, by operator and by the first part of its name: ``rules.py`` fills both."""
+
+
 def rule_for(op: Operator, lowering: bool) -> Rule | None:
     """The rule of an Operator's forward half; None for those of straight-line runs."""
-    from runtime.autodiff import rules
-
     if lowering and op.name == "aten.detach.default":
-        return rules.FORWARD["grad.leaf"]
-    found = rules.FORWARD.get(op.name) or rules.FORWARD_FAMILIES.get(op.name.partition(".")[0])
+        return RULES["grad.leaf"]
+    found = RULES.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
     if found is None and op.name.startswith("aten.") and _has_list(op):
-        return rules.FORWARD_FAMILIES["array"]
+        return FAMILIES["array"]
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from runtime.autodiff.activity import any_of
+from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.tape import ArrayEntry, Entry, Grad, Grads, ListGrad, Segment, Tape
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
@@ -84,8 +85,6 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     if op is not forward.target:
         _again(forward, op)
         return
-    from runtime.autodiff.backward import Backward
-
     session = forward.session
     outputs: Any
     inputs: Any

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from runtime.autodiff import array, backward, cond, custom_grad, forward, gradients, scan, segment, while_loop
+from runtime.autodiff.tape import ArrayEntry, BranchEntry, CustomEntry, LoopEntry, Segment
 
-from runtime.autodiff import array, cond, custom_grad, gradients, scan, segment, while_loop
-from runtime.autodiff.tape import ArrayEntry, BranchEntry, CustomEntry, Grads, LoopEntry, Segment
-
-if TYPE_CHECKING:
-    from runtime.autodiff.backward import Backward
-    from runtime.autodiff.forward import Rule
-
-FORWARD: dict[str, Rule] = {
+# How each structural Operator's forward half is recorded. Everything else belongs to straight-line runs.
+forward.RULES |= {
     "cond": cond.forward,
     "switch": cond.forward,
     "while_loop": while_loop.forward,
@@ -24,12 +18,11 @@ FORWARD: dict[str, Rule] = {
     "grad.history": gradients.history,
     "grad.named": gradients.named,
 }
-"""How each structural Operator's forward half is recorded. Everything else belongs to straight-line runs."""
+# Operators by the first part of their name.
+forward.FAMILIES |= {"array": array.forward, "grad": gradients.repeat}
 
-FORWARD_FAMILIES: dict[str, Rule] = {"array": array.forward, "grad": gradients.repeat}
-"""Operators by the first part of their name."""
-
-BACKWARD: dict[type[Any], Callable[[Backward, Any, Grads], None]] = {
+# How each entry of a tape is walked back.
+backward.RULES |= {
     Segment: segment.backward,
     BranchEntry: cond.backward,
     LoopEntry: while_loop.backward,
@@ -37,4 +30,3 @@ BACKWARD: dict[type[Any], Callable[[Backward, Any, Grads], None]] = {
     CustomEntry: custom_grad.backward,
     ArrayEntry: array.backward,
 }
-"""How each entry of a tape is walked back."""

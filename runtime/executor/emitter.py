@@ -268,8 +268,11 @@ class Emitter:
         return "\n".join(lines) + "\n", operators, main
 
 
+RULES: dict[str, Rule] = {}
+FAMILIES: dict[str, Rule] = {}
+"""How operators are written, by name and by the first part of their name: ``rules.py`` fills both."""
+
+
 def rule_for(name: str) -> Rule:
     """How an operator is written: by its own name, by its family, or as a call of its ATen overload."""
-    from runtime.executor.rules import FAMILIES, RULES
-
     return RULES.get(name) or FAMILIES.get(name.partition(".")[0]) or FAMILIES[""]

@@ -19,9 +19,10 @@ from runtime.executor import (
     update,
     while_loop,
 )
-from runtime.executor.emitter import Rule
+from runtime.executor.emitter import FAMILIES, RULES
 
-RULES: dict[str, Rule] = {
+# Structural operators, by name.
+RULES |= {
     "cond": cond.emit,
     "switch": switch.emit,
     "while_loop": while_loop.emit,
@@ -36,7 +37,6 @@ RULES: dict[str, Rule] = {
     "assert": assertion.emit_assert,
     "raise": assertion.emit_raise,
 }
-"""Structural operators, by name."""
 
-FAMILIES: dict[str, Rule] = {"scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "": aten.emit}
-"""Operators by the first part of their name; everything else is an overload in ``torch.ops``."""
+# By the first part of the name; everything else is an overload in ``torch.ops``.
+FAMILIES |= {"scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "": aten.emit}

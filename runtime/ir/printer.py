@@ -13,7 +13,7 @@ refuses and the verifier names.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.ir.block import Block
 from runtime.ir.constants import (
@@ -27,10 +27,12 @@ from runtime.ir.constants import (
 )
 from runtime.ir.location import Location
 from runtime.ir.operator import Operator
-from runtime.ir.program import Assume, Program
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.types import ArrayType, Dim, ScalarType, TensorType, Type
 from runtime.ir.variable import Operand, Undef, Variable
+
+if TYPE_CHECKING:
+    from runtime.ir.program import Assume, Program
 
 _LOCATION_COLUMN = 64
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from runtime.ir.block import Block
 from runtime.ir.location import Location
+from runtime.ir.printer import print_program
 from runtime.ir.variable import Variable
 
 
@@ -65,6 +66,4 @@ class Program:
     assumes: list[Assume] = field(default_factory=list)
 
     def __str__(self) -> str:
-        from runtime.ir.printer import print_program
-
         return print_program(self)

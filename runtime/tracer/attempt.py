@@ -1,6 +1,6 @@
 """Attempts: what is traced to see whether it can be, and leaves nothing behind where it cannot.
 
-    with session.attempt(names):
+    with Attempt(session, names):
         while_loop(...)            # a located error: the trace is as it was before, and the error goes on
 
 What the trace knows is of three kinds. Python state has the journal, which rolls it back. What the tracer itself keeps
@@ -117,6 +117,7 @@ class Attempt:
     """
 
     def __init__(self, session: Session, names: Names | None = None) -> None:
+        """``names``: the local variables that what is tried may assign."""
         self._session, self._names = session, names
         self._open = False
 

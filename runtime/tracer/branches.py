@@ -16,12 +16,12 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operand, Variable
 from runtime.ops.raising import has_effect
-from runtime.tracer import faults, histories, structure, unseen
-from runtime.tracer import session as tracer_session
+from runtime.tracer import choices, faults, histories, holding, source_places, structure, unseen
 from runtime.tracer.calls import Restart
 from runtime.tracer.journal import Place
 from runtime.tracer.late import Flags, any_of
 from runtime.tracer.notes import noted, others, own_references
+from runtime.tracer.scalars import kind_of
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import Storage
 
@@ -215,9 +215,7 @@ def must_run(session: Session, error: BaseException) -> bool:
 
 def stage_raise(session: Session, error: BaseException) -> None:
     """Record a ``raise``: eager would raise this only when it takes the path."""
-    from runtime.tracer.choices import require_converted
-
-    require_converted(error)
+    choices.require_converted(error)
     cls = type(error)
     session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
     args = [torch_internals.say_tensor(arg) for arg in error.args]
@@ -249,7 +247,7 @@ def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None
             "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
             **({"objects": objects} if objects else {}),
         },
-        location=tracer_session.error_place(error),
+        location=source_places.error_place(error),
     )
 
 
@@ -259,11 +257,9 @@ def _argument(session: Session, value: Any, place: str, objects: dict[str, Opera
     Raises:
         TraceError: D2S228, for an object of which each run would have another.
     """
-    from runtime.tracer.results import leads_to_traced
-
     if _plain(value):
         return _shown(session, value)
-    if leads_to_traced(value):
+    if holding.leads_to_traced(value):
         raise session.error(
             f"an exception is raised with a {type(value).__name__} that holds values which only a run knows",
             code="D2S228", hint="Raise it with text, numbers or tensors, or lists, tuples and dicts of them.")
@@ -293,8 +289,6 @@ def _shown(session: Session, arg: Any) -> Operand:
 
 
 def _plain(value: Any) -> bool:
-    from runtime.tracer.scalars import kind_of
-
     if type(value) in (list, tuple, dict):
         return all(map(_plain, value.values() if isinstance(value, dict) else value))
     constants = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from runtime.tracer import state
+from runtime.tracer import source_places, staging, state
+from runtime.tracer.containers import several
 from runtime.tracer.journal import MISSING
+from runtime.tracer.structure import Choice, Undefined, growing
 from runtime.tracer.theirs import theirs
 
 if TYPE_CHECKING:
@@ -33,15 +35,11 @@ def unbound_message(name: str, free: bool = False) -> str:
     return f"local variable '{name}' referenced before assignment"
 
 
-def distribute(session: Session, choice: Any, function: Callable[[Any], Any], *, itself: bool = False) -> Any:
+def distribute(session: Session, choice: Choice, function: Callable[[Any], Any], *, itself: bool = False) -> Any:
     """``function(value)`` where the value is one of several at run time: staged for each of them.
 
     ``itself``: the function is about which object the value is, not about what it holds.
     """
-    from runtime.tracer.cond import NoNames, switch
-    from runtime.tracer.containers import several
-    from runtime.tracer.structure import Undefined
-
     def path(option: Any) -> Callable[[], Any]:
         def run() -> Any:
             if isinstance(option, Undefined):
@@ -58,7 +56,7 @@ def distribute(session: Session, choice: Any, function: Callable[[Any], Any], *,
         raise too_many(session, before * len(choice.options))
     session.paths = before * len(choice.options)
     try:
-        return switch(session, choice.selector, [path(option) for option in choice.options], NoNames(), choice)
+        return staging.switch(session, choice.selector, [path(option) for option in choice.options], choice)
     finally:
         session.paths = before
 
@@ -74,9 +72,7 @@ def too_many(session: Session, count: int) -> Exception:
 
 def held_choice(value: Any, depth: int = 0) -> Any:
     """The first value of several that is ``value``, or is inside lists, tuples and dicts; None without one."""
-    from runtime.tracer.containers import several
-
-    if isinstance(value, ChoiceOperators):
+    if isinstance(value, Choice):
         return value
     found = several(value)
     if found is not None:
@@ -92,7 +88,7 @@ def held_choice(value: Any, depth: int = 0) -> Any:
 
 def _choices(value: Any, depth: int = 0) -> Iterator[Any]:
     """Every value of several that ``held_choice`` would find."""
-    if isinstance(value, ChoiceOperators):
+    if isinstance(value, Choice):
         yield value
     elif depth <= 4 and isinstance(value, (list, tuple, dict)):
         for item in value.values() if isinstance(value, dict) else value:
@@ -127,7 +123,7 @@ def spread(session: Session, values: Any, function: Callable[[Any], Any]) -> Any
 def _left(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         session = state.current()
-        if isinstance(other, ChoiceOperators) and other is not self:
+        if isinstance(other, Choice) and other is not self:
             return distribute(session, other, lambda option: theirs(function, self, option))
         return distribute(session, self, lambda option: theirs(function, option, option if other is self else other))
 
@@ -161,22 +157,18 @@ def _refused(how: str) -> Callable[..., NoReturn]:
 
 def require_converted(error: BaseException) -> None:
     """Refuse an exception that code which is not converted raised because a value is one of several."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, ChoiceOperators):
-        from runtime.tracer.session import error_place
-
+    if isinstance(error, AttributeError) and isinstance(error.obj, Choice):
         raise state.current().error(
             f"a value that differs between paths is asked for its attribute {error.name!r} in code that is "
             "not converted",
             hint="Let the function be converted, or give the variable one object on every path.",
             code="D2S210",
-            location=error_place(error),
+            location=source_places.error_place(error),
         )
 
 
 def _length(value: Any) -> int | None:
     """How many items unpacking finds in a value, if that is known."""
-    from runtime.tracer.structure import growing
-
     if isinstance(value, torch.Tensor):
         size = value.shape[0] if value.dim() else None
         return size if type(size) is int else None
@@ -184,60 +176,55 @@ def _length(value: Any) -> int | None:
     return len(value) if known else None
 
 
-def lengths(choice: ChoiceOperators) -> set[int | None]:
+def lengths(choice: Choice) -> set[int | None]:
     """How many items unpacking finds in the values that a choice may be; None for a number that is not known."""
-    from runtime.tracer.structure import Undefined
-
     options = [option for option in choice.options if not isinstance(option, Undefined) and option is not MISSING]
     return {_length(option) for option in options}
 
 
-class ChoiceOperators:
+def _iter(self: Choice) -> Iterator[Any]:
+    """Items one by one, where every value it may be has as many: what unpacking asks for."""
+    found = lengths(self)
+    count = found.pop() if len(found) == 1 else None
+    if count is None:
+        _refused("iterated over")(self)
+    items = [distribute(state.current(), self, operator.itemgetter(index)) for index in range(count)]
+    return iter(items)
+
+
+def _repr(self: Choice) -> str:
+    if state.active() is not None:
+        _refused("turned into text")(self)
+    return "<one of several values, known while the Program runs>"
+
+
+_BINARY = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+_REFUSED = {
+    "hash": "hashed (used as a dict key or set member)",
+    "bool": "used as a condition",
+    "getitem": "indexed", "setitem": "indexed", "delitem": "indexed",
+    "contains": "searched",
+    "len": "asked for its length",
+    "index": "used as an index",
+    "int": "converted to an int", "float": "converted to a float",
+    "str": "turned into text", "format": "turned into text",
+    "reduce": "pickled or copied",
+}  # fmt: skip
+
+
+def _operators() -> dict[str, Callable[..., Any]]:
     """Python's operators, applied to whichever value it is."""
+    methods: dict[str, Callable[..., Any]] = {"__iter__": _iter, "__repr__": _repr, "keys": _refused("unpacked")}
+    for name in _BINARY:
+        function = getattr(operator, f"__{name}__")
+        methods[f"__{name}__"], methods[f"__r{name}__"] = _left(function), _right(function)
+    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        methods[f"__{name}__"] = _left(getattr(operator, name))
+    for name in ("neg", "pos", "abs", "invert"):
+        methods[f"__{name}__"] = _alone(getattr(operator, name))
+    return {**methods, **{f"__{name}__": _refused(how) for name, how in _REFUSED.items()}}
 
-    options: tuple[Any, ...]
 
-    __slots__ = ()
-
-    __add__, __radd__ = _left(operator.add), _right(operator.add)
-    __sub__, __rsub__ = _left(operator.sub), _right(operator.sub)
-    __mul__, __rmul__ = _left(operator.mul), _right(operator.mul)
-    __matmul__, __rmatmul__ = _left(operator.matmul), _right(operator.matmul)
-    __truediv__, __rtruediv__ = _left(operator.truediv), _right(operator.truediv)
-    __floordiv__, __rfloordiv__ = _left(operator.floordiv), _right(operator.floordiv)
-    __mod__, __rmod__ = _left(operator.mod), _right(operator.mod)
-    __pow__, __rpow__ = _left(operator.pow), _right(operator.pow)
-    __and__, __rand__ = _left(operator.and_), _right(operator.and_)
-    __or__, __ror__ = _left(operator.or_), _right(operator.or_)
-    __xor__, __rxor__ = _left(operator.xor), _right(operator.xor)
-    __lt__, __le__ = _left(operator.lt), _left(operator.le)
-    __gt__, __ge__ = _left(operator.gt), _left(operator.ge)
-    __eq__, __ne__ = _left(operator.eq), _left(operator.ne)
-    __neg__, __pos__, __abs__, __invert__ = (
-        _alone(operator.neg), _alone(operator.pos), _alone(abs), _alone(operator.invert),
-    )  # fmt: skip
-    __hash__ = _refused("hashed (used as a dict key or set member)")
-    __bool__ = _refused("used as a condition")
-
-    def __iter__(self) -> Iterator[Any]:
-        """Items one by one, where every value it may be has as many: what unpacking asks for."""
-        found = lengths(self)
-        count = found.pop() if len(found) == 1 else None
-        if count is None:
-            _refused("iterated over")(self)
-        items = [distribute(state.current(), self, operator.itemgetter(index)) for index in range(count)]
-        return iter(items)
-
-    __getitem__ = __setitem__ = __delitem__ = _refused("indexed")
-    __contains__ = _refused("searched")
-    __len__ = _refused("asked for its length")
-    keys = _refused("unpacked")
-    __index__ = _refused("used as an index")
-    __int__, __float__ = _refused("converted to an int"), _refused("converted to a float")
-    __str__ = __format__ = _refused("turned into text")
-    __reduce__ = _refused("pickled or copied")
-
-    def __repr__(self) -> str:
-        if state.active() is not None:
-            _refused("turned into text")(self)
-        return "<one of several values, known while the Program runs>"
+for _name, _method in _operators().items():
+    setattr(Choice, _name, _method)
+del _name, _method

@@ -18,6 +18,7 @@ from runtime.tracer import (
     joining,
     late,
     shared_items,
+    staging,
     stale_views,
     structure,
 )
@@ -33,23 +34,6 @@ from runtime.tracer.tensor_pairs import tensor_pairs
 
 _NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
-
-
-class NoNames:
-    """No local variables: for conditional expressions."""
-
-    names: tuple[str, ...] = ()
-
-    def get(self) -> tuple[Any, ...]:
-        """Nothing."""
-        return ()
-
-    def set(self, values: tuple[Any, ...]) -> None:
-        """Nothing."""
-
-    def holds(self, place: Place) -> bool:
-        """Never."""
-        return False
 
 
 def truth(session: Session, value: Any) -> Any:
@@ -535,4 +519,6 @@ def _step_variables(step: Any) -> list[Variable]:
     return [*leaves(step.args), *leaves(dict(step.kwargs))]
 
 
-__all__ = ["Join", "NoNames", "cond", "switch", "truth"]
+staging.register(_stage)
+
+__all__ = ["Join", "cond", "switch", "truth"]

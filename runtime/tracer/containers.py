@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from runtime.tracer import contents, objects, shown, state
+from runtime.tracer import contents, objects, shown, staging, state
 from runtime.tracer.journal import Place, python_kind
 from runtime.tracer.structure import (
     Choice,
@@ -182,8 +182,6 @@ _MOST = 16
 
 def view(session: Session, choice: Choice) -> Any:
     """A container of its own that holds what whichever of several containers it is does, to be read."""
-    from runtime.tracer.cond import NoNames, switch
-
     def copied(option: Any) -> Callable[[], Any]:
         def run() -> Any:
             made = empty_like(option)
@@ -192,7 +190,7 @@ def view(session: Session, choice: Choice) -> Any:
 
         return run
 
-    return switch(session, choice.selector, [copied(option) for option in choice.options], NoNames())
+    return staging.switch(session, choice.selector, [copied(option) for option in choice.options])
 
 
 def require_few(session: Session, owner: Any, value: Any, location: Location | None) -> None:

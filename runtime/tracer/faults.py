@@ -28,6 +28,7 @@ import torch
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError, InternalError, ProgramError
 from runtime.ir import Location
+from runtime.tracer import source_places
 from runtime.tracer.theirs import theirs
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ looking: set[str] = set()
 """Files in those that only look at the user's values, so that what goes wrong there is ours."""
 is_users: Callable[[str], bool] = lambda file: not file.startswith((_HERE, _TORCH, "<frozen"))  # noqa: E731
 """Whether a file holds code of the user's, or code rewritten from it; the converter installs one that knows more."""
-error_place: Callable[[BaseException], Location | None] = lambda error: None  # noqa: E731  # replaced as a whole
-"""Says where in the user's source an exception was raised, if the converter is there to tell."""
 
 _OUR_WORDS = re.compile(
     r"\b(SymInt|SymFloat|SymBool|Growing|HigherOrderOperator|FakeTensorMode|data is not allocated yet)\b"
@@ -113,7 +112,7 @@ def internal(error: BaseException, location: Location | None = None) -> Dy2Stati
         hint="Your code is not to blame: please report it, with this line and the traceback that "
         "DY2STATIC_FULL_TRACEBACK=1 shows. Until it is mended, full_graph=False runs the function as it is, and "
         "not_to_static leaves out the part that this line is in.",
-        location=error_place(error) or location,
+        location=source_places.error_place(error) or location,
     )
 
 

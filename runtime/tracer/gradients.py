@@ -8,6 +8,7 @@ import torch
 
 from runtime.ir import Location, Operand, Variable
 from runtime.ir.ports import passed
+from runtime.tracer import state
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import TensorInfo, mark_uncertain
 
@@ -27,8 +28,6 @@ def grad(
 
     Errors raised: RuntimeError and ValueError as torch does; TraceError for what has no static meaning.
     """
-    from runtime.tracer import state
-
     session = state.current()
     roots = _tensors(session, outputs, "outputs")
     wanted = _tensors(session, inputs, "inputs")

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import ArrayType, Operand, Variable
-from runtime.tracer import objects, structure
+from runtime.tracer import objects, staging, structure
 from runtime.tracer.journal import Place
 from runtime.tracer.pools import Pool
 from runtime.tracer.structure import PLAIN, Array, Choice, Growing, ListContent, Options, Reference, Row, row_of
@@ -222,7 +222,6 @@ def move_inside(session: Session, items: Iterable[Any], like: structure.Structur
 def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...]) -> bool:
     """Let a heap hold what a list does; whether it could be moved."""
     from runtime.tracer import containers
-    from runtime.tracer.cond import NoNames, switch
 
     if row_of(value) is not None:
         return False
@@ -240,7 +239,7 @@ def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...
             return row.number if row is not None and row.heap is heap else _added(session, hidden, heap, around)
 
         runs = [lambda hidden=hidden: added(hidden) for hidden in choice.options]
-        number = switch(session, choice.selector, runs, NoNames())
+        number = staging.switch(session, choice.selector, runs)
     else:
         number = _added(session, value, heap, around)
     session.journal.note(Place("content", value), joined=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from runtime.ir import UNDEF, Operand, Operator, ScalarType, Type, Variable
+from runtime.tracer.scalars import wrap
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Scope, Session
@@ -38,8 +39,6 @@ def any_of(session: Session, cases: Iterable[Flags]) -> Operand:
 
 def staged_flag(session: Session, cases: Iterable[Flags]) -> Any:
     """Whether all flags of some case hold: a staged bool, or True or False."""
-    from runtime.tracer.scalars import wrap
-
     result: Any = False
     for flags in cases:
         case: Any = True

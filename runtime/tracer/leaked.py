@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.errors import TraceError
-from runtime.tracer import session
+from runtime.tracer import source_places
 
 
 def leaked() -> TraceError:
@@ -12,7 +12,7 @@ def leaked() -> TraceError:
         "a value of a finished trace was used outside the converted function",
         hint="Do not keep tensors or numbers of a converted function in globals, caches or default arguments.",
         code="D2S211",
-        location=session.location_provider(),
+        location=source_places.location_provider(),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from runtime.tracer import containers, heaps, objects, shared_items, structure
+from runtime.tracer import containers, heaps, objects, shared_items, staging, structure
 from runtime.tracer.journal import Place
 from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import Choice, Made
@@ -216,8 +216,6 @@ class LoopObjects:
 
     def _chosen(self, value: Any, wanted: Callable[[Any], bool]) -> Any:
         """The attributes of the wanted object that ``value`` is, joined of all that it may be."""
-        from runtime.tracer.cond import NoNames, switch
-
         def holds(one: Any) -> bool:
             return any(map(holds, one.options)) if isinstance(one, Choice) else wanted(one)
 
@@ -234,7 +232,7 @@ class LoopObjects:
                 selector = self._session.scalar("select", value.selector == index, number, selector)
         assert isinstance(selector, StagedInt)
         runs = [lambda option=option: self._chosen(option, wanted) for option in options]
-        return containers.as_content(switch(self._session, selector, runs, NoNames()))  # attributes are a tuple
+        return containers.as_content(staging.switch(self._session, selector, runs))  # attributes are a tuple
 
     def _refuse(self, what: str) -> NoReturn:
         names = sorted({type(known.value).__name__ for known in self._known.values()})

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import ScalarType
-from runtime.tracer import known_sizes, scalars
+from runtime.tracer import known_sizes, scalars, staging
 from runtime.tracer.scalars import Staged
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ def is_open(name: str, kinds: Sequence[str], args: Sequence[Any]) -> bool:
 
 def power(session: Session, base: Any, exponent: Any) -> Any:
     """``base ** exponent``."""
-    from runtime.tracer.cond import NoNames, cond
-
     def of(kind: Any) -> Any:
         operands = [session.operand(base), session.operand(exponent)]
         (var,) = session.emit("scalar.pow", operands, types=[ScalarType(kind)])
@@ -34,4 +32,4 @@ def power(session: Session, base: Any, exponent: Any) -> Any:
 
     if known_sizes.not_negative(session, exponent):
         return of("int")
-    return cond(session, session.scalar("lt", exponent, 0), lambda: of("float"), lambda: of("int"), NoNames())
+    return staging.cond(session, session.scalar("lt", exponent, 0), lambda: of("float"), lambda: of("int"))

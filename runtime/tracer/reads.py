@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
+from runtime.ir import ScalarType
 from runtime.ops import scalar as scalar_ops
-from runtime.tracer.recorder import emit_scalar_result
+from runtime.tracer import scalars
 from runtime.tracer.session import Session
 
 
@@ -83,9 +84,9 @@ def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
     if name == "tolist":
         return tolist(session, tensor)
     if name == "equal":
-        return emit_scalar_result(session, "aten.equal.default", list(args), {}, "bool")
+        return _recorded(session, "aten.equal.default", list(args), {}, "bool")
     if name == "allclose":
-        return emit_scalar_result(session, "aten.allclose.default", list(args), kwargs, "bool")
+        return _recorded(session, "aten.allclose.default", list(args), kwargs, "bool")
     if name == "is_nonzero":
         return session.from_tensor("truth", tensor, kind="bool")
     if name == "__contains__":
@@ -109,3 +110,14 @@ def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         hint="Let the function be converted (it needs Python source and must not be ignored), or use tensor operations "
         "such as torch.where.",
     )
+
+
+def _recorded(session: Session, name: str, args: list[Any], kwargs: dict[str, Any], kind: str) -> Any:
+    """Record an operator whose result is a Python number (``torch.equal``)."""
+    (var,) = session.emit(
+        name,
+        [session.operand(arg) for arg in args],
+        {key: session.operand(value) for key, value in kwargs.items()},
+        [ScalarType(kind)],  # type: ignore[arg-type]
+    )
+    return scalars.wrap(var)

@@ -23,6 +23,7 @@ from runtime.tracer import (
     metadata_changes,
     number_arguments,
     overlaps,
+    reads,
     scalars,
     shape_rules,
     stale_views,
@@ -172,8 +173,6 @@ class Recorder(torch_internals.TorchDispatchMode):
 
     def _number(self, tensor: torch.Tensor) -> Any:
         """A tensor where torch takes a number (``torch.clamp(x, 0, t)``, ``x.view(t, 2)``): its item, as a symbol."""
-        from runtime.tracer import reads
-
         number_arguments.require_no_gradient(self.session, tensor)
         return self.session.sizes.symbolic(reads.item(self.session, tensor))
 
@@ -484,15 +483,4 @@ def _hole(operand: Operand, value: Any, tensor: torch.Tensor) -> Any:
     return operand
 
 
-def emit_scalar_result(session: Session, name: str, args: list[Any], kwargs: dict[str, Any], kind: str) -> Any:
-    """Record an operator whose result is a Python number (``torch.equal``)."""
-    (var,) = session.emit(
-        name,
-        [session.operand(arg) for arg in args],
-        {key: session.operand(value) for key, value in kwargs.items()},
-        [ScalarType(kind)],  # type: ignore[arg-type]
-    )
-    return scalars.wrap(var)
-
-
-__all__ = ["Recorder", "emit_scalar_result"]
+__all__ = ["Recorder"]

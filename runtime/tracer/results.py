@@ -11,7 +11,6 @@ import contextvars
 import dataclasses
 import enum
 import functools
-import gc
 import io
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +22,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import aliases, containers, gradients, hung, objects, remaking, structure
+from runtime.tracer import aliases, containers, gradients, holding, hung, objects, remaking, structure
 from runtime.tracer.ages import existed_before
 from runtime.tracer.arguments import Path
 from runtime.tracer.heaps import Heap
@@ -340,7 +339,7 @@ class Outputs:
 
     def _for_one_call(self, value: Any) -> Record:
         """An object that nobody can make anew is given as it is, by a Program for this call alone."""
-        if leads_to_traced(value):
+        if holding.leads_to_traced(value):
             self._refuse(f"a {type(value).__name__} that holds tensors or numbers of the Program")
         self.session.once(f"a {type(value).__name__} that is made inside is returned")
         self.session.journal.keep_made()
@@ -356,7 +355,7 @@ class Outputs:
         return self._made_inside(value) or (external is not None and external[1] is not None)
 
     def _made_inside(self, value: Any) -> bool:
-        if id(value) not in self.session.externals and _holds_traced(value):
+        if id(value) not in self.session.externals and holding.holds_traced(value):
             return True
         existed = existed_before(self.session, value)
         if existed is None:  # given as it is, which is right for a Program of this call alone
@@ -619,59 +618,6 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-_DEPTH = 6
-
-
-def _holds_traced(value: Any, depth: int = 0) -> bool:
-    """Whether a value of the trace is inside, however it is held."""
-    if isinstance(value, torch.Tensor):
-        return torch_internals.is_fake(value)
-    if isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
-                          torch.SymBool)):
-        return True
-    if depth > _DEPTH or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
-        return False
-    return any(_holds_traced(item, depth + 1) for item in _inside(value))
-
-
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
-        return list(value)
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, types.FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
-        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    if isinstance(value, structure.BOUND):
-        return [value.__self__]
-    if isinstance(value, functools.partial):
-        return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, types.GeneratorType):
-        return list(value.gi_frame.f_locals.values()) if value.gi_frame is not None else []
-    if objects.is_simple(type(value)) or dataclasses.is_dataclass(value):
-        return list(objects.attributes(value).values())
-    return []
-
-
-def leads_to_traced(value: Any) -> bool:
-    """Whether a value of the trace can be come by from an object of whatever kind."""
-    todo, seen = [value], {id(value)}
-    while todo:
-        one = todo.pop()
-        if _holds_traced(one, _DEPTH):
-            return True
-        for inner in gc.get_referents(one):
-            if id(inner) not in seen and not isinstance(inner, _NO_PARTS) and not structure.is_plain(inner):
-                seen.add(id(inner))
-                todo.append(inner)
-        if len(seen) > 10_000:
-            return False
-    return False
-
-
-_NO_PARTS = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
-
-
 def _is_only_fields(value: Any, keys: tuple[Any, ...]) -> bool:
     """Whether a named tuple or a mapping has no attributes beside its items."""
     if not isinstance(value, (tuple, dict)) or isinstance(value, structure.DictContent):
@@ -693,13 +639,6 @@ def _content_of(cell: types.CellType) -> list[Any]:
 def _is_lasting(key: Any) -> bool:
     """Whether a key of a dict is the same one in every call."""
     return structure.is_plain(key) or isinstance(key, enum.Enum)
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
 
 
 __all__ = ["Outputs", "ViewOutput", "build_tree"]

@@ -31,7 +31,7 @@ from runtime.ir.ports import flow_of
 from runtime.ir.types import said
 from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
-from runtime.tracer import catching, choices, powers, scalars
+from runtime.tracer import catching, choices, powers, scalars, source_places
 from runtime.tracer.calls import Known, Restart
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import GuardSet
@@ -50,15 +50,8 @@ from runtime.tracer.storage_table import (
 
 if TYPE_CHECKING:
     from runtime.tracer.attempt import Attempt
-    from runtime.tracer.branches import Names
     from runtime.tracer.heaps import Heap
     from runtime.tracer.notes import Note
-
-location_provider: Callable[[], Location | None] = torch_internals.plain_user_location
-"""Says where in the user's source the trace stands; the converter installs one that maps generated code back."""
-
-error_place: Callable[[BaseException], Location | None] = lambda error: None  # noqa: E731  # replaced as a whole
-"""Says where in the user's source an exception was raised, if the converter is there to tell."""
 
 
 @dataclass(eq=False)
@@ -204,15 +197,6 @@ class Session:
         self.attempts: list[Attempt] = []
         """What is being tried, innermost last; every field of this class has its place in ``attempt.FIELDS``."""
 
-    def attempt(self, names: Names | None = None) -> Attempt:
-        """For a ``with`` block that may turn out not to be possible: a located error puts everything back.
-
-        ``names``: the local variables that it may assign.
-        """
-        from runtime.tracer.attempt import Attempt
-
-        return Attempt(self, names)
-
     @contextlib.contextmanager
     def uncaught(self) -> Iterator[None]:
         """For what does not raise, although its Operator may: no handler around it is asked."""
@@ -233,7 +217,7 @@ class Session:
 
     def location(self) -> Location | None:
         """Where in the user's source the trace stands now."""
-        return location_provider() if self.replaying is None else self.replaying.location
+        return source_places.location_provider() if self.replaying is None else self.replaying.location
 
     def error(
         self, summary: str, *, hint: str = "", code: str = "D2S200", location: Location | None = None

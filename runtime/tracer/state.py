@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from runtime.tracer.leaked import leaked
+
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
 
@@ -28,8 +30,6 @@ def current() -> Session:
         TraceError: A staged value outlived its trace and is used outside one.
     """
     if _local.session is None:
-        from runtime.tracer.leaked import leaked
-
         raise leaked()
     return _local.session
 

@@ -18,7 +18,6 @@ import torch
 from runtime import torch_internals
 from runtime.ir import ObjectType, Variable
 from runtime.tracer import objects, state
-from runtime.tracer.choices import ChoiceOperators
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.journal import MISSING, Undefined
 from runtime.tracer.pools import Lost, Pool
@@ -44,8 +43,8 @@ class DictContent(dict[Any, Any]):
     """What a dict holds, as a value of its own."""
 
 
-class Choice(ChoiceOperators):
-    """A value whose structure is only known at run time: ``options[selector]``."""
+class Choice:
+    """A value whose structure is only known at run time: ``options[selector]``. ``choices.py`` has its operators."""
 
     __slots__ = ("selector", "options")
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import torch
 
 from runtime import torch_internals
-from runtime.tracer import gradients, hung, number_arguments
+from runtime.tracer import gradients, hung, number_arguments, reads
 from runtime.tracer.identities import Identity
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
@@ -128,8 +128,6 @@ class Watcher(torch_internals.TorchFunctionMode):
             "__format__",
             "is_nonzero",
         ):
-            from runtime.tracer import reads
-
             return reads.read(session, name, func, args, kwargs)
         if kwargs.get("requires_grad") is True:  # of a factory: below autograd it would be lost
             made = self.__torch_function__(func, types, args, {**kwargs, "requires_grad": False})

@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from runtime.errors import Dy2StaticError
 from runtime.executor.traceback import trimmed
-from runtime.tracer import session
+from runtime.tracer import source_places
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,7 +25,7 @@ def located(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            failure = error.locate(session.location_provider()) if isinstance(error, Dy2StaticError) else error
+            failure = error.locate(source_places.location_provider()) if isinstance(error, Dy2StaticError) else error
         try:
             raise tidy(failure)
         finally:
