@@ -27,6 +27,7 @@ from dy2static.errors import converting, fail
 from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, Namer
 from dy2static.nodes import walk
+from dy2static.operators import functions
 from dy2static.origin import OriginMap, is_generated_file
 from dy2static.pipeline import ROUTED_STEPS, STEPS, Level, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
@@ -194,3 +195,6 @@ def _bind(function: types.FunctionType, code: types.CodeType, file: GeneratedFil
     result.__dict__.update({k: v for k, v in function.__dict__.items() if k not in _OWN_ATTRIBUTES})
     result.__dict__["__dy2static_source__"] = file.text
     return result
+
+
+functions.register(lambda function: convert(function, routed=True), reason_left_alone)

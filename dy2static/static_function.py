@@ -20,6 +20,7 @@ import torch
 from dy2static import fault_rules, operators, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
+from dy2static.conversion import convert
 from dy2static.converted_module import ConvertedModule
 from dy2static.errors import ConversionError, Dy2StaticError, InternalError, SignatureError, TraceError
 from dy2static.input_spec import Specs, read_specs
@@ -414,8 +415,6 @@ class StaticFunction:
     @located
     def code(self) -> str:
         """The converted function's source text."""
-        from dy2static.conversion import convert
-
         function: Any = self._python
         if not isinstance(function, FunctionType):
             raise TypeError(f"{function!r} has no source of its own")

@@ -33,6 +33,7 @@ from dy2static.operators.patches import install
 from dy2static.operators.percent_format import percent
 from dy2static.operators.raise_stmt import raise_stmt
 from dy2static.operators.subscript import del_item, item, set_item
+from dy2static.operators.traced_call import traced_call as _traced_call  # noqa: F401  # decides on calls inside a trace
 from dy2static.operators.unpack import each, keywords, star, star_of_list, unpack
 from dy2static.operators.while_stmt import while_stmt
 

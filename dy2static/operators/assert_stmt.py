@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators.staging import NO_NAMES, Session, Staged, active, truth_of
+from dy2static.operators.call import call
+from dy2static.operators.staging import NO_NAMES, Session, Staged, active
+from dy2static.operators.truth import truth_of
 from runtime.tracer import cond as tracer_cond
 
 
@@ -32,8 +34,6 @@ def _stage(session: Session, flag: Staged, message: Callable[[], Any] | None) ->
     evaluate = message
 
     def fail() -> None:
-        from dy2static.operators.call import call
-
         raise call(AssertionError, evaluate())
 
     tracer_cond.cond(session, flag, lambda: None, fail, NO_NAMES)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2static.operators.staging import active
+from dy2static.operators.traced_attribute import delete, read, write
 
 
 def attr(obj: Any, name: str) -> Any:
@@ -15,8 +16,6 @@ def attr(obj: Any, name: str) -> Any:
     session = active()
     if session is None:
         return getattr(obj, name)
-    from dy2static.operators.traced_attribute import read
-
     return read(session, obj, name)
 
 
@@ -26,8 +25,6 @@ def set_attr(obj: Any, name: str, value: Any) -> None:
     if session is None:
         setattr(obj, name, value)
         return
-    from dy2static.operators.traced_attribute import write
-
     write(session, obj, name, value)
 
 
@@ -37,6 +34,4 @@ def del_attr(obj: Any, name: str) -> None:
     if session is None:
         delattr(obj, name)
         return
-    from dy2static.operators.traced_attribute import delete
-
     delete(session, obj, name)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.operators import boundary, growing
+from dy2static.operators import boundary, growing, made_inside
+from dy2static.operators.call import call
 from dy2static.operators.observed import observed
 from dy2static.operators.staging import Choice, Session, Staged, active, distribute, python_method
 from dy2static.operators.user_methods import NOT_USERS, operated
@@ -65,8 +66,6 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     own = f"__{_IN_PLACE[op].__name__}__"
     method = python_method(target, own)
     if method is not None:
-        from dy2static.operators.call import call
-
         result = call(method, target, value)
         if result is not NotImplemented:
             return result
@@ -88,9 +87,7 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if type(target) is tuple and type(value) is tuple:
         return _IN_PLACE[op](target, value)
     if isinstance(target, torch.nn.Module):
-        from dy2static.operators.builtins import module_methods
-
-        module_methods.require_made_inside(session, target)
+        made_inside.require_made_inside(session, target)
     if isinstance(target, (list, dict, set, deque)):
         session.journal.note_content(target)
     if not isinstance(target, (list, deque)) or isinstance(target, deque) and target.maxlen is not None:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
+from dy2static.operators.call import call
 from dy2static.operators.provenance import memo
 from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime import torch_internals
@@ -79,8 +80,6 @@ def is_apply(method: Any) -> bool:
 
 def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``cls.apply(*args)``."""
-    from dy2static.operators.call import call
-
     with_setup = cls.setup_context is not torch.autograd.Function.setup_context
     if with_setup:
         bound = inspect.signature(cls.forward).bind(*args, **kwargs)
@@ -237,8 +236,6 @@ class _Saved:
 def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: list[Any], saved: _Saved,
                     given: list[bool]) -> Any:
     """The backward Block for gradients of the results that are ``given``; the others are None."""
-    from dy2static.operators.call import call
-
     inside: list[Any] = []
 
     def prepare(scope: Scope) -> None:

@@ -17,8 +17,12 @@ from dy2static.operators import (
     str_format,
     str_join,
     tensor_keys,
+    traced_attribute,
+    traced_compare,
 )
 from dy2static.operators.caches import CACHED, ask
+from dy2static.operators.call import call, traced
+from dy2static.operators.functions import require_plain
 from dy2static.operators.provenance import CONTAINERS, adopt, namespace_owner, note_content_write, note_space_read
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute
 from runtime.tracer import containers, contents, unseen
@@ -45,10 +49,8 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
         return str_join.str_join(session, owner, args[0])
     found = containers.several(owner) if session.hidden and not isinstance(owner, type) else None
     if found is not None:  # a method that was read before the container became one of several
-        from dy2static.operators.traced_call import traced_call
-
         methods = Choice(found.selector, tuple(getattr(option, f.__name__) for option in found.options))
-        return traced_call(session, methods, args, kwargs)
+        return traced(session, methods, args, kwargs)
     if session.hidden and args and isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         found = containers.several(args[0])
         if found is not None:  # dict.get(d, key)
@@ -60,12 +62,8 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     owner: Any = getattr(f, "__self__", None)
     name = f.__name__
     if name == "_make_subclass" and args:
-        from dy2static.operators.traced_call import require_plain
-
         require_plain(session, args[0])
     if name == "__getattribute__" and not isinstance(owner, type):  # super().__getattribute__(name) of a user's lookup
-        from dy2static.operators import traced_attribute
-
         if isinstance(f, types.MethodWrapperType):
             return traced_attribute.default(session, owner, *args)
     unbound = isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
@@ -95,8 +93,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         if noted:
             note_content_write(session, owner)
             if name == "sort" and kwargs.get("key") is not None:
-                from dy2static.operators.call import call
-
                 kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
         elif name in ("index", "count") and (
                 any_staged(args) or any(map(growing.is_growing, (*args, *(owner if isinstance(owner, list) else ()))))):
@@ -105,8 +101,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
                 hint="Loop over the items and compare.", code="D2S263")
     boundary.require(session, f, args, kwargs)
     if isinstance(owner, (dict, set)) and args and tensor_keys.holds_tensors(args[:2]):
-        from dy2static.operators import traced_compare
-
         first = 1 if unbound else 0  # set.add(items, x)
         args = (*args[:first], *(traced_compare.own_key(session, owner, one) for one in args[first : first + 1]),
                 *args[first + 1 :])

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.call import traced
 from dy2static.operators.provenance import adopt, holds_traced, is_external, memo
 from dy2static.operators.reached import reaches
 from dy2static.operators.staging import Session
@@ -265,8 +266,6 @@ def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     Raises:
         TraceError: D2S276, if it does anything but compute: a cache would keep it from doing so again.
     """
-    from dy2static.operators.traced_call import traced_call
-
     _note_uncounted(session, f)
     key = (id(f), tuple(map(_identity, args)), tuple((name, _identity(value)) for name, value in kwargs.items()))
     known: dict[Any, tuple[Scope, Any, Any]] = memo(session).traced_caches
@@ -276,7 +275,7 @@ def _traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     frame = dict(session.journal.frames[-1])
     held = {place: place.get() for place in frame}
     count = len(session.scope.block.ops)
-    value = traced_call(session, f.__wrapped__, args, kwargs)
+    value = traced(session, f.__wrapped__, args, kwargs)
     name = getattr(f, "__qualname__", "a function")
     _require_pure(session, name, count, held)
     known[key] = (scopes[0], value, (args, kwargs))

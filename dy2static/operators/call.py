@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from dy2static.callers import callers
+from dy2static.operators.observed import done
 from dy2static.operators.staging import Choice, Session, active, distribute
 from dy2static.origin import is_made
 
@@ -25,11 +26,22 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
         return special(sys._getframe(1), *args, **kwargs)
     if session is None:
         return f(*args, **kwargs)
-    from dy2static.operators.traced_call import traced_call
-
     if any(name.startswith(KEYWORDS) for name in kwargs):
         return _with_keywords(session, f, args, kwargs)
-    return traced_call(session, f, args, kwargs)
+    return traced(session, f, args, kwargs)
+
+
+_traced: list[Callable[[Session, Any, tuple[Any, ...], dict[str, Any]], Any]] = []
+
+
+def register(traced_call: Callable[[Session, Any, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    """What decides on calls inside a trace: ``traced_call``, which knows everything that may be called."""
+    _traced[:] = [traced_call]
+
+
+def traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f(*args, **kwargs)`` inside a trace."""
+    return _traced[0](session, f, args, kwargs)
 
 
 KEYWORDS = "** "
@@ -89,8 +101,6 @@ def _eval(frame: FrameType, source: Any, *spaces: Any, **keywords: Any) -> Any:
 def _exec(frame: FrameType, source: Any, *spaces: Any, **keywords: Any) -> None:
     session = active()
     if session is not None:
-        from dy2static.operators.observed import done
-
         done(session, "exec() is called")
     if not spaces and "globals" not in keywords:
         exec(source, frame.f_globals, _locals(frame), **keywords)

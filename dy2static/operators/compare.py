@@ -12,7 +12,9 @@ from typing import Any
 
 from dy2static.operators import boundary
 from dy2static.operators.bool_ops import not_
+from dy2static.operators.equality import equal
 from dy2static.operators.staging import Choice, active, distribute
+from dy2static.operators.traced_compare import contains, identical
 from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer.containers import opened
 
@@ -48,12 +50,8 @@ def compare(a: Any, op: str, b: Any) -> Any:
             if any(isinstance(a, kind) and isinstance(b, kind) for kind in _BY_CONTENT):
                 boundary.require_none(session, f"'{op}'", (a, b))
             return _PLAIN[op](a, b)
-        from dy2static.operators.equality import equal
-
         result = equal(session, a, b)
         return result if op == "==" else not_(result)
-    from dy2static.operators.traced_compare import contains, identical
-
     result = contains(session, b, a) if op.endswith("in") else identical(session, a, b)
     if not op.startswith("not") and op != "is not":
         return result

@@ -18,9 +18,11 @@ import types
 from functools import lru_cache
 from typing import Any
 
+from dy2static.operators.call import call
 from dy2static.operators.handler import OURS
 from dy2static.operators.policy import home_of
-from dy2static.operators.staging import Choice, Session, active, python_method
+from dy2static.operators.staging import Choice, Session, Staged, active, python_method, stages
+from dy2static.operators.truth import truth_of
 from runtime.tracer import faults
 
 
@@ -64,8 +66,6 @@ class _Entered:
         result = _method(self.manager, "__exit__")(kind, error, trace)
         if isinstance(result, bool) or result is None:
             return bool(result)
-        from dy2static.operators.staging import Staged, stages, truth_of
-
         if kind is not None and stages(result):
             flag = truth_of(self.session, result)
             if isinstance(flag, Staged):
@@ -85,8 +85,6 @@ def _method(manager: Any, name: str) -> Any:
     method = python_method(manager, name)
     if method is None or home_of(method.__code__.co_filename):
         return getattr(manager, name)
-    from dy2static.operators.call import call
-
     return lambda *args: call(method, manager, *args)
 
 

@@ -10,7 +10,10 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
-from dy2static.operators.staging import Choice, Session, Staged, distribute, truth_of
+from dy2static.operators.identity import require_distinct
+from dy2static.operators.if_expr import if_expr
+from dy2static.operators.staging import Choice, Session, Staged, distribute
+from dy2static.operators.truth import truth_of
 from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer import array, containers, structure
 
@@ -74,8 +77,6 @@ def _same(session: Session, one: Any, other: Any) -> Any:
     if second is not other:
         return distribute(session, second, lambda option: _same(session, one, option))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        from dy2static.operators.traced_compare import require_distinct
-
         require_distinct(session, one, other)
     if type(one) is type(other) and type(one) in (list, tuple, dict):
         return equal(session, one, other)
@@ -85,8 +86,6 @@ def _same(session: Session, one: Any, other: Any) -> Any:
 
 def _grown(session: Session, a: Any, b: Any) -> Any:
     """One of the lists grew: their lengths are compared first, then, where those agree, the items."""
-    from dy2static.operators.if_expr import if_expr
-
     if a is b:
         return True
     grown, other = (a, b) if growing.is_growing(a) else (b, a)

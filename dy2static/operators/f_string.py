@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing, user_methods
+from dy2static.operators.call import call
 from dy2static.operators.staging import Choice, Session, Staged, active, any_staged, distribute
 from runtime.tracer import histories, scalars, structure
 from runtime.tracer.staged_size import StagedSize
@@ -46,8 +47,6 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
         if found is not user_methods.NOT_USERS:
             return found
     if session is not None and session.has_growing and letter:
-        from dy2static.operators.call import call
-
         return format_value(call(_FUNCTIONS[letter], value), "", spec)
     return format(_FUNCTIONS[letter](value) if letter else value, spec)
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from dy2static.loop_options import options_of
 from dy2static.operators.cells import Cells
+from dy2static.operators.generator import is_unheld
 from dy2static.operators.staging import active
+from dy2static.operators.traced_for import traced_for
 
 
 def for_stmt(
@@ -28,9 +30,6 @@ def for_stmt(
     """
     session = active()
     if session is not None:
-        from dy2static.operators.generator import is_unheld
-        from dy2static.operators.traced_for import traced_for
-
         options = options or options_of(session, sys._getframe(1))
         state = Cells(names, body, test)
         traced_for(session, iterable, test, body, state, options, is_unheld(session, iterable))

@@ -13,11 +13,11 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Any
 
+from dy2static.operators.call import call
 from dy2static.operators.policy import home_of
 from dy2static.operators.provenance import memo
-from dy2static.operators.staging import Session, Staged, active, python_method, truth_of
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.branches import Names
+from dy2static.operators.staging import Session, Staged, active, python_method
+from dy2static.operators.truth import truth_of
 
 Give = Callable[[Any], Any]
 Push = Callable[..., None]
@@ -132,63 +132,9 @@ def generator_of(session: Session, iterable: Any) -> Any:
     method = python_method(iterable, "__iter__")
     if method is None or not method.__code__.co_flags & inspect.CO_GENERATOR or home_of(method.__code__.co_filename):
         return None
-    from dy2static.operators.call import call
-
     return call(method, iterable)
 
 
-def drive(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
-          names: Names) -> None:
-    """``for item in source: body(item)``, left when ``test()`` is false after an item; ``source`` is alone.
-
-    ``names``: the local variables that ``body`` changes; they take part in what the generator stages.
-    """
-    if not inspect.isgenerator(source) or source not in memo(session).generators:
-        from dy2static.operators.traced_for import traced_for
-
-        traced_for(session, source, test, body, names, None, alone=True)
-        return
-    going = truth_of(session, test()) if test is not None else True
-    if isinstance(going, Staged):
-        tracer_cond.cond(session, going, lambda: _push(session, source, body, test, names), lambda: None, names)
-    elif going:
-        _push(session, source, body, test, names)
-
-
-def _push(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
-          names: Names) -> None:
-    outer = session.surrounding
-    consumer: list[BaseException] = []
-
-    def give(item: Any) -> Any:
-        inner, session.surrounding = session.surrounding, outer
-        try:
-            body(item)
-            going = truth_of(session, test()) if test is not None else True
-        except StopIteration as error:
-            consumer.append(error)
-            raise
-        finally:
-            session.surrounding = inner
-        return session.scalar("not_", going) if isinstance(going, Staged) else not going
-
-    run = memo(session).generators[source][0]
-    source.close()
-    if test is not None:
-        memo(session).left.add(source)
-    memo(session).running.add(source)
-    session.surrounding = (*outer, names)
-    try:
-        run(give)
-    except StopIteration as error:
-        if error in consumer:
-            raise
-        raise RuntimeError("generator raised StopIteration") from error
-    finally:
-        session.surrounding = outer
-        memo(session).running.discard(source)
-
-
 __all__ = [
-    "Held", "decided", "drive", "fresh", "generator", "is_fresh", "is_unheld", "remember", "require_not_left", "take",
+    "Held", "decided", "fresh", "generator", "is_fresh", "is_unheld", "remember", "require_not_left", "take",
 ]  # fmt: skip

@@ -10,10 +10,12 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from dy2static.operators import growing
-from dy2static.operators.generator import Give, drive, generator_of, is_fresh, is_unheld, remember
+from dy2static.operators.generator import Give, generator_of, is_fresh, is_unheld, remember
 from dy2static.operators.load import settle
 from dy2static.operators.provenance import note_content_write
-from dy2static.operators.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined, truth_of
+from dy2static.operators.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
+from dy2static.operators.traced_for import drive
+from dy2static.operators.truth import truth_of
 from runtime.tracer import cond as tracer_cond
 
 

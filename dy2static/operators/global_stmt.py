@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from dy2static.operators.provenance import note_global_write
 from dy2static.operators.staging import active
 
 
@@ -16,7 +17,5 @@ def set_global(name: str, value: Any) -> None:
     namespace = sys._getframe(1).f_globals
     session = active()
     if session is not None:
-        from dy2static.operators.provenance import note_global_write
-
         note_global_write(session, namespace, name)
     namespace[name] = value

@@ -10,27 +10,12 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.operators.sequences import StagedSequence
+from dy2static.operators.call import call
 from dy2static.operators.staging import NO_NAMES, Session, Staged, any_staged
 from runtime.tracer import array, array_methods
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import Growing, growing
-
-
-class GrownItems(StagedSequence):
-    """The items of such a list, as they are when a loop over them starts."""
-
-    python_name = "list"
-
-    def __init__(self, target: Any) -> None:
-        self.target = array.copy(target)
-
-    def length(self, session: Session) -> Any:
-        return array.length(session, self.target)
-
-    def get(self, session: Session, index: Any) -> Any:
-        return array.get(session, self.target, index)
 
 
 def is_growing(value: object) -> bool:
@@ -72,8 +57,6 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
     if name in _SYNTAX and not kwargs:
         return _SYNTAX[name](session, target, *args)
     if name in ("extend", "extendleft") and len(args) == 1 and not isinstance(args[0], (list, tuple, deque)):
-        from dy2static.operators.call import call
-
         args = (call(list, args[0]),)
     function = (array_methods.DEQUE if kind is deque else array_methods.LIST).get(name)
     if function is None or kwargs:
@@ -131,8 +114,6 @@ def write(session: Session, target: Any, key: Any, value: Any) -> None:
     if type(target) is tuple:
         raise TypeError("'tuple' object does not support item assignment")
     if isinstance(key, slice) and isinstance(target, list):
-        from dy2static.operators.call import call
-
         values = value if isinstance(value, (list, tuple)) else call(list, value)
         if key == slice(None) and values:
             array.replace(session, target, list(values))

@@ -11,8 +11,11 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
+from dy2static.operators.call import call
 from dy2static.operators.if_expr import if_expr
+from dy2static.operators.sequences import GrownItems
 from dy2static.operators.staging import LocalNames, Session, Staged, structure
+from dy2static.operators.traced_for import traced_for
 from runtime.tracer import array
 
 
@@ -44,9 +47,6 @@ def _dtype(session: Session, item: structure.Structure) -> torch.dtype:
 
 def stacked(session: Session, data: list[Any], build: Callable[[Any], torch.Tensor], empty: torch.Tensor) -> Any:
     """``build`` of every item, stacked; ``empty`` where the list has none."""
-    from dy2static.operators.call import call
-    from dy2static.operators.traced_for import traced_for
-
     rows: list[Any] = []
 
     def body(item: Any) -> None:
@@ -60,7 +60,7 @@ def stacked(session: Session, data: list[Any], build: Callable[[Any], torch.Tens
         (rows,) = values
 
     kept = LocalNames(("",), get_state, set_state)
-    traced_for(session, growing.GrownItems(data).target, None, body, kept, None)
+    traced_for(session, GrownItems(data).target, None, body, kept, None)
     length: Any = array.length(session, data)
     assert isinstance(length, Staged)
     return if_expr(length == 0, lambda: empty, lambda: call(torch.stack, rows))

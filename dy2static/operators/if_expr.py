@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators.cells import Cells
-from dy2static.operators.staging import NO_NAMES, Staged, active, truth_of
+from dy2static.operators.staging import NO_NAMES, Staged, active
+from dy2static.operators.truth import truth_of
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import known_sizes
 

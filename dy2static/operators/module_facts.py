@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.staging import any_staged
 from runtime.tracer.guard_code import CheckWriter
 from runtime.tracer.guards import is_like, is_plain
 
@@ -112,6 +113,11 @@ def _settings(module: torch.nn.Module) -> list[tuple[str, Any]]:
         (name, value) for name, value in vars(module).items()
         if name != "training" and (is_plain(value) or type(value) in (list, tuple))
     ]  # fmt: skip
+
+
+def has_staged_mode(args: tuple[Any, ...]) -> bool:
+    """Whether this is called on a module that trains on some paths only, or is made with numbers that a run knows."""
+    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged(list(vars(args[0]).values()))
 
 
 __all__ = ["ModuleFacts"]

@@ -11,9 +11,12 @@ from typing import Any
 import torch
 
 from dy2static.exclusions import exclusion_of
-from dy2static.operators import distributed
+from dy2static.operators import autograd_function, distributed
+from dy2static.operators.builtins.compiled import call_compiled
+from dy2static.operators.call import call
+from dy2static.operators.functions import call_function, unconverted
 from dy2static.operators.provenance import note_module
-from dy2static.operators.staging import Choice, Session, active, any_staged, distribute
+from dy2static.operators.staging import Choice, Session, active, distribute
 from runtime import torch_internals
 
 _plain_call = torch.nn.Module.__call__
@@ -21,8 +24,6 @@ _plain_call = torch.nn.Module.__call__
 
 def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module(*args, **kwargs)``."""
-    from dy2static.operators.traced_call import call_function
-
     own_call: Any = type(module).__call__
     if not is_call(own_call):
         return call_function(session, own_call, (module, *args), kwargs)
@@ -34,16 +35,8 @@ def is_call(method: Any) -> bool:
     return method is _plain_call or method is _patched_call
 
 
-def has_staged_mode(args: tuple[Any, ...]) -> bool:
-    """Whether this is called on a module that trains on some paths only, or is made with numbers that a run knows."""
-    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged(list(vars(args[0]).values()))
-
-
 def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``nn.Module.__call__(module, *args, **kwargs)``, whatever ``__call__`` the module's class has."""
-    from dy2static.operators.builtins.compiled import call_compiled
-    from dy2static.operators.traced_call import unconverted
-
     if isinstance(module, torch.jit.ScriptModule):
         return call_compiled(session, module, functools.partial(_plain_call, module), args, kwargs)
     note_module(session, module)
@@ -57,8 +50,6 @@ def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...],
 
 
 def _call_with_hooks(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from dy2static.operators.call import call
-
     shared = torch_internals.global_module_hooks()
     if module._backward_hooks or module._backward_pre_hooks or shared.backward or shared.backward_pre:
         raise session.error(
@@ -98,8 +89,6 @@ def _takes_kwargs(module: torch.nn.Module, shared: torch_internals.GlobalModuleH
 def _pre_hook(
     session: Session, module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any
 ) -> tuple[Any, Any]:
-    from dy2static.operators.call import call
-
     if not with_kwargs:
         given = call(hook, module, args)
 
@@ -127,8 +116,6 @@ def _pre_hook(
 def _forward_hook(
     session: Session, module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any
 ) -> Any:
-    from dy2static.operators.call import call
-
     given = call(hook, module, args, kwargs, result) if with_kwargs else call(hook, module, args, result)
     return _each(session, given, lambda value: result if value is None else value)
 
@@ -160,8 +147,6 @@ def as_in_eager(value: Any) -> Any:
 
 def space_as_in_eager(owner: Any, space: Any) -> Any:
     """The namespace of a class without what a trace puts in its place."""
-    from dy2static.operators import autograd_function
-
     if owner is torch.nn.Module:
         return types.MappingProxyType({**space, "__call__": _plain_call})
     if owner is torch.autograd.Function:

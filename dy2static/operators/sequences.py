@@ -5,13 +5,15 @@ They answer ``len``, indexing and loops through operators; code that is not conv
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
 
+from dy2static.operators.call import traced
 from dy2static.operators.staging import Session, Staged, python_method
-from runtime.tracer import stale_views, state
+from runtime.tracer import array, stale_views, state
 from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.structure import growing
 
@@ -99,6 +101,21 @@ def _count(session: Session, start: Any, stop: Any, step: Any) -> Any:
     return session.scalar("max", count, 0) if isinstance(count, Staged) else max(count, 0)
 
 
+class GrownItems(StagedSequence):
+    """The items of such a list, as they are when a loop over them starts."""
+
+    python_name = "list"
+
+    def __init__(self, target: Any) -> None:
+        self.target = array.copy(target)
+
+    def length(self, session: Session) -> Any:
+        return array.length(session, self.target)
+
+    def get(self, session: Session, index: Any) -> Any:
+        return array.get(session, self.target, index)
+
+
 class TensorRows(StagedSequence):
     """A tensor whose first size is symbolic."""
 
@@ -113,9 +130,7 @@ class TensorRows(StagedSequence):
         return size if type(size) is int else session.sizes.staged(size)
 
     def get(self, session: Session, index: Any) -> Any:
-        from dy2static.operators.traced_subscript import read
-
-        row = read(session, self.tensor, index)
+        row = traced(session, operator.getitem, (self.tensor, index), {})
         self._rows.note(session.info(row), index)
         return row
 
@@ -130,9 +145,7 @@ class Listed(StagedSequence):
         return len(self.items)
 
     def get(self, session: Session, index: Any) -> Any:
-        from dy2static.operators.traced_subscript import read
-
-        return read(session, self.items, index)
+        return traced(session, operator.getitem, (self.items, index), {})
 
 
 class StagedEnumerate(StagedIterator):
@@ -222,8 +235,6 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
     if isinstance(value, StagedSequence):
         return value
     if growing(value) is not None and python_method(value, "__iter__") is None:
-        from dy2static.operators.growing import GrownItems
-
         return GrownItems(value)
     if isinstance(value, torch.Tensor) and session.knows(value):
         fake = session.fake(value)
@@ -233,6 +244,6 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
 
 
 __all__ = [
-    "Listed", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange", "StagedReversed", "StagedSequence",
-    "StagedSize", "StagedZip", "TensorRows", "staged_sequence",
+    "GrownItems", "Listed", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange", "StagedReversed",
+    "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "staged_sequence",
 ]

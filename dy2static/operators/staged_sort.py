@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.staging import NO_NAMES, Session, Staged, truth_of
+from dy2static.operators.staging import NO_NAMES, Session, Staged
+from dy2static.operators.truth import truth_of
 from runtime.tracer import cond as tracer_cond
 
 _AT_MOST = 32

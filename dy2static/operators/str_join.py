@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dy2static.operators import generator_uses, growing
+from dy2static.operators.if_expr import if_expr
+from dy2static.operators.sequences import GrownItems
 from dy2static.operators.staging import Choice, Session, Staged, distribute, spread
+from dy2static.operators.traced_for import fold
 from runtime.ir import ScalarType
 from runtime.tracer import array, scalars, structure
 from runtime.tracer.scalars import python_type
@@ -26,14 +29,11 @@ def str_join(session: Session, between: str, pieces: Any) -> Any:
 
 def _grown(session: Session, between: str, pieces: list[Any]) -> Any:
     """The same for a list whose length only the run knows: piece by piece, in a loop."""
-    from dy2static.operators.if_expr import if_expr
-    from dy2static.operators.traced_for import fold
-
     if not _are_texts(array.content(pieces).item):
         raise growing.refusal(session, "str.join()")
 
     def joined() -> Any:
-        rest = growing.GrownItems(array.slice_(session, pieces, slice(1, None)))
+        rest = GrownItems(array.slice_(session, pieces, slice(1, None)))
         empty = scalars.wrap(session.emit("scalar.str", [""], types=[ScalarType("str")])[0])
         start: Any = empty + array.get(session, pieces, 0)  # text of the run: else it is one of ever more
         return fold(session, rest, start, lambda text, piece: text + between + piece)

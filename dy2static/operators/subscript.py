@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dy2static.operators.staging import active
+from dy2static.operators.traced_subscript import delete, read, write
 
 
 def item(obj: Any, key: Any) -> Any:
@@ -15,8 +16,6 @@ def item(obj: Any, key: Any) -> Any:
     session = active()
     if session is None:
         return obj[key]
-    from dy2static.operators.traced_subscript import read
-
     return read(session, obj, key)
 
 
@@ -26,8 +25,6 @@ def set_item(obj: Any, key: Any, value: Any) -> None:
     if session is None:
         obj[key] = value
         return
-    from dy2static.operators.traced_subscript import write
-
     write(session, obj, key, value)
 
 
@@ -35,8 +32,6 @@ def del_item(obj: Any, key: Any) -> None:
     """``del obj[key]``."""
     session = active()
     if session is not None:
-        from dy2static.operators.traced_subscript import delete
-
         delete(session, obj, key)
         return
     del obj[key]

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.provenance import note_attribute_read
 from dy2static.operators.staging import MISSING, Session
 from runtime import torch_internals
 from runtime.tracer import hung, structure
@@ -87,8 +88,6 @@ def _of_argument(session: Session, tensor: torch.Tensor, name: str) -> Any:
 
 def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
     """An attribute of a parameter, or of another tensor from outside: what hangs on it is a guard."""
-    from dy2static.operators.provenance import note_attribute_read
-
     if hasattr(torch.Tensor, name):
         return getattr(tensor, name)
     session.externals.setdefault(id(tensor), (tensor, None))

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.identity import require_identity
 from dy2static.operators.staging import Session
 from runtime.tracer import contents, structure
 
@@ -42,9 +43,7 @@ def own(session: Session, value: Any) -> Any:
         TraceError: A tensor is one of several, depending on the path (D2S264).
     """
     if isinstance(value, torch.Tensor):
-        from dy2static.operators import traced_compare
-
-        traced_compare.require_identity(session, value)
+        require_identity(session, value)
         return session.one(value)
     if type(value) is tuple and holds_tensors(value):
         return tuple(own(session, item) for item in value)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import autograd_function, modules, tensor_attributes, user_methods
+from dy2static.operators.call import call
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.load import settle
 from dy2static.operators.policy import home_of, is_library
@@ -76,8 +77,6 @@ def _is_of_content(obj: Any, name: str) -> bool:
 
 def _method(session: Session, tensors: Choice, method: str, /, *args: Any, **kwargs: Any) -> Any:
     """``tensor.method(...)`` of whichever tensor it is."""
-    from dy2static.operators.call import call
-
     return distribute(session, tensors, lambda option: call(getattr(option, method), *args, **kwargs))
 
 
@@ -94,8 +93,6 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
     lookup = type(obj).__getattribute__
     if not _is_user_function(lookup) or isinstance(obj, super):
         return default(session, obj, name)
-    from dy2static.operators.call import call
-
     try:
         return call(lookup, obj, name)
     except AttributeError:
@@ -128,8 +125,6 @@ def default(session: Session, obj: Any, name: str) -> Any:
         own = name in getattr(obj, "__dict__", {})
         get = getattr(type(found), "__get__", None)
         if _is_user_function(get) and (not own or hasattr(type(found), "__set__")):
-            from dy2static.operators.call import call
-
             return call(get, found, obj, cls)
         if found is _NOTHING and not own and _is_user_function(_class_attribute(cls, "__getattr__")):
             return _plain(session, obj, name, found)  # nothing is stored there, and asking again runs the method again
@@ -174,14 +169,10 @@ def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
     try:
         return object.__getattribute__(obj, name)
     except AttributeError:
-        from dy2static.operators.call import call
-
         return call(fallback, obj, name)
 
 
 def _property(session: Session, obj: Any, name: str, found: property) -> Any:
-    from dy2static.operators.call import call
-
     try:
         return call(found.fget, obj)
     except AttributeError:
@@ -193,8 +184,6 @@ def _property(session: Session, obj: Any, name: str, found: property) -> Any:
 
 def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
     if name not in obj.__dict__:
-        from dy2static.operators.call import call
-
         value = call(found.func, obj)
         note_attribute_write(session, obj, name)
         obj.__dict__[name] = value
@@ -223,8 +212,6 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
         return
     found = _class_attribute(type(obj), name)
     if isinstance(found, property) and _is_user_function(found.fset):
-        from dy2static.operators.call import call
-
         call(found.fset, obj, value)
         return
     if isinstance(obj, torch.Tensor):
@@ -232,8 +219,6 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
         return
     store = getattr(type(found), "__set__", None)
     if _is_user_function(store):
-        from dy2static.operators.call import call
-
         call(store, found, obj, value)
         return
     if isinstance(obj, types.ModuleType) and is_library(obj) and obj.__name__.partition(".")[0] == "torch":

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 
 from dy2static.operators import equality, growing, tensor_keys, user_methods
+from dy2static.operators.call import call
+from dy2static.operators.identity import require_distinct, require_identity
 from dy2static.operators.provenance import require_original
 from dy2static.operators.sequences import StagedRange
 from dy2static.operators.staging import (
@@ -20,10 +22,10 @@ from dy2static.operators.staging import (
     held_choice,
     python_method,
     spread,
-    truth_of,
 )
+from dy2static.operators.truth import truth_of
 from runtime import torch_internals
-from runtime.tracer import aliases, containers, heaps, structure, unseen
+from runtime.tracer import containers, heaps, unseen
 from runtime.tracer.shared_items import require_own
 
 _HASHING = (dict, set, frozenset)
@@ -60,8 +62,6 @@ def contains(session: Session, container: Any, value: Any) -> Any:
                             hint="Compare numbers or tensors instead.", code="D2S263")
     method = python_method(container, "__contains__")
     if method is not None:
-        from dy2static.operators.call import call
-
         return truth_of(session, call(method, container, value))
     return value in container
 
@@ -165,23 +165,6 @@ def _is_the_callers(session: Session, tensor: torch.Tensor) -> bool:
     return session.inputs.own_variable(tensor) is not None or not torch_internals.is_fake(tensor)
 
 
-def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
-    """Refuse to compare two tensors by identity that are one on some paths only.
-
-    Raises:
-        TraceError: They may or may not be the same tensor.
-    """
-    first, second = session.info(a), session.info(b)
-    whole = [(one, other) for one in aliases.roots(first, ()) for other in aliases.roots(second, ())
-             if one.storage is other.storage and not one.steps and not other.steps]
-    if any(one.flags or other.flags for one, other in whole) or any(
-        one.other() is second.storage for one in first.storage.uncertain
-    ) or any(pool.may_be_one(first.storage, second.storage) for pool, _ in first.storage.pools):
-        raise session.error(
-            "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
-            code="D2S264", hint="Set a flag on each path and test that.")
-
-
 def own_key(session: Session, container: Any, key: Any) -> Any:
     """The object that stands for a key of a dict or set.
 
@@ -210,23 +193,3 @@ def require_own_keys(session: Session, container: Any, key: Any) -> None:
         raise session.error(
             f"a tensor is looked up in a {type(container).__name__} from outside the function, whose keys are tensors",
             hint="Look it up outside and pass the result in, or use names as keys.", code="D2S265")
-
-
-def require_identity(session: Session, value: Any) -> None:
-    """Refuse to take, for its identity, a tensor or container that is one of several on some paths only.
-
-    Raises:
-        TraceError: It may be the same object as another.
-    """
-    if structure.row_of(value) is not None:
-        raise session.error(
-            "the identity of a list is asked for (by id() or hash()) that a list whose length is only known while the "
-            "Program runs holds", hint="Compare with 'is'.", code="D2S264")
-    require_own(session, value)
-    if not isinstance(value, torch.Tensor) or not session.knows(value):
-        return
-    info = session.info(value)
-    if any(root.storage is not info.storage and root.flags and not root.steps for root in aliases.roots(info, ())):
-        raise session.error(
-            "the identity of a tensor is asked for (by id(), hash() or as a key) that is another one on "
-            "some paths", code="D2S264", hint="Set a flag on each path and test that.")

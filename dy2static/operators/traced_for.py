@@ -6,6 +6,7 @@ go on (a ``break`` under a tensor) is staged, each further item runs only "while
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,12 +14,14 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing
-from dy2static.operators.generator import drive, generator_of, is_fresh, require_not_left
+from dy2static.operators.call import call
+from dy2static.operators.generator import generator_of, is_fresh, require_not_left
 from dy2static.operators.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.policy import home_of
-from dy2static.operators.provenance import CONTAINERS, adopt
+from dy2static.operators.provenance import CONTAINERS, adopt, memo
 from dy2static.operators.sequences import StagedSequence, staged_sequence
-from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method, truth_of
+from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method
+from dy2static.operators.truth import truth_of
 from runtime.errors import Dy2StaticError
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import containers, contents, unseen
@@ -264,8 +267,6 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
     method = python_method(iterable, "__iter__")
     if method is None or home_of(method.__code__.co_filename):
         return iter(iterable)
-    from dy2static.operators.call import call
-
     return _Converted(call(method, iterable))
 
 
@@ -282,8 +283,6 @@ class _Converted:
         method = python_method(self.iterator, "__next__")
         if method is None:
             return next(self.iterator)
-        from dy2static.operators.call import call
-
         return call(method, self.iterator)
 
 
@@ -294,3 +293,53 @@ def _require_repeatable(session: Session, iterable: Any, alone: bool) -> None:
             f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is "
             "only known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",
         )
+
+
+def drive(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
+          names: Names) -> None:
+    """``for item in source: body(item)``, left when ``test()`` is false after an item; ``source`` is alone.
+
+    ``names``: the local variables that ``body`` changes; they take part in what the generator stages.
+    """
+    if not inspect.isgenerator(source) or source not in memo(session).generators:
+        traced_for(session, source, test, body, names, None, alone=True)
+        return
+    going = truth_of(session, test()) if test is not None else True
+    if isinstance(going, Staged):
+        tracer_cond.cond(session, going, lambda: _push(session, source, body, test, names), lambda: None, names)
+    elif going:
+        _push(session, source, body, test, names)
+
+
+def _push(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
+          names: Names) -> None:
+    outer = session.surrounding
+    consumer: list[BaseException] = []
+
+    def give(item: Any) -> Any:
+        inner, session.surrounding = session.surrounding, outer
+        try:
+            body(item)
+            going = truth_of(session, test()) if test is not None else True
+        except StopIteration as error:
+            consumer.append(error)
+            raise
+        finally:
+            session.surrounding = inner
+        return session.scalar("not_", going) if isinstance(going, Staged) else not going
+
+    run = memo(session).generators[source][0]
+    source.close()
+    if test is not None:
+        memo(session).left.add(source)
+    memo(session).running.add(source)
+    session.surrounding = (*outer, names)
+    try:
+        run(give)
+    except StopIteration as error:
+        if error in consumer:
+            raise
+        raise RuntimeError("generator raised StopIteration") from error
+    finally:
+        session.surrounding = outer
+        memo(session).running.discard(source)

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import torch
 
-from dy2static.operators import boundary, growing, tensor_index, traced_compare, user_methods
+from dy2static.operators import boundary, growing, made_inside, tensor_index, traced_compare, user_methods
+from dy2static.operators.call import call
 from dy2static.operators.environment import WatchedEnvironment
 from dy2static.operators.observed import done, observed
 from dy2static.operators.provenance import (
@@ -82,8 +83,6 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return obj[key]
     method = python_method(obj, "__getitem__")
     if method is not None:
-        from dy2static.operators.call import call
-
         return call(method, obj, key)
     key = traced_compare.own_key(session, obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
@@ -167,8 +166,6 @@ def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
         raise _refuse_key(session, obj, "a key of")
     method = python_method(obj, "__getitem__")
     if method is not None:
-        from dy2static.operators.call import call
-
         return call(method, obj, key)
     return obj[key]
 
@@ -261,8 +258,6 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     _require_module(session, obj)
     method = python_method(obj, "__setitem__")
     if method is not None:
-        from dy2static.operators.call import call
-
         call(method, obj, key, value)
         return
     key = traced_compare.own_key(session, obj, key)
@@ -278,9 +273,7 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
 
 def _require_module(session: Session, obj: Any) -> None:
     if isinstance(obj, torch.nn.Module):
-        from dy2static.operators.builtins import module_methods
-
-        module_methods.require_made_inside(session, obj)
+        made_inside.require_made_inside(session, obj)
 
 
 def _stored(session: Session, value: Any) -> Any:
@@ -321,8 +314,6 @@ def delete(session: Session, obj: Any, key: Any) -> None:
     _require_module(session, obj)
     method = python_method(obj, "__delitem__")
     if method is not None:
-        from dy2static.operators.call import call
-
         call(method, obj, key)
         return
     key = traced_compare.own_key(session, obj, key)

@@ -18,6 +18,7 @@ from dy2static.operators import boundary, generator_uses, growing, user_methods
 from dy2static.operators.call import KEYWORDS, call
 from dy2static.operators.sequences import StagedSequence
 from dy2static.operators.staging import NO_NAMES, Choice, Session, active, distribute, python_method
+from dy2static.operators.traced_for import as_list
 from runtime.tracer import array
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.choices import lengths
@@ -35,8 +36,6 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
     if session is not None:
         value = opened(value)
         if isinstance(value, StagedSequence):
-            from dy2static.operators.traced_for import as_list
-
             value = as_list(session, value)
         if growing.is_growing(value):
             return _grown(session, array.copy(value), before, after)
@@ -112,8 +111,6 @@ def star(value: Any) -> Any:
         return value
     value = generator_uses.listed(session, opened(value))
     if isinstance(value, StagedSequence):
-        from dy2static.operators.traced_for import as_list
-
         return as_list(session, value)
     if growing.is_growing(value):
         return array.copy(value)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from dy2static.operators import boundary
+from dy2static.operators.bool_ops import not_
+from dy2static.operators.call import call
 from dy2static.operators.staging import Session, python_method
 
 NOT_USERS: Any = object()
@@ -53,8 +55,6 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
         tries.reverse()
     elif first is None and kinds[0] not in _SEQUENCES:
         boundary.require_none(session, f"'{op}'", (a, b))
-    from dy2static.operators.call import call
-
     for method, one, other in tries:
         if method is not None:
             result = call(method, one, other)
@@ -67,8 +67,6 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
 
 
 def _inverted(equal: Any) -> Any:
-    from dy2static.operators.bool_ops import not_
-
     return not_(equal)
 
 
@@ -84,8 +82,6 @@ def called(session: Session, value: Any, name: str, *args: Any) -> Any:
     method = python_method(value, name)
     if method is None or not holds_grown(session, value, *args):
         return NOT_USERS
-    from dy2static.operators.call import call
-
     return call(method, value, *args)
 
 

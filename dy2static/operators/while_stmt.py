@@ -14,7 +14,8 @@ from typing import Any
 from dy2static.loop_options import options_of
 from dy2static.operators.cells import Cells
 from dy2static.operators.loop_limits import count, region, require_rollable, rest
-from dy2static.operators.staging import Staged, active, truth_of
+from dy2static.operators.staging import Staged, active
+from dy2static.operators.truth import truth_of
 from runtime.tracer.while_loop import while_loop
 
 

@@ -12,9 +12,11 @@ from typing import Any
 import torch
 
 from dy2static.operators import user_methods
+from dy2static.operators.call import call
 from dy2static.operators.f_string import format_value, is_staged_container
 from dy2static.operators.sequences import StagedIterator, StagedSequence, staged_sequence
-from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method, truth_of
+from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method
+from dy2static.operators.truth import truth_of
 from runtime.tracer import reads
 
 
@@ -34,8 +36,6 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return session.scalar(name, value, *rest, *kwargs.values())
         method = python_method(value, f"__{name}__")
         if method is not None:
-            from dy2static.operators.call import call
-
             return call(method, value)
         return function(*args, **kwargs)
 
@@ -69,8 +69,6 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return format_value(args[0], letter)
         method = python_method(args[0], "__repr__" if letter == "r" else "__str__") if len(args) == 1 else None
         if method is not None:
-            from dy2static.operators.call import call
-
             return call(method, args[0])
         return function(*args, **kwargs)
 
@@ -94,8 +92,6 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
                             hint="Compute the length from numbers.")
     method = None if isinstance(value, StagedSequence) else python_method(value, "__len__")
     if method is not None:
-        from dy2static.operators.call import call
-
         result = call(method, value)
         if type(result) is int and result < 0:
             raise ValueError("__len__() should return >= 0")

@@ -16,8 +16,10 @@ import torch
 
 from dy2static.operators.builtins import mathematics, reporting
 from dy2static.operators.builtins.objects import eager_type
-from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, distribute, truth_of
+from dy2static.operators.call import call
+from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, distribute
 from dy2static.operators.torch_values import to_torch
+from dy2static.operators.truth import truth_of
 from runtime import torch_internals
 from runtime.torch_internals import TORCH_CHECKS
 from runtime.tracer import cond as tracer_cond
@@ -49,8 +51,6 @@ def _check_with(session: Session, error_type: Any, cond: Any, message: Any = Non
             return
 
     def fail() -> None:
-        from dy2static.operators.call import call
-
         if message is None:
             raise error_type(_UNSAID)
         if not callable(message):
@@ -155,8 +155,6 @@ def _of_math(name: str) -> Callable[..., Any]:
 
 
 def _fresh_size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from dy2static.operators.call import call
-
     def apply(expr: Any) -> Any:
         return call(call(torch.tensor, expr).item)
 

@@ -11,8 +11,11 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.call import call
+from dy2static.operators.if_expr import if_expr
 from dy2static.operators.staging import Session
 from dy2static.operators.torch_values import from_torch, to_torch
+from dy2static.operators.while_stmt import while_stmt
 
 
 def is_compiled(f: object) -> bool:
@@ -63,9 +66,6 @@ def _guard(session: Session, module: Any) -> None:
 
 
 def _cond(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from dy2static.operators.call import call
-    from dy2static.operators.if_expr import if_expr
-
     given = dict(zip(("pred", "true_fn", "false_fn", "operands"), args)) | kwargs
     operands = given.get("operands", ())
     return if_expr(
@@ -74,9 +74,6 @@ def _cond(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 
 def _while_loop(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from dy2static.operators.call import call
-    from dy2static.operators.while_stmt import while_stmt
-
     given = dict(zip(("cond_fn", "body_fn", "carried_inputs"), args)) | kwargs
     carried: Sequence[Any] = tuple(given["carried_inputs"])
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import growing, grown_tensor
+from dy2static.operators.call import call
 from dy2static.operators.sequences import StagedRange, StagedSize
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from dy2static.operators.torch_values import to_torch
@@ -113,8 +114,6 @@ def _size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Recomputation in backward changes no value: the function is simply called."""
-    from dy2static.operators.call import call
-
     own = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
     return call(*args, **{key: value for key, value in kwargs.items() if key not in own})
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import chosen, generator_uses, growing, user_methods
+from dy2static.operators.call import call
 from dy2static.operators.provenance import memo
 from dy2static.operators.sequences import (
     Listed,
@@ -22,17 +23,9 @@ from dy2static.operators.sequences import (
     staged_sequence,
 )
 from dy2static.operators.staged_sort import in_order
-from dy2static.operators.staging import (
-    Choice,
-    Session,
-    Staged,
-    any_staged,
-    distribute,
-    python_method,
-    stages,
-    truth_of,
-)
+from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method, stages
 from dy2static.operators.traced_for import as_list, fold, iterate
+from dy2static.operators.truth import truth_of
 from runtime.tracer import array, reads
 from runtime.tracer.containers import is_container
 
@@ -111,8 +104,6 @@ def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def _callback(function: Any) -> Any:
-    from dy2static.operators.call import call
-
     return functools.partial(call, function) if callable(function) or isinstance(function, Choice) else function
 
 
@@ -130,8 +121,6 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return StagedReversed(sequence)
     method = python_method(args[0], "__reversed__")
     if method is not None:
-        from dy2static.operators.call import call
-
         return call(method, args[0])
     return reversed(args[0])
 
@@ -177,8 +166,6 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     method = python_method(args[0], "__next__") if args else None
     if method is None:
         return next(*args, **kwargs)
-    from dy2static.operators.call import call
-
     try:
         return call(method, args[0])
     except StopIteration:

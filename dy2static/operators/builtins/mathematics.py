@@ -10,19 +10,12 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.call import call
 from dy2static.operators.generator_uses import listed
 from dy2static.operators.sequences import StagedSequence, staged_sequence
-from dy2static.operators.staging import (
-    NO_NAMES,
-    Choice,
-    Session,
-    Staged,
-    any_staged,
-    distribute,
-    stages,
-    truth_of,
-)
+from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, any_staged, distribute, stages
 from dy2static.operators.traced_for import fold, iterate
+from dy2static.operators.truth import truth_of
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer import reads
@@ -48,8 +41,6 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         key = kwargs.get("key")
         keys = list(values)
         if key is not None:
-            from dy2static.operators.call import call
-
             keys = [call(key, value) for value in values]
         if not any(stages(one) for one in keys) and not any_staged(keys):
             return function(zip(keys, values), key=lambda pair: pair[0])[1]

@@ -11,11 +11,12 @@ from typing import Any
 
 import torch
 
+from dy2static.operators import made_inside, traced_attribute
+from dy2static.operators.call import call
 from dy2static.operators.provenance import memo, note_module
 from dy2static.operators.staging import Choice, Session, Staged
 from runtime import torch_internals
 
-_PARAMETERS = (torch.nn.ParameterList, torch.nn.ParameterDict)
 _CHANGES: dict[Any, tuple[str, ...]] = {
     torch.nn.ParameterList: ("append", "extend", "__setitem__", "__iadd__"),
     torch.nn.ParameterDict: ("__setitem__", "__delitem__", "__ior__", "setdefault", "pop", "popitem", "update",
@@ -33,7 +34,7 @@ def _conversion(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         for part in module.modules():
             for tensor in (*part._parameters.values(), *part._buffers.values()):
                 if tensor is not None and not _fits(tensor, device, dtype, name):
-                    raise _refusal(session, f"{name}() replaces the tensors of a {type(part).__name__}")
+                    raise made_inside.refusal(session, f"{name}() replaces the tensors of a {type(part).__name__}")
             note_module(session, part)
         return module
 
@@ -64,7 +65,7 @@ def _fits(tensor: torch.Tensor, device: Any, dtype: torch.dtype | None, name: st
 def _registration(function: Callable[..., Any]) -> Callable[..., Any]:
     def register(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if id(args[0]) not in memo(session).created:
-            raise _refusal(session, f"{function.__name__}() adds a tensor to a {type(args[0]).__name__}")
+            raise made_inside.refusal(session, f"{function.__name__}() adds a tensor to a {type(args[0]).__name__}")
         return function(*args, **kwargs)
 
     return register
@@ -74,27 +75,14 @@ def _change(function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a ``ParameterList`` or ``ParameterDict`` that changes what it holds."""
 
     def change(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        require_made_inside(session, args[0])
+        made_inside.require_made_inside(session, args[0])
         return function(*args, **kwargs)
 
     return change
 
 
-def require_made_inside(session: Session, module: Any) -> None:
-    """Refuse to put another parameter into a list or dict of them that is the caller's.
-
-    Raises:
-        TraceError: D2S274.
-    """
-    if isinstance(module, _PARAMETERS) and id(module) not in memo(session).created:
-        raise _refusal(session, f"the parameters that a {type(module).__name__} holds are changed")
-
-
 def _train(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module.train(mode)``, as torch writes it: the mode may be a flag that only the Program knows."""
-    from dy2static.operators import traced_attribute
-    from dy2static.operators.call import call
-
     module, mode = _mode(*args, **kwargs)
     if not isinstance(mode, (bool, Choice)) and not (isinstance(mode, Staged) and mode.kind == "bool"):
         raise ValueError("training mode is expected to be boolean")
@@ -109,21 +97,12 @@ def _mode(self: torch.nn.Module, mode: Any = True) -> tuple[torch.nn.Module, Any
 
 
 def _eval(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from dy2static.operators.call import call
-
     return call(args[0].train, False)
 
 
 def _zero_grad(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     raise session.error("zero_grad() inside a converted function, where there are no gradients to forget",
                         code="D2S213", hint="Call it outside.")  # fmt: skip
-
-
-def _refusal(session: Session, what: str) -> Exception:
-    return session.error(
-        f"{what} inside a converted function: it would happen while tracing, with tensors that hold no data",
-        hint="Do it before the module is called.", code="D2S274",
-    )
 
 
 HANDLERS: list[tuple[Any, Any]] = [

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from dy2static.operators import modules, tensor_attributes, traced_attribute
+from dy2static.operators.identity import require_identity
 from dy2static.operators.provenance import note_space
 from dy2static.operators.sequences import (
     StagedEnumerate,
@@ -176,9 +177,7 @@ def _identity(function: Any, how: str) -> Any:
             raise session.error(f"a value that is only known while the Program runs was {how}", code="D2S210",
                                 hint="Use the value itself.")
         if args:
-            from dy2static.operators import traced_compare
-
-            traced_compare.require_identity(session, args[0])
+            require_identity(session, args[0])
             value = session.one(args[0])
             if function is id:
                 session.guards.pin(value)

@@ -14,8 +14,10 @@ from dy2static.operators import traced_attribute, traced_compare, traced_subscri
 from dy2static.operators.aug_assign import aug
 from dy2static.operators.binary import binary
 from dy2static.operators.bool_ops import not_
+from dy2static.operators.call import call
 from dy2static.operators.compare import compare
-from dy2static.operators.staging import Session, truth_of
+from dy2static.operators.staging import Session
+from dy2static.operators.truth import truth_of
 
 
 def _apply(function: Callable[..., Any]) -> Any:
@@ -42,8 +44,6 @@ GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 
 def call_getter(session: Session, getter: Any, obj: Any) -> Any:
     """``itemgetter(*keys)(obj)`` and its like."""
-    from dy2static.operators.call import call
-
     made, keys = getter.__reduce__()
     if made is operator.itemgetter:
         found = tuple(traced_subscript.read(session, obj, key) for key in keys)

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.call import call
 from dy2static.operators.f_string import text_of
 from dy2static.operators.sequences import StagedSequence, StagedSize
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method
@@ -64,8 +65,6 @@ def spelled(session: Session, value: Any, done: str) -> Any:
                             hint="Give its items one by one.")
     method = python_method(value, "__str__") or python_method(value, "__repr__")
     if method is not None:
-        from dy2static.operators.call import call
-
         return session.operand(call(method, value))
     return str(value)
 

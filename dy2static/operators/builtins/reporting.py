@@ -14,6 +14,7 @@ from typing import Any
 
 from dy2static.callers import Caller, callers
 from dy2static.operators.builtins.print_ import spelled
+from dy2static.operators.call import call
 from dy2static.operators.provenance import memo
 from dy2static.operators.staging import Choice, Session, any_staged, distribute
 
@@ -111,8 +112,6 @@ def _method(name: str, level: int | None) -> Callable[..., Any]:
         if name == "exception":
             kwargs = {"exc_info": True, **kwargs}
         while isinstance(logger, logging.LoggerAdapter):
-            from dy2static.operators.call import call
-
             message, kwargs = call(logger.process, message, kwargs)
             logger = logger.logger
         return _log(session, logger, severity, message, tuple(rest), dict(kwargs))

@@ -6,19 +6,18 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.call import traced
 from dy2static.operators.staging import Session
+from dy2static.operators.traced_attribute import read
 from runtime import torch_internals
 
 
 def _sizes(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from dy2static.operators.traced_attribute import read
-    from dy2static.operators.traced_call import traced_call
-
     given = dict(zip(("self",), args)) | kwargs
     if not isinstance(given.get("self"), torch.Tensor):
         return torch_internals.shape_as_tensor(*args, **kwargs)
     shape = tuple(read(session, given["self"], "shape"))
-    return traced_call(session, torch.tensor, (shape,), {"dtype": torch.int64, "device": "cpu"})
+    return traced(session, torch.tensor, (shape,), {"dtype": torch.int64, "device": "cpu"})
 
 
 HANDLERS: list[tuple[Any, Any]] = [(torch_internals.shape_as_tensor, _sizes)]

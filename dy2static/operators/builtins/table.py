@@ -1,0 +1,44 @@
+"""Python's builtin functions, for values that are only known while the Program runs: one table, by identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators import environment
+from dy2static.operators.builtins import (
+    casts,
+    checks,
+    compiled,
+    conversions,
+    copying,
+    iteration,
+    mathematics,
+    module_methods,
+    objects,
+    one_hot,
+    operator_functions,
+    print_,
+    records,
+    reporting,
+    sizes,
+    suppress,
+    torch_functions,
+)
+from dy2static.operators.staging import Session
+
+Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
+
+_TABLE: dict[int, Handler] = {
+    id(function): handler
+    for module in (
+        casts, checks, compiled, conversions, copying, environment, iteration, mathematics, module_methods, objects,
+        one_hot, operator_functions, print_, records, reporting, sizes, suppress, torch_functions,
+    )
+    for function, handler in module.HANDLERS
+}
+
+
+def handler_of(function: Any) -> Handler | None:
+    """What stands for a builtin inside a trace, None if it runs as it is."""
+    return _TABLE.get(id(function))

@@ -1,0 +1,51 @@
+"""Values whose identity is asked for, and may only be known while the Program runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators.staging import Session
+from runtime.tracer import aliases, structure
+from runtime.tracer.shared_items import require_own
+
+
+def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
+    """Refuse to compare two tensors by identity that are one on some paths only.
+
+    Raises:
+        TraceError: They may or may not be the same tensor.
+    """
+    first, second = session.info(a), session.info(b)
+    whole = [(one, other) for one in aliases.roots(first, ()) for other in aliases.roots(second, ())
+             if one.storage is other.storage and not one.steps and not other.steps]
+    if any(one.flags or other.flags for one, other in whole) or any(
+        one.other() is second.storage for one in first.storage.uncertain
+    ) or any(pool.may_be_one(first.storage, second.storage) for pool, _ in first.storage.pools):
+        raise session.error(
+            "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
+            code="D2S264", hint="Set a flag on each path and test that.")
+
+
+def require_identity(session: Session, value: Any) -> None:
+    """Refuse to take, for its identity, a tensor or container that is one of several on some paths only.
+
+    Raises:
+        TraceError: It may be the same object as another.
+    """
+    if structure.row_of(value) is not None:
+        raise session.error(
+            "the identity of a list is asked for (by id() or hash()) that a list whose length is only known while the "
+            "Program runs holds", hint="Compare with 'is'.", code="D2S264")
+    require_own(session, value)
+    if not isinstance(value, torch.Tensor) or not session.knows(value):
+        return
+    info = session.info(value)
+    if any(root.storage is not info.storage and root.flags and not root.steps for root in aliases.roots(info, ())):
+        raise session.error(
+            "the identity of a tensor is asked for (by id(), hash() or as a key) that is another one on "
+            "some paths", code="D2S264", hint="Set a flag on each path and test that.")
+
+
+__all__ = ["require_distinct", "require_identity"]
