@@ -20,7 +20,7 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
     first, second = session.info(a), session.info(b)
     whole = [(one, other) for one in aliases.roots(first, ()) for other in aliases.roots(second, ())
              if one.storage is other.storage and not one.steps and not other.steps]
-    if any(one.flags or other.flags for one, other in whole) or any(
+    if any(not (one.when & other.when).always for one, other in whole) or any(
         one.other() is second.storage for one in first.storage.uncertain
     ) or any(pool.may_be_one(first.storage, second.storage) for pool, _ in first.storage.pools):
         raise session.error(
@@ -42,7 +42,8 @@ def require_identity(session: Session, value: Any) -> None:
     if not isinstance(value, torch.Tensor) or not session.knows(value):
         return
     info = session.info(value)
-    if any(root.storage is not info.storage and root.flags and not root.steps for root in aliases.roots(info, ())):
+    others = [root for root in aliases.roots(info, ()) if root.storage is not info.storage and not root.steps]
+    if any(not root.when.always for root in others):
         raise session.error(
             "the identity of a tensor is asked for (by id(), hash() or as a key) that is another one on "
             "some paths", code="D2S264", hint="Set a flag on each path and test that.")

@@ -17,7 +17,7 @@ import torch
 
 from runtime.ir import Block, Operand, TensorType, Type, Variable, leaves
 from runtime.tracer.certainty import require_certain
-from runtime.tracer.late import Cases, Flags, Given, Late, staged_flag
+from runtime.tracer.conditions import ALWAYS, NEVER, Late, PathCondition, both, either, when
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -28,32 +28,32 @@ N = TypeVar("N")
 
 @dataclass(eq=False)
 class Alias:
-    """Where ``flags`` hold, ``dependent``'s content is what ``steps`` show of ``base``'s."""
+    """Where ``when`` holds, ``dependent``'s content is what ``steps`` show of ``base``'s."""
 
     dependent: weakref.ref[Storage]
     base: Storage
     steps: tuple[ViewStep, ...]
-    flags: Flags
+    when: PathCondition
     pending: tuple[Late, ...] = ()
     """Values that ``steps`` read."""
 
 
 def add(
-    dependent: Storage, base: Storage, steps: tuple[ViewStep, ...], flags: Flags, pending: tuple[Late, ...] = ()
+    dependent: Storage, base: Storage, steps: tuple[ViewStep, ...], when: PathCondition, pending: tuple[Late, ...] = ()
 ) -> None:
-    """Note that ``dependent`` is ``steps`` of ``base`` where ``flags`` hold."""
-    alias = Alias(weakref.ref(dependent), base, steps, flags, pending)
+    """Note that ``dependent`` is ``steps`` of ``base`` where ``when`` holds."""
+    alias = Alias(weakref.ref(dependent), base, steps, when, pending)
     dependent.aliases.append(alias)
     base.dependents.append(weakref.ref(alias))
 
 
 @dataclass(frozen=True, eq=False)
 class Root:
-    """Memory that a tensor is a view of where ``flags`` hold; ``through``: what lies between."""
+    """Memory that a tensor is a view of where ``when`` holds; ``through``: what lies between."""
 
     storage: Storage
     steps: tuple[ViewStep, ...]
-    flags: Flags = ()
+    when: PathCondition = ALWAYS
     pending: tuple[Late, ...] = ()
     through: tuple[Storage, ...] = ()
 
@@ -79,7 +79,7 @@ def roots(info: TensorInfo, outside: Container[Storage]) -> Iterator[Root]:
                     Root(
                         alias.base,
                         compose(alias.steps, root.steps),
-                        (*root.flags, *alias.flags),
+                        root.when & alias.when,
                         (*root.pending, *alias.pending),
                         (*root.through, root.storage),
                     )
@@ -108,32 +108,32 @@ def few_roots(info: TensorInfo, outside: Container[Storage]) -> tuple[list[Root]
 
 @dataclass(frozen=True, eq=False)
 class Link(Generic[N]):
-    """Two tensors, by number, are one memory where ``flags`` hold: ``one`` is ``steps`` of ``other``."""
+    """Two tensors, by number, are one memory where ``when`` holds: ``one`` is ``steps`` of ``other``."""
 
     one: N
     other: N
     steps: tuple[ViewStep, ...]
-    flags: Flags
+    when: PathCondition
     pending: tuple[Late, ...]
 
 
 def links(members: Sequence[tuple[N, Root]]) -> tuple[list[Link[N]], list[tuple[N, N]]]:
     """How tensors that are views of one memory are views of each other, and pairs where neither shows all of it."""
     for number, root in members:
-        if not root.steps and not root.flags:  # this one always is that memory
+        if not root.steps and root.when.always:  # this one always is that memory
             hub = number
-            return [Link(n, hub, r.steps, r.flags, r.pending) for n, r in members if n != hub], []
+            return [Link(n, hub, r.steps, r.when, r.pending) for n, r in members if n != hub], []
     found: list[Link[N]] = []
     unknown: list[tuple[N, N]] = []
     for position, (a, mine) in enumerate(members):
         for b, theirs in members[position + 1 :]:
             if a == b or any(storage in theirs.through for storage in mine.through):
                 continue
-            flags, pending = (*mine.flags, *theirs.flags), (*mine.pending, *theirs.pending)
+            when, pending = mine.when & theirs.when, (*mine.pending, *theirs.pending)
             if not mine.steps:
-                found.append(Link(b, a, theirs.steps, flags, pending))
+                found.append(Link(b, a, theirs.steps, when, pending))
             elif not theirs.steps:
-                found.append(Link(a, b, mine.steps, flags, pending))
+                found.append(Link(a, b, mine.steps, when, pending))
             else:
                 unknown.append((a, b))
     return found, unknown
@@ -230,13 +230,13 @@ class _Update:
 
     def __init__(self, session: Session, source: Storage, related: set[Storage], infos: list[TensorInfo]) -> None:
         self.session, self.source, self.related, self.infos = session, source, related, infos
-        self.noticed = {source: source.written[source.value].happened is not False}
+        self.noticed = {source: not source.written[source.value].happened.never}
         """Whether PyTorch counts it as a write to each."""
         self.carrying: set[Storage] = set()
         """Storages that hold a history now; of those that no tensor shows any more nothing else tells."""
         self.up: dict[Storage, Any] = {source: True}
         self.same: dict[Storage, Any] = {source: True}
-        self.cases: dict[Storage, list[Flags]] = {source: [()]}
+        self.reached: dict[Storage, PathCondition] = {source: ALWAYS}
         """When the write reached each storage, as far as the content has gone."""
 
     def run(self, targets: list[Storage]) -> None:
@@ -249,8 +249,8 @@ class _Update:
                     before, operand = target.value, self.session.operand(flag)
                     needs = any(info.storage is self.source and info.requires_grad for info in self.infos)
                     _copy(self.session, self.source, target, (), True, operand, self.infos, needs)
-                    reached = Given(operand) if isinstance(operand, Variable) else True
-                    self._note(target, before, self.noticed[self.source] and reached)
+                    reached = when(operand) if isinstance(operand, Variable) else ALWAYS
+                    self._note(target, before, reached if self.noticed[self.source] else NEVER)
             return
         for target in targets:
             self._refresh(target)
@@ -278,7 +278,7 @@ class _Update:
     def _same(self, storage: Storage) -> Any:
         if storage not in self.same:
             self.same[storage] = False
-            self.same[storage] = self._or(self._up(storage), self._any(self._same, self._above(storage)))
+            self.same[storage] = either(self.session, self._up(storage), self._any(self._same, self._above(storage)))
         return self.same[storage]
 
     def _any(self, of: Callable[[Storage], Any], edges: Iterable[tuple[Storage, Alias]]) -> Any:
@@ -286,17 +286,8 @@ class _Update:
         for other, alias in edges:
             flag = of(other)
             if flag is not False:
-                case = staged_flag(self.session, [alias.flags])
-                result = self._or(result, case if flag is True else self._and(flag, case))
+                result = either(self.session, result, both(self.session, flag, alias.when.staged(self.session)))
         return result
-
-    def _and(self, a: Any, b: Any) -> Any:
-        return b if a is True else a if b is True else self.session.scalar("and_", a, b)
-
-    def _or(self, a: Any, b: Any) -> Any:
-        if a is True or b is True:
-            return True
-        return b if a is False else a if b is False else self.session.scalar("or_", a, b)
 
     # Views: the content goes from one to the next.
 
@@ -306,7 +297,7 @@ class _Update:
             self.up[storage] = False
             for other, alias in list(self._below(storage)):
                 case = self._along(alias, other, storage, self._raise(other))
-                self.up[storage] = self._or(self.up[storage], case)
+                self.up[storage] = either(self.session, self.up[storage], case)
         return self.up[storage]
 
     def _refresh(self, storage: Storage) -> Any:
@@ -316,7 +307,7 @@ class _Update:
             self.same[storage] = self._raise(storage)
             for other, alias in list(self._above(storage)):
                 case = self._along(alias, other, storage, self._refresh(other))
-                self.same[storage] = self._or(self.same[storage], case)
+                self.same[storage] = either(self.session, self.same[storage], case)
         return self.same[storage]
 
     def _along(self, alias: Alias, source: Storage, target: Storage, reached: Any) -> Any:
@@ -328,22 +319,21 @@ class _Update:
             return False
         for late in alias.pending:
             late.demand(self.session)
-        case = staged_flag(self.session, [alias.flags])
-        flag = case if reached is True else reached if case is True else self._and(reached, case)
+        flag = both(self.session, reached, alias.when.staged(self.session))
         before = target.value
         operand = self.session.operand(flag)
         carries = source in self.carrying or any(i.storage is source and i.requires_grad for i in self.infos)
         _copy(self.session, source, target, alias.steps, target is alias.base, operand, self.infos, carries)
         if carries and torch.is_grad_enabled() and not any(step.detaches for step in alias.steps):
             self.carrying.add(target)
-        cases = [(*flags, *alias.flags) for flags in self.cases[source]]
-        self.cases.setdefault(target, []).extend(cases)
+        reaches = self.reached[source] & alias.when
+        self.reached[target] = self.reached.get(target, NEVER) | reaches
         noticed = self.noticed[source] and not any(step.unnoticed for step in alias.steps)
         self.noticed[target] = self.noticed.get(target, False) or noticed
-        self._note(target, before, noticed and (() in cases or Cases(cases)))
+        self._note(target, before, reaches if noticed else NEVER)
         return flag
 
-    def _note(self, target: Storage, before: Variable, reached: Late | bool) -> None:
+    def _note(self, target: Storage, before: Variable, reached: PathCondition) -> None:
         from runtime.tracer.storage_table import Write
 
         target.written[target.value] = Write(before, reached)

@@ -18,8 +18,8 @@ from runtime.ir import Block, Operand, Variable
 from runtime.ops.raising import has_effect
 from runtime.tracer import choices, faults, histories, holding, source_places, structure, unseen
 from runtime.tracer.calls import Restart
+from runtime.tracer.conditions import PathCondition
 from runtime.tracer.journal import Place
-from runtime.tracer.late import Flags, any_of
 from runtime.tracer.notes import noted, others, own_references
 from runtime.tracer.scalars import kind_of
 from runtime.tracer.session import Scope, Session
@@ -226,11 +226,13 @@ def stage_raise(session: Session, error: BaseException) -> None:
         session.raising = None
 
 
-def raise_where(session: Session, flags: Flags, error: BaseException) -> None:
-    """Raise where all flags hold: at once if there are none, else when the Program runs."""
-    if not flags:
+def raise_where(session: Session, condition: PathCondition, error: BaseException) -> None:
+    """Raise where a condition holds: at once if it always does, else when the Program runs."""
+    if condition.never:
+        return
+    if condition.always:
         raise error
-    flag = any_of(session, [flags])
+    flag = condition.operand(session)
     with session.open("cond") as taken:
         stage_raise(session, error)
     session.emit("cond", [flag], None, [], blocks=[taken.block, Block()])

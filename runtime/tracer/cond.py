@@ -23,6 +23,7 @@ from runtime.tracer import (
     structure,
 )
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
+from runtime.tracer.conditions import NEVER, Late, PathCondition
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
 from runtime.tracer.older import older
@@ -300,7 +301,7 @@ class Join:
         self.paths = paths
         self.entry = entry
         self.items: list[tuple[list[Any], structure.Structure, str]] = []
-        self.links: dict[Any, tuple[Storage, Storage, Any, Any, dict[Path, list[Any]]]] = {}
+        self.links: dict[Any, tuple[Storage, Storage, Any, Any, dict[Path, PathCondition]]] = {}
         """Which joined memory is which, by path."""
 
     def add(
@@ -436,10 +437,8 @@ class Join:
                     views += [(joined.index(mine), root) for root in found]
             self._note_path(path, joined, views)
         for dependent, base, steps, pending, by_path in self.links.values():
-            always = all(path.ended or () in by_path.get(path, []) for path in self.paths)
-            cases = {path: by_path.get(path, False) for path in self.paths}
-            flags = () if always else (self._output(late.BOOL, cases),)
-            aliases.add(dependent, base, steps, flags, pending)
+            ends = [(late.PathEnd(path.scope, path.ended), by_path.get(path, NEVER)) for path in self.paths]
+            aliases.add(dependent, base, steps, late.joined(session, self.op, session.scope, ends), pending)
         joined_views.note_join(session, self.op, met)
 
     def _mark_many(self, mine: Storage, storage: Storage, many: bool, met_by: list[tuple[Storage, bool]]) -> None:
@@ -459,23 +458,25 @@ class Join:
         for storage, members in by_root.items():
             if aliases.is_outside(storage, self.entry):
                 for number, root in members:
-                    self._link(path, joined[number], storage, root.steps, root.flags, root.pending)
+                    self._link(path, joined[number], storage, root.steps, root.when, root.pending)
                 continue
             links, unknown = aliases.links(members)
             for link in links:
-                self._link(path, joined[link.one], joined[link.other], link.steps, link.flags, link.pending)
+                self._link(path, joined[link.one], joined[link.other], link.steps, link.when, link.pending)
             for a, b in unknown:
                 mark_uncertain(
                     joined[a], joined[b], "two variables are views of one tensor on one path", self.session.location()
                 )
 
-    def _link(self, path: Path, dependent: Storage, base: Storage, steps: Any, flags: Any, pending: Any) -> None:
-        """``dependent`` is ``steps`` of ``base`` on this path, where ``flags`` hold."""
+    def _link(
+        self, path: Path, dependent: Storage, base: Storage, steps: Any, when: PathCondition, pending: Any
+    ) -> None:
+        """``dependent`` is ``steps`` of ``base`` on this path, where ``when`` holds."""
         if dependent is base:
             return
         lates = {late.var: late for late in pending}
         new: dict[Variable, Variable] = {}
-        passed: list[late.Late] = []
+        passed: list[Late] = []
         for var in aliases.step_variables(steps):
             if not self.session.visible(var) and var not in new:
                 output = self._output(var.type, {path: lates.get(var, var)})
@@ -485,7 +486,7 @@ class Join:
         entry = self.links.setdefault(
             (id(dependent), id(base), aliases.key(steps)), (dependent, base, steps, (*passed,), {})
         )
-        entry[4].setdefault(path, []).append(flags)
+        entry[4][path] = entry[4].get(path, NEVER) | when
 
     def _output(self, type: Type, by_path: dict[Path, Any]) -> late.JoinOutput:
         paths = [(late.PathEnd(path.scope, path.ended), by_path.get(path, UNDEF)) for path in self.paths]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from runtime.ir import Variable
 from runtime.tracer import aliases
 from runtime.tracer.calls import Known
+from runtime.tracer.conditions import ALWAYS
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -23,7 +24,7 @@ def split(session: Session, made: TensorInfo, value: Variable) -> None:
     last = made.steps[-1]
     if last.detaches and last.location in session.known.detached:
         storage = session.storages.new(value)
-        aliases.add(storage, made.storage, made.steps, ())
+        aliases.add(storage, made.storage, made.steps, ALWAYS)
         made.storage, made.steps, made.fixed = storage, (), ()
 
 

@@ -27,7 +27,8 @@ from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.tracer import scalars
 from runtime.tracer.calls import flatten_results
-from runtime.tracer.late import JoinOutput, Late, LoopValue, PathEnd, staged_flag
+from runtime.tracer.conditions import ALWAYS, NEVER, PathCondition
+from runtime.tracer.late import JoinOutput, LoopValue, PathEnd
 from runtime.tracer.looks import Look
 from runtime.tracer.session import Scope, Session, fill
 from runtime.tracer.storage_table import TensorInfo
@@ -78,9 +79,9 @@ class _Names:
         """The name of a tensor's node, as an operand."""
         try:
             written = _writes(info)
-            found = self._of_written_view(info) if written else self.operand(self._reshaped(info, var))
-            if isinstance(written, list):
-                flag = staged_flag(self.session, [(one,) for one in written])
+            found = self._of_written_view(info) if not written.never else self.operand(self._reshaped(info, var))
+            if not written.always and not written.never:
+                flag = written.staged(self.session)
                 either = self.session.scalar("select", flag, found, _staged(self.operand(var)))
                 found = self.session.operand(either)
         except _Unknown as reason:
@@ -394,18 +395,16 @@ def loop_recorded(session: Session, body: Scope, op: Operator, end: PathEnd) -> 
             finish(session, body, arg, op, end)
 
 
-def _writes(info: TensorInfo) -> list[Late] | bool:
-    """Whether the memory of a view was written since the view was made, so that autograd knows; or flags for it."""
+def _writes(info: TensorInfo) -> PathCondition:
+    """When the memory of a view was written since the view was made, so that autograd knows."""
     value: Variable | None = info.storage.value
-    flags: list[Late] = []
+    found = NEVER
     while info.steps and info.made_for is not None and value is not info.made_for:
         write = info.storage.written.get(value) if value is not None else None
-        if write is None or write.happened is True:
-            return True
-        if not isinstance(write.happened, bool):
-            flags.append(write.happened)
-        value = write.before
-    return flags or False
+        if write is None or write.happened.always:
+            return ALWAYS
+        found, value = found | write.happened, write.before
+    return found
 
 
 def _results(op: Operator, stand_in: Callable[[Variable], Any]) -> list[Any]:

@@ -53,7 +53,8 @@ def others(session: Session, tensor: torch.Tensor) -> list[Storage]:
     """Memory whose tensor, not a view of it, this one may be in a run that only the run knows."""
     info = session.info(tensor)
     found, reached = aliases.few_roots(info, ())
-    whole = [root.storage for root in found if root.flags and not root.steps and root.storage is not info.storage]
+    sometimes = [root for root in found if not root.when.always and not root.steps]
+    whole = [root.storage for root in sometimes if root.storage is not info.storage]
     return [*whole, *reached, *([info.storage] if info.storage.pools or info.storage.uncertain else [])]
 
 

@@ -8,32 +8,31 @@ construct, say whether it is such a view at all, and whether its base was writte
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
 from runtime.ir import Operand, Operator, Variable
 from runtime.tracer.branches import Path
-from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, PathEnd, any_of
+from runtime.tracer.conditions import NEVER, Late, PathCondition, when
+from runtime.tracer.late import BOOL, LoopValue, PathEnd, joined
 from runtime.tracer.loop_aliases import Number, Pairs
 from runtime.tracer.session import Scope, Session
-from runtime.tracer.stale_views import stale_cases
+from runtime.tracer.stale_views import stale_when
 from runtime.tracer.storage_table import FixedView, Storage, TensorInfo
 
 Key = tuple[str, bool, bool]
 
 
-@dataclass
-class _Cases:
+@dataclass(frozen=True)
+class _Found:
     """When a tensor is such a view at a path's end, and when its base was written."""
 
-    when: list[Flags] = field(default_factory=list)
-    stale: list[Flags] = field(default_factory=list)
+    when: PathCondition = NEVER
+    stale: PathCondition = NEVER
 
-    def add(self, fixed: FixedView, stale: list[Flags]) -> None:
-        self.when.append(fixed.when)
-        self.stale += stale
+    def also(self, fixed: FixedView, stale: PathCondition) -> _Found:
+        return _Found(self.when | fixed.when, self.stale | stale)
 
 
 def _key(fixed: FixedView) -> Key:
@@ -44,7 +43,7 @@ def note_join(
     session: Session, op: Operator, pairs: Sequence[tuple[Path, Iterable[tuple[torch.Tensor, torch.Tensor]]]]
 ) -> None:
     """The results of a ``cond`` or ``switch`` are such views where a path's tensors are; ``pairs``: both, by path."""
-    found: dict[tuple[int, Key], tuple[TensorInfo, dict[Path, _Cases]]] = {}
+    found: dict[tuple[int, Key], tuple[TensorInfo, dict[Path, _Found]]] = {}
     for path, tensors in pairs:
         for inside, outside in tensors:
             mine, info = session.info(outside), session.info(inside)
@@ -53,18 +52,12 @@ def note_join(
             for fixed in info.fixed:
                 _, by_path = found.setdefault((id(mine), _key(fixed)), (mine, {}))
                 end = path.storages.get(info.storage, info.storage.value)
-                by_path.setdefault(path, _Cases()).add(fixed, stale_cases(info, fixed, end))
+                by_path[path] = by_path.get(path, _Found()).also(fixed, stale_when(info, fixed, end))
     for (_, key), (mine, by_path) in found.items():
-        flags: list[tuple[Flags, ...]] = []
-        for cases in ({p: c.when for p, c in by_path.items()}, {p: c.stale for p, c in by_path.items()}):
-            always = all(path.ended or () in cases.get(path, []) for path, _ in pairs)
-            rows: list[Any] = [(PathEnd(path.scope, path.ended), cases.get(path) or False) for path, _ in pairs]
-            if always or not any(cases.values()):
-                flags.append(((),) if always else ())
-            else:
-                flags.append(((JoinOutput(op, session.scope, BOOL, rows),),))
-        when, stale = flags
-        mine.fixed = (*mine.fixed, FixedView(mine.storage.value, *key, when[0], stale))
+        ends = [(PathEnd(path.scope, path.ended), by_path.get(path, _Found())) for path, _ in pairs]
+        view = joined(session, op, session.scope, [(end, found.when) for end, found in ends])
+        stale = joined(session, op, session.scope, [(end, found.stale) for end, found in ends])
+        mine.fixed = (*mine.fixed, FixedView(mine.storage.value, *key, view, stale))
 
 
 class LoopViews:
@@ -87,25 +80,26 @@ class LoopViews:
         ``stand_ins``: all that the body has, what was not there before the loop included; ``entry``: what memory held
         before it.
         """
-        first: dict[tuple[Number, Key], _Cases] = {}
+        first: dict[tuple[Number, Key], _Found] = {}
         for number, outside, _ in pairs:
             info = session.info(outside)
             for fixed in info.fixed:
                 self._found.setdefault(number, {})[_key(fixed)] = None
-                cases = first.setdefault((number, _key(fixed)), _Cases())
-                cases.add(fixed, stale_cases(info, fixed, entry.get(info.storage, info.storage.value)))
+                stale = stale_when(info, fixed, entry.get(info.storage, info.storage.value))
+                at = number, _key(fixed)
+                first[at] = first.get(at, _Found()).also(fixed, stale)
         for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
             for key in self._found.get(number, ()):
-                cases = first.get((number, key), _Cases())
-                when, stale = (_now(session, body, one) for one in (cases.when, cases.stale))
-                values = LoopValue(BOOL, when, body), LoopValue(BOOL, stale, body)
+                before = first.get((number, key), _Found())
+                at_first = [_now(session, body, one) for one in (before.when, before.stale)]
+                values = LoopValue(BOOL, at_first[0], body), LoopValue(BOOL, at_first[1], body)
                 self._values[number, key] = values
                 info.fixed += (_carried(info, key, values[0].inside, values[1].inside),)
 
     def leave(self, session: Session, path: Path, pairs: Pairs) -> bool:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
         known = True
-        left: dict[tuple[Number, Key], _Cases] = {}
+        left: dict[tuple[Number, Key], _Found] = {}
         for number, out, _ in pairs:
             info = session.info(out)
             for fixed in info.fixed:
@@ -114,33 +108,33 @@ class LoopViews:
                     self._found[number][key] = None
                     known = False
                 end = path.storages.get(info.storage, info.storage.value)
-                left.setdefault((number, key), _Cases()).add(fixed, stale_cases(info, fixed, end))
-        for at, (when, stale) in self._values.items():
-            cases = left.get(at, _Cases())
-            when.next, stale.next = cases.when, cases.stale
+                left[number, key] = left.get((number, key), _Found()).also(fixed, stale_when(info, fixed, end))
+        for at, (view, stale) in self._values.items():
+            found = left.get(at, _Found())
+            view.next, stale.next = found.when, found.stale
         return known
 
     def finish(self, session: Session, op: Operator, path: Path, pairs: Pairs) -> None:
         """The loop is recorded: its results are what the last iteration left."""
         results = {number: session.info(result) for number, _, result in pairs}
-        for (number, key), (when, stale) in self._values.items():
+        for (number, key), (view, stale) in self._values.items():
             end = PathEnd(path.scope, path.ended)
-            when.finish(session, op, end)
+            view.finish(session, op, end)
             stale.finish(session, op, end)
             if number in results:
                 info = results[number]
-                info.fixed += (_carried(info, key, when.after, stale.after),)
+                info.fixed += (_carried(info, key, view.after, stale.after),)
 
 
-def _carried(info: TensorInfo, key: Key, when: Any, stale: Any) -> FixedView:
-    return FixedView(info.storage.value, *key, (when,), ((stale,),))
+def _carried(info: TensorInfo, key: Key, view: Late, stale: Late) -> FixedView:
+    return FixedView(info.storage.value, *key, when(view), when(stale))
 
 
-def _now(session: Session, body: Scope, cases: list[Flags]) -> Operand:
-    """A flag's value before the loop, outside its body."""
+def _now(session: Session, body: Scope, condition: PathCondition) -> Operand:
+    """Whether it holds before the loop, outside its body."""
     assert body.parent is not None
     with session.reopen(body.parent):
-        return any_of(session, cases)
+        return condition.operand(session)
 
 
 __all__ = ["LoopViews", "note_join"]

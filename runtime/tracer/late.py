@@ -5,49 +5,19 @@ Nothing is recorded for one until then; afterwards it is one more output of a ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.ir import UNDEF, Operand, Operator, ScalarType, Type, Variable
-from runtime.tracer.scalars import wrap
+from runtime.tracer.conditions import ALWAYS, NEVER, Late, PathCondition, when
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Scope, Session
+    from runtime.tracer.storage_table import TensorInfo
 
 
 BOOL = ScalarType("bool")
-
-
-class Late(Protocol):
-    """A Variable that its Operator gains only when something asks for it."""
-
-    var: Variable
-
-    def demand(self, session: Session) -> Variable:
-        """The Variable, now recorded."""
-
-
-Flags = tuple[Late, ...]
-"""Staged bools that must all hold; none: always."""
-
-
-def any_of(session: Session, cases: Iterable[Flags]) -> Operand:
-    """The operand for whether all flags of some case hold, computed in the current Block."""
-    return session.operand(staged_flag(session, cases))
-
-
-def staged_flag(session: Session, cases: Iterable[Flags]) -> Any:
-    """Whether all flags of some case hold: a staged bool, or True or False."""
-    result: Any = False
-    for flags in cases:
-        case: Any = True
-        for var in dict.fromkeys(flag.demand(session) for flag in flags):
-            case = wrap(var) if case is True else session.scalar("and_", case, wrap(var))
-        if case is True:
-            return True
-        result = case if result is False else session.scalar("or_", result, case)
-    return result
 
 
 class PathEnd(NamedTuple):
@@ -55,17 +25,6 @@ class PathEnd(NamedTuple):
 
     scope: Scope
     ended: bool
-
-
-@dataclass(eq=False)
-class Given:
-    """A Variable that is there, as a late value."""
-
-    var: Variable
-
-    def demand(self, session: Session) -> Variable:
-        """The Variable."""
-        return self.var
 
 
 @dataclass(eq=False)
@@ -88,27 +47,16 @@ class Needed:
         return self.var
 
 
-class Cases:
-    """Whether all flags of some case hold, as a late value, recorded where it is asked for as Needed is."""
-
-    def __init__(self, cases: list[Flags]) -> None:
-        self.var = Variable("", BOOL)
-        self._cases = cases
-
-    def demand(self, session: Session) -> Variable:
-        """The Variable, now recorded."""
-        if not (self.var.name and self.var in session.scope.names):
-            made = any_of(session, self._cases)
-            assert isinstance(made, Variable)
-            self.var = made
-        return self.var
+def needed(info: TensorInfo) -> PathCondition:
+    """When a tensor that may need a gradient does."""
+    return when(Needed(info.storage.value)) if info.sometimes else ALWAYS
 
 
 class JoinOutput:
-    """An output of a ``cond`` or ``switch``: for each path an operand, a late value of its own, or cases of flags."""
+    """An output of a ``cond`` or ``switch``: for each path an operand, a late value of its own, or a condition."""
 
     def __init__(
-        self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[PathEnd, Operand | Late | list[Flags]]]
+        self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[PathEnd, Operand | Late | PathCondition]]
     ) -> None:
         self.var = Variable("", type)
         self._op, self._paths = op, paths
@@ -124,12 +72,24 @@ class JoinOutput:
         return self.var
 
 
+def joined(
+    session: Session, op: Operator, scope: Scope, paths: Sequence[tuple[PathEnd, PathCondition]]
+) -> PathCondition:
+    """What holds after a ``cond`` or ``switch`` if ``paths`` says when it holds at the ends of its paths."""
+    alive = [condition for end, condition in paths if not end.ended]
+    if all(condition.always for condition in alive):
+        return ALWAYS
+    if all(condition.never for condition in alive):
+        return NEVER
+    return when(JoinOutput(op, scope, BOOL, paths))
+
+
 class LoopValue:
     """Something a ``while_loop`` carries only if asked: ``inside`` its body, and ``after`` it, as Variables."""
 
     def __init__(self, type: Type, first: Operand, body: Scope) -> None:
         self.inside, self.after = _End(self, type), _End(self, type)
-        self.next: Operand | Late | list[Flags] = UNDEF
+        self.next: Operand | Late | PathCondition = UNDEF
         self._type, self._first, self._body = type, first, body
         self._loop: tuple[Operator, PathEnd] | None = None
         self._attached = False
@@ -178,11 +138,11 @@ class _End:
         return self.var
 
 
-def _at_end(session: Session, path: PathEnd, value: Operand | Late | list[Flags]) -> Operand:
+def _at_end(session: Session, path: PathEnd, value: Operand | Late | PathCondition) -> Operand:
     """The operand that a path yields for a value."""
     if path.ended:
         return UNDEF
-    if isinstance(value, list):
+    if isinstance(value, PathCondition):
         with session.reopen(path.scope):
-            return any_of(session, value)
+            return value.operand(session)
     return value.demand(session) if hasattr(value, "demand") else value

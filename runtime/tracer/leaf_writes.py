@@ -9,7 +9,8 @@ import torch
 from runtime import torch_internals
 from runtime.tracer.aliases import few_roots
 from runtime.tracer.branches import raise_where
-from runtime.tracer.late import Flags, Needed
+from runtime.tracer.conditions import ALWAYS, NEVER, PathCondition, when
+from runtime.tracer.late import Needed, needed
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -20,13 +21,13 @@ _WRITE_LEAVES = frozenset(f"aten::logical_{name}_" for name in ("and", "not", "o
 """In-place operators that autograd lets write leaves: it knows nothing of them."""
 
 
-def bare(source: TensorInfo, step: ViewStep, needs: bool) -> Flags | None:
+def bare(source: TensorInfo, step: ViewStep, needs: bool) -> PathCondition:
     """When a new view has no history; ``needs``: whether it gets one where ``source`` has it."""
     if not torch.is_grad_enabled() or step.detaches:  # may not be written (``stale_views``), or is no view to autograd
-        return None
+        return NEVER
     if not needs:
-        return ()
-    return (Needed(source.storage.value, negated=True),) if source.sometimes else None
+        return ALWAYS
+    return when(Needed(source.storage.value, negated=True)) if source.sometimes else NEVER
 
 
 def require_no_leaf(session: Session, info: TensorInfo, func: Any) -> None:
@@ -46,10 +47,9 @@ def require_no_leaf(session: Session, info: TensorInfo, func: Any) -> None:
         session.inputs.leaves[origin] = real.is_leaf
         if real.is_leaf:
             what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
-            raise_where(session, root.flags, _error(what, func))
-    if info.bare is not None and info.requires_grad and not info.detached:
-        now: Flags = (Needed(info.storage.value),) if info.sometimes else ()
-        raise_where(session, (*info.bare, *now), _error("a leaf Variable", func))
+            raise_where(session, root.when, _error(what, func))
+    if info.requires_grad and not info.detached:
+        raise_where(session, info.bare & needed(info), _error("a leaf Variable", func))
 
 
 def _error(what: str, func: Any) -> RuntimeError:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Type, Variable
-from runtime.tracer import aliases, late, pools
+from runtime.tracer import aliases, pools
 from runtime.tracer.aliases import Link, Root
-from runtime.tracer.late import BOOL, Flags, Late, LoopValue, PathEnd
+from runtime.tracer.conditions import Late, PathCondition, any_of, when
+from runtime.tracer.late import BOOL, LoopValue, PathEnd
 from runtime.tracer.storage_table import Storage, ViewStep, mark_uncertain
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class _Share:
     value: LoopValue | None = None
     numbers: tuple[LoopValue, ...] = ()
     """Those numbers, carried beside ``value``, which says whether the share holds."""
-    cases: list[tuple[Flags, tuple[Operand | Late, ...]]] = field(default_factory=list)
+    cases: list[tuple[PathCondition, tuple[Operand | Late, ...]]] = field(default_factory=list)
     """When an iteration leaves it so, with those numbers then."""
 
     def same(self, number: Number, base: Storage | Number, steps: tuple[ViewStep, ...]) -> bool:
@@ -55,13 +56,13 @@ class _Share:
         """Note it where ``flag`` holds."""
         pending = tuple(numbers)
         steps = aliases.with_variables(self.steps, {hole: late.var for hole, late in zip(self.holes, pending)})
-        aliases.add(dependent, base, steps, (flag,), pending)
+        aliases.add(dependent, base, steps, when(flag), pending)
 
 
 class _Chosen:
     """A number of the case that holds at the end of an iteration, as a Late."""
 
-    def __init__(self, type: Type, path: PathEnd, cases: list[tuple[Flags, Operand | Late]]) -> None:
+    def __init__(self, type: Type, path: PathEnd, cases: list[tuple[PathCondition, Operand | Late]]) -> None:
         self.var = Variable("", type)
         self._path, self._cases = path, cases
 
@@ -71,12 +72,12 @@ class _Chosen:
             return self.var
         with session.reopen(self._path.scope):
             result: Operand = UNDEF
-            for flags, value in self._cases:
+            for condition, value in self._cases:
                 mine = value.demand(session) if hasattr(value, "demand") else value
                 if result is UNDEF:
                     result = mine
                     continue
-                flag = late.any_of(session, [flags])
+                flag = condition.operand(session)
                 blocks = [Block(yields=[mine]), Block(yields=[result])]
                 (result,) = session.emit("cond", [flag], types=[self.var.type], blocks=blocks)
             assert isinstance(result, Variable)
@@ -201,12 +202,12 @@ class LoopAliases:
         for share in self.shares:
             if share.value is None:
                 continue
-            end = late.PathEnd(path.scope, path.ended)
-            share.value.next = [flags for flags, _ in share.cases]
+            end = PathEnd(path.scope, path.ended)
+            share.value.next = any_of(condition for condition, _ in share.cases)
             share.value.finish(session, op, end)
             for position, carried in enumerate(share.numbers):
                 if share.cases:
-                    cases = [(flags, numbers[position]) for flags, numbers in share.cases]
+                    cases = [(condition, numbers[position]) for condition, numbers in share.cases]
                     carried.next = _Chosen(share.holes[position].type, end, cases)
                 carried.finish(session, op, end)
             dependent, base = after.get(share.number), self._storage(share.base, after)
@@ -240,7 +241,7 @@ class LoopAliases:
             holes[var] = _hole(place, var.type.kind)
         share = self._share(number, base, aliases.with_variables(how.steps, holes), tuple(holes.values()))
         lates = {late.var: late for late in how.pending}
-        share.cases.append((how.flags, tuple(lates.get(var, var) for var in computed)))
+        share.cases.append((how.when, tuple(lates.get(var, var) for var in computed)))
 
     def _not_known(self, number: Number, base: Storage | Number) -> None:
         if number != base and not any(a == number and b is base or (a, b) == (number, base) for a, b in self.unknown):

@@ -20,7 +20,8 @@ from runtime.ops import aten
 from runtime.tracer import shape_rules
 from runtime.tracer.branches import raise_where
 from runtime.tracer.calls import flatten_results, tensors_in
-from runtime.tracer.late import Flags, Needed
+from runtime.tracer.conditions import ALWAYS, when
+from runtime.tracer.late import Needed
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -66,7 +67,7 @@ def require_changeable(session: Session, name: str, tensor: torch.Tensor, info: 
             f"{called} changes a tensor's shape in place inside a branch or loop",
             hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
     dependents = [alias for ref in info.storage.dependents if (alias := ref()) is not None]
-    if any(alias.flags for alias in (*info.storage.aliases, *dependents)):
+    if any(not alias.when.always for alias in (*info.storage.aliases, *dependents)):
         raise session.error(
             f"{called} changes the shape of what is another tensor on some path in place",
             hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
@@ -202,8 +203,8 @@ def out_of_graph(session: Session, func: Any, args: Any, kwargs: Any, infos: dic
         needs = {id(session.fake(tensor)): _is_leaf(session, tensor) for tensor in group}
         said = torch_internals.graph_error(func, *shape_rules.call_fakes(session, args, kwargs), needs)
         if said is not None:
-            flags: Flags = () if always else (Needed(infos[id(group[0])].storage.value),)
-            raise_where(session, flags, RuntimeError(said))
+            condition = ALWAYS if always else when(Needed(infos[id(group[0])].storage.value))
+            raise_where(session, condition, RuntimeError(said))
             found = True
     return found
 

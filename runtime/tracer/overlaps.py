@@ -16,7 +16,6 @@ import torch
 from runtime.ir import Block, Operand, Type
 from runtime.tracer.aliases import Root, few_roots, key
 from runtime.tracer.calls import tensors_in
-from runtime.tracer.late import any_of
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -70,7 +69,7 @@ def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tens
     """Record the call with what it writes and ``read`` as views of one memory, where they are."""
     for late in (*mine.pending, *theirs.pending):
         late.demand(session)
-    flag = any_of(session, [(*mine.flags, *theirs.flags)])
+    flag = (mine.when & theirs.when).operand(session)
     way = mine.steps[: len(mine.steps) - len(info.steps)]
     memory, location, modes = mine.storage.value, session.location(), session.modes()
     with session.open("cond") as taken:

@@ -30,6 +30,7 @@ from runtime.tracer import (
 )
 from runtime.tracer.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.certainty import require_certain
+from runtime.tracer.conditions import NEVER, known
 from runtime.tracer.session import Session
 from runtime.tracer.storage_table import (
     HOLE,
@@ -352,7 +353,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             for tensor in written:
                 info = infos[id(tensor)]
                 detached.require_own_history(session, info)
-                info.bare = None
+                info.bare = NEVER
                 session.require_gradient(info, sometimes)
         shapes = metadata_changes.shapes(session, written)
         result = metadata_changes.call(session, func, args, kwargs, self._fake_call)
@@ -408,7 +409,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         )
         for storage, old, var in zip(bases, before, results):
             storage.value = var
-            storage.written[var] = Write(old, storage in noticed)
+            storage.written[var] = Write(old, known(storage in noticed))
             storage.unnoticed |= storage not in noticed
         aliases.propagate(session, bases)
         requires_grad = not apart and self._requires_grad(func, list(infos.values()))

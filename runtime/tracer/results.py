@@ -28,7 +28,6 @@ from runtime.tracer.arguments import Path
 from runtime.tracer.heaps import Heap
 from runtime.tracer.identities import Identity
 from runtime.tracer.journal import MISSING, Place, python_kind
-from runtime.tracer.late import staged_flag
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.staged_size import StagedSize
@@ -204,7 +203,7 @@ class Outputs:
             assert root.storage.origin is not None
             self.views[options[-1].index] = (
                 ViewOutput(root.storage.origin, root.steps) if shown is None else ViewOutput(shown, ()))
-            flag = staged_flag(session, [root.flags])
+            flag = root.when.staged(session)
             number = len(options) - 1
             selector = number if flag is True else session.scalar("select", flag, number, selector)
         chosen = ("selector", self.leaf(session.operand(selector)))

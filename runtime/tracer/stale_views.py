@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from runtime.ir import Operand, Operator, Variable
+from runtime.ir import Operator, Variable
 from runtime.torch_internals import node_in_messages
 from runtime.tracer.branches import Path, raise_where
-from runtime.tracer.late import BOOL, Flags, JoinOutput, LoopValue, Needed, PathEnd
+from runtime.tracer.conditions import NEVER, PathCondition, any_of, when
+from runtime.tracer.late import BOOL, LoopValue, Needed, PathEnd, joined, needed
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import HOLE, FixedView, Storage, TensorInfo, ViewStep, Write
 
@@ -72,15 +73,15 @@ def _made(
 ) -> tuple[FixedView, ...]:
     """A view of such views, which itself is one if it ``fixes``; ``has_node``: where ``base`` needs a gradient."""
     made = [FixedView(base, output, has_node, several if fixes else old.several, old.when) for old in source.fixed]
-    if fixes and all(fixed.when for fixed in made):
+    if fixes and not any(fixed.when.always for fixed in made):
         made.append(FixedView(base, output, has_node, several))
     if not (has_node and source.sometimes):
         return tuple(made)
-    needed, not_needed = Needed(base), Needed(base, negated=True)
+    is_needed, not_needed = Needed(base), Needed(base, negated=True)
     return tuple(
-        replace(fixed, when=(*fixed.when, flag), has_node=flag is needed)
+        replace(fixed, when=fixed.when & when(flag), has_node=flag is is_needed)
         for fixed in made
-        for flag in (needed, not_needed)
+        for flag in (is_needed, not_needed)
     )
 
 
@@ -103,11 +104,11 @@ class Rows:
 
 def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
     """Remember which paths of a join wrote the storage, whose value is an output of ``op``."""
-    rows: list[tuple[PathEnd, Operand | list[Flags]]] = []
-    for path in paths:
-        cases = _cases(storage, path.storages.get(storage, before), before)
-        rows.append((PathEnd(path.scope, path.ended), cases))
-    storage.written[storage.value] = Write(before, JoinOutput(op, session.scope, BOOL, rows))
+    rows = [
+        (PathEnd(path.scope, path.ended), _written(storage, path.storages.get(storage, before), before))
+        for path in paths
+    ]
+    storage.written[storage.value] = Write(before, joined(session, op, session.scope, rows))
 
 
 class LoopWrites:
@@ -117,15 +118,15 @@ class LoopWrites:
         """The storage's value is the body's argument for it, which held ``before`` before the loop."""
         self._storage, self._before, self._argument = storage, before, storage.value
         self._happened = LoopValue(BOOL, False, body)
-        storage.written[storage.value] = Write(before, self._happened.inside)
+        storage.written[storage.value] = Write(before, when(self._happened.inside))
 
     def finish(self, session: Session, op: Operator, path: Path) -> None:
         """The loop is recorded, and the storage's value is an output of it."""
         storage, value = self._storage, self._happened
-        cases = _cases(storage, path.storages.get(storage, self._argument), self._argument)
-        value.next = [(value.inside,), *cases]
+        now = _written(storage, path.storages.get(storage, self._argument), self._argument)
+        value.next = when(value.inside) | now
         value.finish(session, op, PathEnd(path.scope, path.ended))
-        storage.written[storage.value] = Write(self._before, value.after)
+        storage.written[storage.value] = Write(self._before, when(value.after))
 
 
 def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
@@ -138,12 +139,12 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
     for info in infos:
         if not info.requires_grad:
             continue
-        info.bare = None
+        info.bare = NEVER
         for fixed in info.fixed:
-            now: Flags = (Needed(info.storage.value),) if info.sometimes and not fixed.has_node else ()
-            for case in stale_cases(info, fixed, info.storage.value):
+            stale = stale_when(info, fixed, info.storage.value)
+            if not stale.never:
                 text = _message(session, fixed, "its base or another view of its base has been")
-                raise_where(session, (*case, *now), RuntimeError(text))
+                raise_where(session, stale if fixed.has_node else stale & needed(info), RuntimeError(text))
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
@@ -157,28 +158,23 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
     if not fixed_views:
         return
     needing = [info for info in infos if info.requires_grad]
-    cases: list[Flags] = [(Needed(info.storage.value),) if info.sometimes else () for info in needing]
+    condition = any_of(map(needed, needing))
     for fixed in fixed_views:
-        for case in [()] if () in cases else cases:
-            raise_where(session, (*fixed.when, *case), RuntimeError(_message(session, fixed, "is being")))
+        raise_where(session, fixed.when & condition, RuntimeError(_message(session, fixed, "is being")))
 
 
-def stale_cases(info: TensorInfo, fixed: FixedView, value: Variable) -> list[Flags]:
+def stale_when(info: TensorInfo, fixed: FixedView, value: Variable) -> PathCondition:
     """When the base of such a view was written behind its back, up to where its storage holds ``value``."""
-    return [*fixed.stale, *((*fixed.when, *case) for case in _cases(info.storage, value, fixed.base))]
+    return fixed.stale | (fixed.when & _written(info.storage, value, fixed.base))
 
 
-def _cases(storage: Storage, value: Variable, since: Variable) -> list[Flags]:
-    """The cases in which a storage was written between holding ``since`` and ``value``, as far as it is known."""
-    cases: list[Flags] = []
-    while value is not since and value in storage.written:
+def _written(storage: Storage, value: Variable, since: Variable) -> PathCondition:
+    """When a storage was written between holding ``since`` and ``value``, as far as it is known."""
+    found = NEVER
+    while value is not since and value in storage.written and not found.always:
         write = storage.written[value]
-        flag, value = write.happened, write.before
-        if flag is True:
-            return [()]
-        if flag is not False:
-            cases.append((flag,))
-    return cases
+        found, value = found | write.happened, write.before
+    return found
 
 
 def _without_grad(session: Session, step: ViewStep) -> bool:

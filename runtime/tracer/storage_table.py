@@ -15,10 +15,10 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Location, Variable
+from runtime.tracer.conditions import ALWAYS, NEVER, PathCondition
 
 if TYPE_CHECKING:
     from runtime.tracer.aliases import Alias
-    from runtime.tracer.late import Flags, Late
     from runtime.tracer.pools import Lost, Pool
 
 
@@ -60,7 +60,7 @@ class Write:
 
     before: Variable
     """What it held before."""
-    happened: Late | bool
+    happened: PathCondition
     """Whether it was written."""
 
 
@@ -114,10 +114,10 @@ class FixedView:
     """Whether it had a history of its own when it was made."""
     several: bool
     """Whether it is of an operator that gives several views; if not, it was made without gradients."""
-    when: Flags = ()
-    """It is such a view where these hold: on some path only."""
-    stale: tuple[Flags, ...] = ()
-    """The cases in which its base was written before ``base``."""
+    when: PathCondition = ALWAYS
+    """It may be such a view on some path only."""
+    stale: PathCondition = NEVER
+    """Whether its base was written before ``base``."""
     index: Any = None
     """The staged number of the output, where that is one; ``output`` then names none."""
 
@@ -144,8 +144,8 @@ class TensorInfo:
     """``requires_grad`` is true on some paths only."""
     fixed: tuple[FixedView, ...] = ()
     """For a view that autograd does not let be written; several where paths join that made different ones."""
-    bare: Flags | None = None
-    """For a view that was made where its memory had no history: the case in which that is so. Until it is read PyTorch
+    bare: PathCondition = NEVER
+    """For a view that was made where its memory had no history: when that is so. Until it is read PyTorch
     takes it for a leaf."""
     itself: torch.Tensor | None = None
     """The tensor that eager has in this one's place: an operator gave back what it was given (``x.float()``)."""

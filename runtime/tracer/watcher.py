@@ -12,6 +12,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer import gradients, hung, number_arguments, reads
+from runtime.tracer.conditions import NEVER
 from runtime.tracer.identities import Identity
 from runtime.tracer.journal import MISSING
 from runtime.tracer.scalars import Staged
@@ -187,7 +188,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         info = session.info(tensor)
         if not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(session, info):
             return None
-        info.bare = None  # asked for its history a view gets it
+        info.bare = NEVER  # asked for its history a view gets it
         if info.sometimes:
             raise session.error("whether a tensor has a grad_fn depends on the path that was taken", code="D2S213",
                                 hint="Ask for requires_grad.")
