@@ -22,9 +22,8 @@ from dy2static.operators import staged_counts
 from dy2static.operators.staging import NO_NAMES, Session, Staged
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
+from runtime.tracer import attempt, known_sizes, number_operands, sampled_shapes
 from runtime.tracer import cond as tracer_cond
-from runtime.tracer import known_sizes, number_operands, sampled_shapes
-from runtime.tracer.attempt import Attempt
 from runtime.tracer.branches import PathEnds, stage_raise
 
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -239,7 +238,7 @@ def _raising(
 
 def _tried(session: Session, run: Callable[[], Any]) -> Exception | None:
     """What a call raises that leaves nothing in the trace."""
-    with Attempt(session) as tried:
+    with attempt.Attempt(session) as tried:
         try:
             run()
         except Dy2StaticError:
@@ -282,7 +281,7 @@ def _of_int(
     session.special_numbers[placeholder] = special
     ops = session.scope.block.ops
     before = len(ops)
-    with Attempt(session) as tried:
+    with attempt.Attempt(session) as tried:
         try:
             result = run(placeholder)
         except sampled_shapes.Unlike as unlike:
@@ -317,7 +316,7 @@ def _recorded(session: Session, f: Any, number: Any, names: frozenset[str], run:
     ops = session.scope.block.ops
     before = len(ops)
     for sample in _SAMPLES:
-        with Attempt(session) as tried:
+        with attempt.Attempt(session) as tried:
             placeholder = number_operands.stand_in(session, number, sample)
             try:
                 result = run(placeholder)

@@ -23,9 +23,8 @@ from dy2static.operators.sequences import StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method
 from dy2static.operators.truth import truth_of
 from runtime.errors import Dy2StaticError
+from runtime.tracer import attempt, containers, contents, unseen
 from runtime.tracer import cond as tracer_cond
-from runtime.tracer import containers, contents, unseen
-from runtime.tracer.attempt import Attempt
 from runtime.tracer.branches import Names, all_names
 from runtime.tracer.journal import Place
 from runtime.tracer.while_loop import while_loop
@@ -205,7 +204,7 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
         _staged_loop(session, counting, 0, test, body, names, options)
         return True
     try:
-        with Attempt(session, all_names(session, names)):
+        with attempt.Attempt(session, all_names(session, names)):
             _staged_loop(session, counting, 0, test, body, names, options)
     except Dy2StaticError:
         return False
