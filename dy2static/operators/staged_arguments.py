@@ -24,7 +24,8 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.tracer import attempt, known_sizes, number_operands, sampled_shapes
 from runtime.tracer import cond as tracer_cond
-from runtime.tracer.branches import PathEnds, stage_raise
+from runtime.tracer.branches import PathEnds
+from runtime.tracer.raising import stage_raise
 
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 Place = tuple[int | str, ...]

@@ -10,15 +10,17 @@ are arrays, one for each Variable of an item. Every function expects one for whi
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime.ir import ArrayType, Operand, ScalarType, Variable
 from runtime.tracer import carrying, heaps, joining, scalars, state, structure
 from runtime.tracer.journal import Place
-from runtime.tracer.session import Session
 from runtime.tracer.structure import PLAIN, Growing
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
 
 
 def content(target: list[Any] | tuple[Any, ...]) -> Growing:

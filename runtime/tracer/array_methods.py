@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.tracer import array, structure
 from runtime.tracer.catching import require_uncaught_type
-from runtime.tracer.session import Session
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
 
 Method = Callable[..., Any]
 

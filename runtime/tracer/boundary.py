@@ -18,7 +18,7 @@ from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.tracer import containers, contents, faults, number_arguments, state, structure
 from runtime.tracer.arguments import Arguments, Path, flatten, follow
-from runtime.tracer.branches import PathEnds, must_run, stage_raise
+from runtime.tracer.branches import PathEnds
 from runtime.tracer.calls import Known, Restart
 from runtime.tracer.facts import Fact
 from runtime.tracer.guards import Guard
@@ -27,6 +27,7 @@ from runtime.tracer.inputs import LiveParameter, SharedBase
 from runtime.tracer.journal import Place
 from runtime.tracer.leaked import leaked
 from runtime.tracer.number_arguments import NeedsGradient
+from runtime.tracer.raising import must_run, stage_raise
 from runtime.tracer.recorder import Recorder
 from runtime.tracer.results import Outputs, ViewOutput, build_tree
 from runtime.tracer.session import Session

@@ -6,7 +6,7 @@ not: whatever looks at one as a number, or takes it out of the trace, is refused
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
@@ -14,8 +14,10 @@ from runtime import torch_internals
 from runtime.tracer import state
 from runtime.tracer.ages import existed_before
 from runtime.tracer.guards import is_plain
-from runtime.tracer.session import Session
 from runtime.tracer.structure import is_container
+
+if TYPE_CHECKING:
+    from runtime.tracer.session import Session
 
 
 class Identity(int):

@@ -8,9 +8,9 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer.aliases import few_roots
-from runtime.tracer.branches import raise_where
 from runtime.tracer.conditions import ALWAYS, NEVER, PathCondition, when
 from runtime.tracer.late import Needed, needed
+from runtime.tracer.raising import raise_where
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session

@@ -18,10 +18,10 @@ from runtime.errors import ProgramError
 from runtime.ir import Dim, Type, Variable
 from runtime.ops import aten
 from runtime.tracer import shape_rules
-from runtime.tracer.branches import raise_where
 from runtime.tracer.calls import flatten_results, tensors_in
 from runtime.tracer.conditions import ALWAYS, when
 from runtime.tracer.late import Needed
+from runtime.tracer.raising import raise_where
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime.ir import Operator, Variable
 from runtime.torch_internals import node_in_messages
-from runtime.tracer.branches import Path, raise_where
 from runtime.tracer.conditions import NEVER, PathCondition, any_of, when
 from runtime.tracer.late import BOOL, LoopValue, Needed, PathEnd, joined, needed
+from runtime.tracer.raising import raise_where
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.storage_table import HOLE, FixedView, Storage, TensorInfo, ViewStep, Write
+
+if TYPE_CHECKING:
+    from runtime.tracer.branches import Path
 
 _SEVERAL = {
     "aten.unbind.int": "Unbind",
