@@ -7,19 +7,16 @@ construct, say whether it is such a view at all, and whether its base was writte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import torch
-
-from runtime.ir import Operand, Operator, Variable
+from runtime.ir import Operand, Operator
 from runtime.tracer.branches import Path
 from runtime.tracer.conditions import NEVER, Late, PathCondition, when
 from runtime.tracer.late import BOOL, LoopValue, PathEnd, joined
-from runtime.tracer.loop_aliases import Number, Pairs
+from runtime.tracer.parts import Body, JoinPart, LoopPart, Met, Number, Pairs
 from runtime.tracer.session import Scope, Session
 from runtime.tracer.stale_views import stale_when
-from runtime.tracer.storage_table import FixedView, Storage, TensorInfo
+from runtime.tracer.storage_table import FixedView, TensorInfo
 
 Key = tuple[str, bool, bool]
 
@@ -39,10 +36,15 @@ def _key(fixed: FixedView) -> Key:
     return fixed.output, fixed.has_node, fixed.several
 
 
-def note_join(
-    session: Session, op: Operator, pairs: Sequence[tuple[Path, Iterable[tuple[torch.Tensor, torch.Tensor]]]]
-) -> None:
-    """The results of a ``cond`` or ``switch`` are such views where a path's tensors are; ``pairs``: both, by path."""
+class JoinViews(JoinPart):
+    """The results of a ``cond`` or ``switch`` are such views where a path's tensors are."""
+
+    def tensors(self, op: Operator, met: Met) -> None:
+        """Note it of each."""
+        _note_join(self.branches.session, op, met)
+
+
+def _note_join(session: Session, op: Operator, pairs: Met) -> None:
     found: dict[tuple[int, Key], tuple[TensorInfo, dict[Path, _Found]]] = {}
     for path, tensors in pairs:
         for inside, outside in tensors:
@@ -60,7 +62,7 @@ def note_join(
         mine.fixed = (*mine.fixed, FixedView(mine.storage.value, *key, view, stale))
 
 
-class LoopViews:
+class LoopViews(LoopPart):
     """The same for what a loop carries round; each attempt to trace the body starts from what the one before found."""
 
     def __init__(self, before: LoopViews | None = None) -> None:
@@ -72,14 +74,13 @@ class LoopViews:
         for number in [number for number in self._found if number[0] in slots]:
             del self._found[number]
 
-    def enter(
-        self, session: Session, body: Scope, pairs: Pairs, stand_ins: Pairs, entry: dict[Storage, Variable]
-    ) -> None:
-        """Let what enters the body be such a view where it was one before the loop, or an iteration left one.
+    def again(self) -> LoopViews:
+        """With what iterations left."""
+        return LoopViews(self)
 
-        ``stand_ins``: all that the body has, what was not there before the loop included; ``entry``: what memory held
-        before it.
-        """
+    def enter(self, body: Body, pairs: Pairs, stand_ins: Pairs) -> None:
+        """Let what enters the body be such a view where it was one before the loop, or an iteration left one."""
+        session, entry = body.session, body.entry
         first: dict[tuple[Number, Key], _Found] = {}
         for number, outside, _ in pairs:
             info = session.info(outside)
@@ -91,13 +92,14 @@ class LoopViews:
         for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
             for key in self._found.get(number, ()):
                 before = first.get((number, key), _Found())
-                at_first = [_now(session, body, one) for one in (before.when, before.stale)]
-                values = LoopValue(BOOL, at_first[0], body), LoopValue(BOOL, at_first[1], body)
+                at_first = [_now(session, body.scope, one) for one in (before.when, before.stale)]
+                values = LoopValue(BOOL, at_first[0], body.scope), LoopValue(BOOL, at_first[1], body.scope)
                 self._values[number, key] = values
                 info.fixed += (_carried(info, key, values[0].inside, values[1].inside),)
 
-    def leave(self, session: Session, path: Path, pairs: Pairs) -> bool:
+    def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
+        session = body.session
         known = True
         left: dict[tuple[Number, Key], _Found] = {}
         for number, out, _ in pairs:
@@ -114,8 +116,9 @@ class LoopViews:
             view.next, stale.next = found.when, found.stale
         return known
 
-    def finish(self, session: Session, op: Operator, path: Path, pairs: Pairs) -> None:
+    def finish(self, body: Body, op: Operator, path: Path, pairs: Pairs) -> None:
         """The loop is recorded: its results are what the last iteration left."""
+        session = body.session
         results = {number: session.info(result) for number, _, result in pairs}
         for (number, key), (view, stale) in self._values.items():
             end = PathEnd(path.scope, path.ended)
@@ -137,4 +140,4 @@ def _now(session: Session, body: Scope, condition: PathCondition) -> Operand:
         return condition.operand(session)
 
 
-__all__ = ["LoopViews", "note_join"]
+__all__ = ["JoinViews", "LoopViews"]

@@ -7,23 +7,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from runtime.ir import UNDEF, Block, Location, Operand, Operator, ScalarType, Type, Variable
 from runtime.tracer import aliases, pools
 from runtime.tracer.aliases import Link, Root
 from runtime.tracer.conditions import Late, PathCondition, any_of, when
 from runtime.tracer.late import BOOL, LoopValue, PathEnd
+from runtime.tracer.parts import Body, LoopPart, Number, Pairs
 from runtime.tracer.storage_table import Storage, ViewStep, mark_uncertain
 
 if TYPE_CHECKING:
     from runtime.tracer.branches import Path
     from runtime.tracer.session import Scope, Session
-
-Number = tuple[int, int]
-"""A tensor of the loop's state: its slot, and its position there."""
-Pairs = Iterable[tuple[Number, torch.Tensor, torch.Tensor]]
-"""Tensors that leave or enter, beside those that stand for them."""
 
 
 @dataclass(eq=False)
@@ -91,7 +85,7 @@ def _hole(place: int, kind: str) -> Variable:
     return Variable("", ScalarType(kind))  # type: ignore[arg-type]
 
 
-class LoopAliases:
+class LoopAliases(LoopPart):
     """The shares found so far: each attempt to trace the body starts from those of the attempt before."""
 
     def __init__(self, before: LoopAliases | None = None) -> None:
@@ -104,8 +98,6 @@ class LoopAliases:
         self._inside: dict[Number, Storage] = {}
         self._pools: dict[Number, int] = {}
         """In how many lists that grow it was when the iteration began."""
-        self.touched: set[Storage] = set()
-        """Memory that the body wrote, or had to look at for a write."""
 
     def forget(self, slots: set[int]) -> None:
         """Slots whose structure changed are numbered anew."""
@@ -118,13 +110,13 @@ class LoopAliases:
         ]
         self._listed = {number: found for number, found in self._listed.items() if number[0] not in slots}
 
-    def enter(
-        self, session: Session, body: Scope, pairs: Pairs, stand_ins: Pairs, location: Location | None
-    ) -> None:
-        """In the first iteration the state is the memory from before the loop; in others what an iteration leaves.
+    def again(self) -> LoopAliases:
+        """With the shares found so far."""
+        return LoopAliases(self)
 
-        ``stand_ins``: also what stands for tensors that only iterations bring.
-        """
+    def enter(self, body: Body, pairs: Pairs, stand_ins: Pairs) -> None:
+        """In the first iteration the state is the memory from before the loop; in others what an iteration leaves."""
+        session, self._touched = body.session, body.touched
         first: list[_Share] = []
         for number, _, inside in stand_ins:
             storage = self._inside.setdefault(number, session.info(inside).storage)
@@ -135,14 +127,15 @@ class LoopAliases:
             info = session.info(outside)
             first.append(self._share(number, info.storage, info.steps))
         for share in self.shares:
-            share.carry(any(share is f for f in first), body)
+            share.carry(any(share is f for f in first), body.scope)
             dependent, base = self._inside.get(share.number), self._storage(share.base, self._inside)
             if dependent is not None and base is not None and share.value is not None:
                 share.add(dependent, base, share.value.inside, (value.inside for value in share.numbers))
-        self._refuse_unknown(self._inside, location)
+        self._refuse_unknown(self._inside, body.location)
 
-    def leave(self, session: Session, path: Path, entry: Any, pairs: Pairs, visible: Callable[[Any], bool]) -> bool:
+    def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
+        session, entry, visible = body.session, body.entry, body.session.visible
         count, refused = len(self.shares), len(self.unknown)
         by_root: dict[Storage, list[tuple[Number, Root]]] = {}
         many: dict[Storage, list[Number]] = {}
@@ -192,8 +185,9 @@ class LoopAliases:
             self._listed.setdefault(number, []).append(storage)
         return not new or self._untouched(number)
 
-    def finish(self, session: Session, op: Operator, path: Path, pairs: Pairs, location: Location | None) -> None:
+    def finish(self, body: Body, op: Operator, path: Path, pairs: Pairs) -> None:
         """The loop is recorded: its results share what its state shared."""
+        session = body.session
         after: dict[Number, Storage] = {}
         for number, _, result in pairs:
             storage = after.setdefault(number, session.info(result).storage)
@@ -213,10 +207,10 @@ class LoopAliases:
             dependent, base = after.get(share.number), self._storage(share.base, after)
             if dependent is not None and base is not None and dependent is not base:
                 share.add(dependent, base, share.value.after, (value.after for value in share.numbers))
-        self._refuse_unknown(after, location)
+        self._refuse_unknown(after, body.location)
 
     def _untouched(self, base: Storage | Number) -> bool:
-        return self._storage(base, self._inside) not in self.touched
+        return self._storage(base, self._inside) not in self._touched
 
     def _share(
         self, number: Number, base: Storage | Number, steps: tuple[ViewStep, ...], holes: tuple[Variable, ...] = ()

@@ -6,47 +6,28 @@ The condition is computed before the loop and at the end of each iteration, in e
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, stale_views, structure
+from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, structure
 from runtime.tracer.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.cond import truth
-from runtime.tracer.describing import describe
 from runtime.tracer.joined_views import LoopViews
 from runtime.tracer.journal import Place
 from runtime.tracer.late import PathEnd
-from runtime.tracer.loop_aliases import LoopAliases, Pairs
+from runtime.tracer.loop_aliases import LoopAliases
 from runtime.tracer.loop_objects import Cell, LoopObjects
-from runtime.tracer.loop_sizes import check_sizes, with_sizes
+from runtime.tracer.loop_sizes import check_sizes
+from runtime.tracer.memory_parts import LoopMemory
 from runtime.tracer.older import older
+from runtime.tracer.parts import Body, LoopPart, Number
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Scope, Session
+from runtime.tracer.slots import TRIES, Slot, first_slots, held, moved_lists, never_fixed, same_items, store
 from runtime.tracer.storage_table import Storage
 from runtime.tracer.tensor_pairs import tensor_pairs
-
-_TRIES = 12
-
-
-@dataclass(eq=False)
-class _Slot:
-    """One thing the loop may carry: a local name or a place in Python state."""
-
-    label: str
-    init: Any
-    carried: structure.Structure
-    place: Place | None = None
-    cell: Cell | None = None
-    """What a stand-in holds is carried as a tuple."""
-
-    def describe(self) -> str:
-        """How the user would call it."""
-        if self.cell is not None:
-            return f"what a {self.cell.cls.__name__} made in the loop holds"
-        return self.place.describe() if self.place is not None else f"'{self.label}'"
 
 
 def while_loop(
@@ -81,81 +62,25 @@ def _settle(
     entered = names.get()
     alone = {position for position in range(len(entered)) if is_alone(session, position, entered)}
     del entered
-    slots = _first_slots(session, names, invariants)
-    written: list[Storage] = []
+    slots = first_slots(session, names, invariants)
+    parts = _new_parts(session)
     repeat: set[Place] | None = None
-    shares: LoopAliases | None = None
-    views: LoopViews | None = None
-    for number in range(_TRIES):
-        attempt = _Attempt(session, slots, written, test, body, names, shares, views, alone)
-        stable, unknown = attempt.stable(repeat or set(), number >= _TRIES // 3)
+    for number in range(TRIES):
+        attempt = _Attempt(session, slots, parts, test, body, names, alone, location)
+        stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
         if stable and (not unknown or repeat is not None):
             return attempt
-        if _moved_lists(session, attempt.slots):
-            slots, written, repeat, shares, views = _first_slots(session, names, invariants), [], None, None, None
+        if moved_lists(session, attempt.slots):
+            slots, repeat, parts = first_slots(session, names, invariants), None, _new_parts(session)
             continue
         repeat = unknown if stable else None
-        slots, written, changing = attempt.slots, attempt.written, attempt.changed
-        shares, views = attempt.aliases, attempt.views
-    raise _never_fixed(session, changing, location)
+        slots, parts, changing = attempt.slots, [part.again() for part in attempt.parts], attempt.changed
+    raise never_fixed(session, changing, location)
 
 
-def _first_slots(session: Session, names: Names, invariants: dict[str, Any]) -> list[_Slot]:
-    """One for each variable, with what it holds before the loop."""
-    return [
-        _Slot(name, value, with_sizes(session, name, value, invariants))
-        for name, value in zip(names.names, names.get())
-    ]
-
-
-def _moved_lists(session: Session, slots: list[_Slot]) -> bool:
-    """Make ready what a list that comes to grow in the loop holds; whether that is new, so that the loop begins anew.
-
-    The list holds the lists inside by reference, which they must be before the body is traced, or copies of them, and
-    then the body must not change them.
-    """
-    kinds = list, structure.Choice
-    growing = [slot for slot in slots if _holds_arrays(slot.carried) and isinstance(slot.init, kinds)]
-    if session.known.by_reference:
-        return heaps.settle(session, [slot.init for slot in growing])
-    for slot in growing:
-        if isinstance(slot.carried, structure.Array) and structure.growing(slot.init) is None:
-            for item in slot.init:
-                slot.carried.pool.put(session, item)
-    return False
-
-
-def _holds_arrays(s: structure.Structure) -> bool:
-    if isinstance(s, structure.Options):
-        return any(map(_holds_arrays, s.options))
-    if isinstance(s, (structure.Sequence, structure.Fields)):
-        return any(map(_holds_arrays, s.items))
-    return isinstance(s, structure.Array)
-
-
-def _never_fixed(session: Session, changing: list[_Slot], location: Location | None) -> Exception:
-    """The located error that says which variable never gets a structure that stays, and what it was last."""
-    named = [slot for slot in changing if slot.label or slot.place is not None]
-    found = named or [slot for slot in changing if slot.cell is not None]
-    names = [slot.describe() for slot in found]
-    lasts = [f"{name} was {describe(slot.carried)}" for name, slot in zip(names, found)]
-    return session.error(
-        f"{' and '.join(names) or 'what this loop changes'} never reach{'es' if len(names) == 1 else ''} a fixed "
-        f"structure: after {_TRIES} iterations {', '.join(lasts) or 'it still changes'}",
-        hint="Give it its final kind before the loop: the same number of items and dimensions in every iteration, or a "
-        "list that grows by append.",
-        code="D2S250",
-        location=location,
-    )
-
-
-def _store(session: Session, place: Place | None, value: Any) -> None:
-    """Let a place hold what a slot does."""
-    if place is not None and place.kind == "content":
-        containers.put(session, place.owner, value)
-    elif place is not None:
-        session.journal.write(place, value)
+def _new_parts(session: Session) -> list[LoopPart]:
+    return [LoopMemory(session), LoopAliases(), LoopViews()]
 
 
 class _Attempt:
@@ -164,27 +89,24 @@ class _Attempt:
     def __init__(
         self,
         session: Session,
-        slots: list[_Slot],
-        written: list[Storage],
+        slots: list[Slot],
+        parts: list[LoopPart],
         test: Callable[[], Any],
         body: Callable[[], None],
         names: Names,
-        before: LoopAliases | None,
-        views: LoopViews | None,
         alone: set[int],
+        location: Location | None,
     ) -> None:
         self.session = session
-        self.aliases = LoopAliases(before)
-        self.views = LoopViews(views)
+        self.parts = parts
+        self.location = location
         self.slots = slots
-        self.written = list(written)
         self.names = names
         self.entry = session.storages.snapshot()
-        self.changed: list[_Slot] = []
+        self.changed: list[Slot] = []
         """Those of the widened slots that the guess did not hold for."""
         self.args: list[Variable] = []
         self.inner: list[Any] = []
-        self.writes: list[stale_views.LoopWrites] = []
         self.count = len(names.names)
         self.held = frozenset(session.held_in_lists)
         """What lists that grow held copies of when the body began, by identity."""
@@ -207,7 +129,8 @@ class _Attempt:
                 self._settle_lists()
             return truth(session, flag) if isinstance(flag, (torch.Tensor, Staged)) else flag
 
-        session.touched.append(self.aliases.touched)
+        self.touched: set[Storage] = set()
+        session.touched.append(self.touched)
         try:
             self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
         finally:
@@ -228,19 +151,17 @@ class _Attempt:
         for slot in self.slots:
             self.args += [session.new_variable(type_, slot.label) for type_ in carrying.types(session, slot.carried)]
         self.inner += self._lifted(iter(self.args))
-        for storage in self.written:
-            var = session.new_variable(storage.value.type, storage.label)
-            self.args.append(var)
-            before, storage.value = storage.value, var
-            self.writes.append(stale_views.LoopWrites(storage, before, scope))
+        self.body = Body(session, scope, self.entry, self.touched, self.location)
+        for part in self.parts:
+            self.args += part.arguments(self.body)
         scope.block.args.extend(self.args)
         self.names.set(tuple(self.inner[: self.count]))
         for slot, value in zip(self.slots[self.count :], self.inner[self.count :]):
-            _store(session, slot.place, value)
+            store(session, slot.place, value)
         pairs = list(self._pairs([slot.init for slot in self.slots], self.inner))
         stand_ins = list(self._pairs(self.inner, self.inner))
-        self.aliases.enter(session, scope, pairs, stand_ins, session.location())
-        self.views.enter(session, scope, pairs, stand_ins, self.entry)
+        for part in self.parts:
+            part.enter(self.body, pairs, stand_ins)
 
     def _lifted(self, variables: Iterator[Variable]) -> list[Any]:
         """The values of all slots, carried by the next Variables."""
@@ -255,7 +176,7 @@ class _Attempt:
                 loop_objects.fill(session, stand_ins[slot.cell], slot.cell, value)
         return values
 
-    def _pairs(self, values: Sequence[Any], stand_ins: Sequence[Any]) -> Pairs:
+    def _pairs(self, values: Sequence[Any], stand_ins: Sequence[Any]) -> Iterator[tuple[Number, torch.Tensor, torch.Tensor]]:
         """The tensors of the state, by number, beside those that stand for them."""
         for index, (slot, value, stand_in) in enumerate(zip(self.slots, values, stand_ins)):
             if isinstance(slot.carried, structure.Known):
@@ -267,7 +188,7 @@ class _Attempt:
                 yield (index, order[id(other)]), tensor, other
 
     def stable(self, repeated: set[Place], late: bool) -> tuple[bool, set[Place]]:
-        """Whether the guess holds, and places stored to that are no slots; widens ``slots`` and ``written`` if not.
+        """Whether the guess holds, and places stored to that are no slots; widens ``slots`` if not.
 
         ``late``: what differs in length every time is taken for a list that grows.
 
@@ -278,13 +199,13 @@ class _Attempt:
             return True, set()
         unknown: set[Place] = set()
         repeated = repeated | {place for place in path.places if heaps.is_heap(session, place.owner)}
-        entry_places = {place: _held(place) for place in path.places}
+        entry_places = {place: held(place) for place in path.places}
         known_places = {slot.place for slot in self.slots if slot.place is not None}
         outs, contents = self._outs([*known_places, *(repeated - known_places)])
         later = session.held_in_lists.keys() - self.held
         stable = self.old.isdisjoint(later) and self.objects.isdisjoint(later)  # the next iteration begins with them
         stable = stable and not any(storage.pools for storage in self.no_item)
-        next_slots: list[_Slot] = []
+        next_slots: list[Slot] = []
         starts = [structure.structure_of(session, slot.init, structure.PLAIN) for slot in self.slots]
         context = structure.JoinContext(self.made)
         with path.inside(session):
@@ -302,14 +223,14 @@ class _Attempt:
                             carried = joining.carried(session, picture, mine)
                 elif not joining.fits(session, picture, carried, mine):
                     carried = joining.unify(session, carried, picture, mine)
-                next_slots.append(_Slot(slot.label, slot.init, carried, slot.place, slot.cell))
+                next_slots.append(Slot(slot.label, slot.init, carried, slot.place, slot.cell))
                 if carried is not slot.carried:
                     stable = False
                     self.changed.append(next_slots[-1])
             for place, out in path.places.items():
                 before = entry_places[place]
                 out = self.contents.get(place, out)
-                if place in known_places or structure.same_known(out, before) or _same_items(out, before):
+                if place in known_places or structure.same_known(out, before) or same_items(out, before):
                     continue
                 if id(place.owner) in session.hidden:
                     continue
@@ -320,7 +241,7 @@ class _Attempt:
                 mine = context.mixing(late or place.kind == "content")
                 first, last = (structure.structure_of(session, value, mine) for value in (before, out))
                 carried = joining.unify(session, first, last, mine)
-                next_slots.append(_Slot(place.name, before, carried, place))
+                next_slots.append(Slot(place.name, before, carried, place))
                 stable = False
             for cell in contents:
                 if any(slot.cell == cell for slot in self.slots):
@@ -331,21 +252,14 @@ class _Attempt:
                     carried = joining.unify(
                         session, structure.structure_of(session, init, context), carried, context
                     )
-                next_slots.append(_Slot("", init, carried, cell=cell))
-                stable = False
-        for storage in self.entry:
-            if storage in self.written:
-                continue
-            if path.storages.get(storage, self.entry[storage]) is not self.entry[storage]:
-                self.written.append(storage)
+                next_slots.append(Slot("", init, carried, cell=cell))
                 stable = False
         with path.inside(session):
             leaving = list(self._pairs(outs, self.inner))
-        stable = self.aliases.leave(session, path, self.entry, leaving, session.visible) and stable
-        stable = self.views.leave(session, path, leaving) and stable
         changed = {n for n, (old, new) in enumerate(zip(self.slots, next_slots)) if old.carried is not new.carried}
-        self.aliases.forget(changed)
-        self.views.forget(changed)
+        for part in self.parts:
+            stable = part.leave(self.body, path, leaving) and stable
+            part.forget(changed)
         self.slots = next_slots
         self.outs = outs
         return stable, unknown
@@ -354,7 +268,7 @@ class _Attempt:
         """What the slots hold at the end of the iteration, and what the objects do that it made and that leave it."""
         session, path = self.session, self.path
         with path.inside(session):
-            self.contents = {place: _held(place) for place in path.places if place.kind == "content"}
+            self.contents = {place: held(place) for place in path.places if place.kind == "content"}
         ends = {place: self.contents.get(place, path.places[place]) for place in places if place in path.places}
         for slot, value in zip(self.slots, self.inner):
             if slot.place is not None:
@@ -401,10 +315,10 @@ class _Attempt:
             mine = carrying.types(session, slot.carried)
             types += mine
             hints += [slot.label] * len(mine)
-        for storage in self.written:
-            inits.append(session.require_visible(self.entry[storage]))
-            types.append(storage.value.type)
-            hints.append(storage.label)
+        for part in self.parts:
+            inits += part.inits()
+            types += [type_ for type_, _ in part.carried()]
+            hints += [hint for _, hint in part.carried()]
         yields: list[Operand]
         if path.ended:
             yields = [UNDEF] * (1 + len(types))
@@ -415,7 +329,8 @@ class _Attempt:
                 ]
                 for slot, out in zip(self.slots, self.outs):
                     yields += self._lowered(slot, out)
-                yields += [path.storages.get(storage, self.entry[storage]) for storage in self.written]
+                for part in self.parts:
+                    yields += part.yields(path)
         body = path.scope.block
         body.args.insert(0, session.new_variable(flag_type, "", path.scope))
         body.yields.extend(yields)
@@ -441,36 +356,21 @@ class _Attempt:
         )
         variables = iter(outputs[1:])
         values = self._lifted(variables)
-        for storage, var in zip(self.written, variables):
-            storage.value = var
+        for part in self.parts:
+            part.recorded(variables)
         op = session.scope.block.ops[-1]
-        for writes in self.writes:
-            writes.finish(session, op, path)
         histories.loop_recorded(session, path.scope, op, PathEnd(path.scope, path.ended))
         results = list(self._pairs(values, values))
-        self.aliases.finish(session, op, path, results, location)
-        self.views.finish(session, op, path, results)
+        for part in self.parts:
+            part.finish(self.body, op, path, results)
         self.names.set(tuple(values[: self.count]))
         for slot, value in zip(self.slots[self.count :], values[self.count :]):
-            _store(session, slot.place, value)
+            store(session, slot.place, value)
 
-    def _lowered(self, slot: _Slot, value: Any) -> list[Operand]:
+    def _lowered(self, slot: Slot, value: Any) -> list[Operand]:
         if slot.cell is not None and value is None:  # no object stands there: nothing says that it is read
             return carrying.lower_nothing(self.session, slot.carried, structure.PLAIN)
         return carrying.lower(self.session, value, slot.carried, structure.JoinContext(self.made))
-
-
-def _held(place: Place) -> Any:
-    return containers.content(place.owner) if place.kind == "content" else place.get()
-
-
-def _same_items(a: Any, b: Any) -> bool:
-    """Whether a container's content did not change."""
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(structure.same_known(x, y) for x, y in zip(a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return list(a) == list(b) and all(structure.same_known(a[key], b[key]) for key in a)
-    return isinstance(a, frozenset) and isinstance(b, frozenset) and a == b  # one of several is no set
 
 
 __all__ = ["while_loop"]
