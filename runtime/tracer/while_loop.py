@@ -176,7 +176,9 @@ class _Attempt:
                 loop_objects.fill(session, stand_ins[slot.cell], slot.cell, value)
         return values
 
-    def _pairs(self, values: Sequence[Any], stand_ins: Sequence[Any]) -> Iterator[tuple[Number, torch.Tensor, torch.Tensor]]:
+    def _pairs(
+        self, values: Sequence[Any], stand_ins: Sequence[Any]
+    ) -> Iterator[tuple[Number, torch.Tensor, torch.Tensor]]:
         """The tensors of the state, by number, beside those that stand for them."""
         for index, (slot, value, stand_in) in enumerate(zip(self.slots, values, stand_ins)):
             if isinstance(slot.carried, structure.Known):
