@@ -44,6 +44,20 @@ def is_fake(tensor: object) -> bool:
     return isinstance(tensor, FakeTensor)
 
 
+def asks_device(func: Any) -> bool:
+    """Whether an operator is the question on which device a tensor is, which autograd's formulas ask all the time."""
+    return func is _DEVICE
+
+
+_DEVICE = torch.ops.prim.device.default
+
+
+def device_of(fake: torch.Tensor) -> torch.device:
+    """What torch's own rule says to that question."""
+    assert isinstance(fake, FakeTensor)
+    return torch.device("meta") if fake.fake_mode.in_kernel_invocation else fake.fake_device
+
+
 def tensor_weak_dict() -> MutableMapping[torch.Tensor, Any]:
     """A dictionary keyed by tensor identity that does not keep tensors alive."""
     return WeakTensorKeyDictionary()  # type: ignore[no-any-return, no-untyped-call, unused-ignore]
