@@ -11,6 +11,9 @@ import gast
 _NO_NODES = ("ctx", "id", "attr", "arg", "kind", "type_comment")
 """Fields that hold a context or no node at all."""
 
+BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+"""Fields that hold statements, or what holds blocks of them: no statement stands anywhere else."""
+
 
 def children(node: gast.AST) -> list[gast.AST]:
     """The child nodes, in field order, without contexts.
@@ -21,7 +24,7 @@ def children(node: gast.AST) -> list[gast.AST]:
     found: list[gast.AST] = []
     values = node.__dict__
     kind: Any = type(node)
-    for name in _inner_fields(kind):
+    for name in inner_fields(kind):
         value = values.get(name)
         if value is None:
             continue
@@ -33,7 +36,7 @@ def children(node: gast.AST) -> list[gast.AST]:
 
 
 @cache
-def _inner_fields(kind: Any) -> tuple[str, ...]:
+def inner_fields(kind: Any) -> tuple[str, ...]:
     """The fields of a class of nodes that may hold nodes."""
     return tuple(name for name in kind._fields if name not in _NO_NODES)
 
@@ -53,4 +56,4 @@ def walk(tree: gast.AST) -> Iterator[gast.AST]:
         level = below
 
 
-__all__ = ["children", "walk"]
+__all__ = ["BLOCKS", "children", "inner_fields", "walk"]

@@ -97,8 +97,9 @@ def left_alone(function: gast.AST) -> str:
     if isinstance(function, gast.AsyncFunctionDef):
         return "it is a coroutine"
     own = scope_of(function).locals
-    whole = {id(node.value) for node in function_nodes(function) if isinstance(node, (gast.Expr, gast.Assign))}
-    for node in function_nodes(function):
+    nodes = list(function_nodes(function))
+    whole = {id(node.value) for node in nodes if isinstance(node, (gast.Expr, gast.Assign))}
+    for node in nodes:
         if isinstance(node, YIELDS) and id(node) not in whole:
             return "it is a generator that yields inside an expression"
         if isinstance(node, (gast.Await, gast.AsyncFor, gast.AsyncWith)):

@@ -16,7 +16,7 @@ import gast
 
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
-from dy2static.nodes import children
+from dy2static.nodes import BLOCKS, children
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
 _SCOPES = (*FUNCTIONS, gast.ClassDef)
@@ -120,11 +120,26 @@ def function_nodes(function: gast.AST) -> Iterator[gast.AST]:
     yield from own_nodes(function.body if isinstance(function.body, list) else [function.body])
 
 
+def own_statements(function: gast.AST) -> Iterator[gast.AST]:
+    """The statements of ``function``, its handlers and cases among them; those of functions and classes in it are not.
+
+    >>> [type(node).__name__ for node in own_statements(gast.parse("def f():\\n if x:\\n  global y").body[0])]
+    ['If', 'Global']
+    """
+    todo = list(function.body) if isinstance(function.body, list) else []  # a lambda has none
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, _SCOPES):
+            for name in BLOCKS:
+                todo += node.__dict__.get(name, ())
+
+
 def declared(function: gast.AST) -> tuple[set[str], set[str]]:
     """Names declared ``global`` and ``nonlocal`` in ``function``."""
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
-    for node in function_nodes(function):
+    for node in own_statements(function):
         if isinstance(node, gast.Global):
             global_names.update(node.names)
         elif isinstance(node, gast.Nonlocal):
@@ -134,7 +149,7 @@ def declared(function: gast.AST) -> tuple[set[str], set[str]]:
 
 def annotated(function: gast.AST) -> set[str]:
     """Names that ``x: int`` makes local to ``function`` without binding them."""
-    nodes = (node for node in function_nodes(function) if isinstance(node, gast.AnnAssign))
+    nodes = (node for node in own_statements(function) if isinstance(node, gast.AnnAssign))
     return {node.target.id for node in nodes if isinstance(node.target, gast.Name)}
 
 

@@ -49,7 +49,8 @@ def analyse(function: gast.AST) -> None:
     liveness.analyse(function)
     result = _note_results(function)
     shared: set[str] = set()
-    for node in function_nodes(function):
+    nodes = list(function_nodes(function))
+    for node in nodes:
         if isinstance(node, CONSTRUCTS):
             facts.put(node, Fact.CONVERTIBLE, convertible(node))
             if facts.get(node, Fact.CONVERTIBLE):
@@ -57,8 +58,8 @@ def analyse(function: gast.AST) -> None:
                 shared |= state
                 facts.put(node, Fact.STATE, ordered(state))
     parameters = set(scope.parameters)
-    reads = {node.id for node in function_nodes(function) if facts.get(node, Fact.UNBOUND)}
-    reads = reads.union(*(facts.get(node, Fact.UNBOUND_READS, ()) for node in function_nodes(function)))
+    reads = {node.id for node in nodes if facts.get(node, Fact.UNBOUND)}
+    reads = reads.union(*(facts.get(node, Fact.UNBOUND_READS, ()) for node in nodes))
     dropped = (scope.captured | reads) & scope.locals - bound_in(function.body) - parameters
     given = parameters | {node.target.id for node in _direct(function.body) if _is_declaration(node)}
     facts.put(function, Fact.DECLARED, ordered(_declared(function.body, given, scope) | dropped))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import gast
 
@@ -13,7 +13,7 @@ from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import left_alone
 from dy2static.analysis.scope import scope_of
 from dy2static.names import OPERATORS, Namer
-from dy2static.nodes import walk
+from dy2static.nodes import BLOCKS, inner_fields, walk
 from dy2static.template import replace_expr
 
 
@@ -34,6 +34,7 @@ class Context:
 
 _LEAVES = (gast.Constant, gast.expr_context, gast.operator, gast.cmpop, gast.unaryop, gast.boolop)
 Transform = Callable[[Any, Context], Any]
+Visitor = Callable[[Any, gast.AST], Any]
 
 
 class Transformer(gast.NodeTransformer):
@@ -45,6 +46,19 @@ class Transformer(gast.NodeTransformer):
     """
 
     expressions = True
+    _visitors: ClassVar[dict[type, Visitor | None]]
+    """By class of node: the method that visits it; None where it is left as it is. Each transform has its own."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._visitors = {}
+
+    @classmethod
+    def _visitor_of(cls, kind: type) -> Visitor | None:
+        if issubclass(kind, _LEAVES) or (not cls.expressions and issubclass(kind, gast.expr)):
+            return None
+        visitor: Visitor = getattr(cls, f"visit_{kind.__name__}", cls.generic_visit)
+        return visitor
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -69,24 +83,20 @@ class Transformer(gast.NodeTransformer):
         return result
 
     def visit(self, node: gast.AST) -> Any:
-        if isinstance(node, _LEAVES) or (not self.expressions and isinstance(node, gast.expr)):
-            return node
-        if facts.get(node, Fact.PLAIN):
-            return node
-        visitor = getattr(self, f"visit_{type(node).__name__}", None)
-        return self.generic_visit(node) if visitor is None else visitor(node)
+        kind = type(node)
+        visitors = self._visitors
+        visitor = visitors[kind] if kind in visitors else visitors.setdefault(kind, self._visitor_of(kind))
+        return node if visitor is None or facts.get(node, Fact.PLAIN) else visitor(self, node)
 
     def generic_visit(self, node: gast.AST) -> Any:
         values = node.__dict__
-        expressions = self.expressions
-        for name in node._fields:
+        for name in inner_fields(type(node)) if self.expressions else BLOCKS:
             value = values.get(name)
+            if not value:
+                continue
             if isinstance(value, list):
-                if value and isinstance(value[0], gast.stmt):
-                    setattr(node, name, self.block(value))
-                elif value:
-                    setattr(node, name, self.each(value))
-            elif isinstance(value, gast.AST) and name != "ctx" and (expressions or not isinstance(value, gast.expr)):
+                setattr(node, name, self.block(value) if isinstance(value[0], gast.stmt) else self.each(value))
+            elif isinstance(value, gast.AST):
                 setattr(node, name, self.visit(value))
         return node
 
@@ -191,19 +201,23 @@ def converts(function: gast.AST) -> bool:
 
 def functions_in(tree: gast.AST) -> list[gast.AST]:
     """Every function that converts in ``tree``, outer ones first, lambdas included."""
-    found: list[gast.AST] = []
+    finder = _Functions(Context(Namer(tree), root=tree))
+    finder.visit(tree)
+    return finder.found
 
-    class Finder(Transformer):
-        def enter(self, node: gast.AST) -> None:
-            found.append(node)
-            super().enter(node)
 
-        def visit_Lambda(self, node: gast.AST) -> Any:
-            found.append(node)
-            return super().visit_Lambda(node)
+class _Functions(Transformer):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.found: list[gast.AST] = []
 
-    Finder(Context(Namer(tree), root=tree)).visit(tree)
-    return found
+    def enter(self, node: gast.AST) -> None:
+        self.found.append(node)
+        super().enter(node)
+
+    def visit_Lambda(self, node: gast.AST) -> Any:
+        self.found.append(node)
+        return super().visit_Lambda(node)
 
 
 def prepare(tree: Any, context: Context) -> Any:

@@ -24,6 +24,7 @@ import gast
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import YIELDS
+from dy2static.nodes import BLOCKS
 from dy2static.transforms.base import Context, constant, is_operator
 
 _CONSTRUCTS = {"if_stmt", "if_expr", "while_stmt", "for_stmt"}
@@ -31,17 +32,18 @@ _CONSTRUCTS = {"if_stmt", "if_expr", "while_stmt", "for_stmt"}
 
 def transform(tree: Any, context: Context) -> Any:
     """Put every such block into the call behind it."""
-    return _ShortBlocks().visit(tree)
+    _shorten(tree)
+    return tree
 
 
-class _ShortBlocks(gast.NodeTransformer):
-    def generic_visit(self, node: gast.AST) -> Any:
-        super().generic_visit(node)
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
+def _shorten(node: gast.AST) -> None:
+    for name in BLOCKS:
+        block = node.__dict__.get(name)
+        if block:
+            for inner in block:
+                _shorten(inner)
+            if isinstance(block[0], gast.stmt):
                 setattr(node, name, _shortened(block))
-        return node
 
 
 def _shortened(block: list[gast.AST]) -> list[gast.AST]:

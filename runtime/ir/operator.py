@@ -51,4 +51,10 @@ class Operator:
     @property
     def inputs(self) -> list[Variable]:
         """Variables read directly by the operator (not those its Blocks capture), in order, with repeats."""
-        return [*leaves(self.args), *leaves(self.kwargs)]
+        found: list[Variable] = []
+        for operand in (*self.args, *self.kwargs.values()):
+            if isinstance(operand, Variable):  # most are, and need no generator
+                found.append(operand)
+            elif isinstance(operand, (list, tuple, dict, slice)):
+                found.extend(leaves(operand))
+        return found

@@ -44,6 +44,20 @@ def is_fake(tensor: object) -> bool:
     return isinstance(tensor, FakeTensor)
 
 
+def asks_device(func: Any) -> bool:
+    """Whether an operator is the question on which device a tensor is, which autograd's formulas ask all the time."""
+    return func is _DEVICE
+
+
+_DEVICE = torch.ops.prim.device.default
+
+
+def device_of(fake: torch.Tensor) -> torch.device:
+    """What torch's own rule says to that question."""
+    assert isinstance(fake, FakeTensor)
+    return torch.device("meta") if fake.fake_mode.in_kernel_invocation else fake.fake_device
+
+
 def tensor_weak_dict() -> MutableMapping[torch.Tensor, Any]:
     """A dictionary keyed by tensor identity that does not keep tensors alive."""
     return WeakTensorKeyDictionary()  # type: ignore[no-any-return, no-untyped-call, unused-ignore]
@@ -210,21 +224,17 @@ def may_overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def alias_of(fake_mode: FakeTensorMode, fake: torch.Tensor) -> torch.Tensor:
-    """Another tensor object on the same fake storage."""
-    if fake.layout is torch.strided and _is_static(fake):
+    """Another tensor object on the same fake storage.
+
+    A strided one is made below the fake mode, which would compute each symbolic size and stride again.
+    """
+    if fake.layout is torch.strided:
         with torch._C.DisableTorchFunction(), torch._C._AutoDispatchBelowAutograd():
             with in_kernel_invocation_manager(fake_mode):
                 meta = torch.ops.aten.alias.default(fake)
             return fake_of(fake_mode, meta, fake.device)
     with fake_only(fake_mode):
         return torch.ops.aten.alias.default(fake)
-
-
-def _is_static(tensor: torch.Tensor) -> bool:
-    """Whether no size of a strided tensor is symbolic."""
-    with torch._C.DisableTorchFunction():
-        parts = (*tensor.shape, *tensor.stride(), tensor.storage_offset())
-    return all(type(part) is int for part in parts)
 
 
 def fake_of(fake_mode: FakeTensorMode, meta: torch.Tensor, device: torch.device) -> torch.Tensor:

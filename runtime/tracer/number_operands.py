@@ -49,6 +49,8 @@ def of(session: Session, value: Any) -> Staged | None:
 def must_be_tried(session: Session, values: Iterable[Any]) -> bool:
     """Whether there is a number among a call's arguments that the shape of a result may depend on: one that stands for
     an int, or is in a list (of scales)."""
+    if not session.number_operands:
+        return False
     for value in values:
         if isinstance(value, (list, tuple)):
             if any(of(session, item) is not None for item in value):

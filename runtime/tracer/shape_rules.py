@@ -49,7 +49,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         return own
     unknown = torch_internals.is_unknown((*fake_args, *fake_kwargs.values()))
     facts = torch_internals.SizeFacts(session.shape_env) if unknown else None  # a rule that raises has assumed some
-    settled = unknown_sizes.settled(session, func, args, kwargs)
+    settled = unknown_sizes.settled(session, func, args, kwargs) if unknown else None
     if settled is not None:
         try:
             result = torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
@@ -61,7 +61,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
                 session.any_layout.update((one, True) for one in tensors_in([result], {}))
             return result
-    if torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
+    if unknown and torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:
             return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
         except Exception as error:
