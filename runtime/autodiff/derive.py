@@ -94,7 +94,7 @@ def derive(
         forward.activity.update((old, bool(need)) for old, need in zip(program.block.args, needs))
         forward.cuts = computed_from(program, skip)
         tape = forward.block(program.block)
-        if not forward.versions.is_known():
+        if forward.versions.chances.any():
             raise NotDifferentiable("a write of which only the run knows whether backward needs what it overwrote")
         yields: list[Operand] = [
             forward.result(o) for o in program.block.yields

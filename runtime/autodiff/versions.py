@@ -22,6 +22,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff.activity import any_of
+from runtime.autodiff.chances import Chances
 from runtime.autodiff.tape import Activity, Segment
 from runtime.ir import Operator, Variable
 from runtime.tracer.session import Scope, Session
@@ -160,13 +161,7 @@ class Versions:
         """When memories are one, as Blocks have it, where that was asked."""
         self.counting = True
         """Whether the Program writes at all."""
-        self._listed: dict[Memory, None] = {}
-        """What is in a list that grows, as it was put there."""
-        self._taken: dict[Memory, None] = {}
-        """What came out of one: something that is in one."""
-        self._written: dict[Memory, None] = {}
-        self._kept: dict[Memory, bool] = {}
-        """What nodes keep, and whether one inside a loop does."""
+        self.chances = Chances(session)
 
     def memory(self, fake: torch.Tensor) -> Memory:
         """The memory that a stand-in shows."""
@@ -191,19 +186,23 @@ class Versions:
     ) -> None:
         """``fake`` is what all paths give: their memory, if that is one, else that of the path taken.
 
-        ``taken``: makes a flag from one for each path.
+        ``taken``: makes a flag from one for each path. A path without the value is one where nothing writes it.
         """
-        if not isinstance(fake, torch.Tensor) or not all(isinstance(end, torch.Tensor) for end in ends):
+        if not isinstance(fake, torch.Tensor):
             return
-        memories = [self.memory(end) for end in ends]
-        if all(memory is memories[0] for memory in memories):
+        given = [end for end in ends if isinstance(end, torch.Tensor)]
+        if not given or (taken is None and len(given) < len(ends)):
+            return
+        memories = [self.memory(end) for end in given]
+        whole = len(given) == len(ends) or not memories[0].parts
+        if whole and all(memory is memories[0] for memory in memories):
             if memories[0].unnoticed:
-                self.overwrote(ends[0], fake)
-            self.continues(fake, ends[0])
+                self.overwrote(given[0], fake)
+            self.continues(fake, given[0])
         elif taken is not None:
             joined, scope = self.memory(fake), self._session.scope
             visible = list(scope.chain())
-            paths = [self._inner(memory, visible) for memory in memories]
+            paths = [self._inner(self.memory(end), visible) if isinstance(end, torch.Tensor) else {} for end in ends]
 
             def flag_of(memory: Memory) -> Flag:
                 return functools.cache(lambda: taken([path[memory]() if memory in path else False for path in paths]))
@@ -296,7 +295,7 @@ class Versions:
             memory = self.memory(before)
             memory.writes.append(True)
             memory.last = op
-            self._written[memory] = None
+            self.chances.written.append(self.chances.event(memory))
             scope = self._session.scope
             mine = set(self.reached(memory))
             others = [other for other in self._joined if not mine.isdisjoint(self.reached(other))]
@@ -312,46 +311,12 @@ class Versions:
         session = self._session
         memory = self.memory(before)
         memory.unnoticed = True
+        self.chances.unnoticed.append(self.chances.event(memory))
         value = session.read(after)
         for stand_in in memory.stand_ins:
             storage = session.info(stand_in).storage
             if storage.value in session.scope.names and storage.value.type == value.type:
                 storage.value = value
-
-    # -- what only the run knows -----------------------------------------------------------------------------------
-
-    def put(self, fake: torch.Tensor) -> None:
-        """A value becomes an item of a list that grows."""
-        self._listed[self.memory(fake)] = None
-
-    def taken(self, fake: torch.Tensor) -> None:
-        """A value is one of the items that such lists have; which, only the run knows."""
-        self._taken[self.memory(fake)] = None
-        self.put(fake)
-
-    def _in_a_loop(self) -> bool:
-        return any(scope.kind == "while_loop" for scope in self._session.scope.chain())
-
-    def is_known(self) -> bool:
-        """Whether it can be said now, in flags, what was overwritten.
-
-        It cannot where an item of a list that grows is written and one is kept; nor where iterations keep what is
-        written through ``.data``, as each has kept another content.
-        """
-        unnoticed = {memory for memory in self._memories.values() if memory.unnoticed}
-        for memory, inside in self._kept.items() if unnoticed else ():
-            whole = _whole(memory)
-            if any(
-                (inside or memory is not other or other.parts) and not whole.isdisjoint(_whole(other))
-                for other in unnoticed
-            ):
-                return False
-        if not self._taken:
-            return True
-        listed = {part for memory in self._listed for part in _whole(memory)}
-        changed = [memory for memory in {*self._written, *unnoticed} if not listed.isdisjoint(_whole(memory))]
-        kept = [memory for memory in self._kept if not listed.isdisjoint(_whole(memory))]
-        return not changed or not kept
 
     # -- what nodes keep ------------------------------------------------------------------------------------------
 
@@ -371,7 +336,7 @@ class Versions:
             for value in [*torch_internals.saved_by(node), *parts]:
                 memory = self.found(value)
                 if memory is not None:
-                    self._kept[memory] = self._kept.get(memory, False) or self._in_a_loop()
+                    self.chances.kept.append(self.chances.event(memory))
                     shown = [Shown(memory, len(memory.writes))]
                     saved = SavedValue(memory, shown, node=node, value=value, keeping=keeping)
                     segment.saved.append(saved)
@@ -438,18 +403,6 @@ class Versions:
             for other in self.reached(memory, inside.scope, hidden)
             if other in inside.older
         ]
-
-
-def _whole(memory: Memory) -> set[Memory]:
-    """A memory and all that it is on some paths or in some iterations."""
-    found = {memory: None}
-    todo = [memory]
-    for one in todo:
-        for link in one.parts:
-            if link.other not in found:
-                found[link.other] = None
-                todo.append(link.other)
-    return set(found)
 
 
 __all__ = ["Case", "Inside", "Link", "Memory", "SavedValue", "Versions", "Watch", "join"]
