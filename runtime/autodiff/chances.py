@@ -67,7 +67,7 @@ class Chances:
             whole = self._whole(write.memory)
             if any(kept.before(write) and not whole.isdisjoint(self._whole(kept.memory)) for kept in self.kept):
                 return True
-        return bool(self.taken) and any(self._meets_an_item(write) for write in self.written)
+        return bool(self.taken) and any(map(self._meets_an_item, [*self.written, *self.unnoticed]))
 
     def _meets_an_item(self, write: Event) -> bool:
         """Whether a write may be of an item that is kept: of one taken, or of one that was put before the write."""

@@ -10,7 +10,7 @@ import torch
 
 from runtime.executor.emitter import Emitter
 from runtime.executor.ownership import Owner
-from runtime.ir import Block, Operator, Variable
+from runtime.ir import Block, Operator, TensorType, Variable
 from runtime.ops import aten
 
 
@@ -32,6 +32,12 @@ def counted_copy_of(base: torch.Tensor) -> torch.Tensor:
     return copy
 
 
+def refuse(text: str, *tensors: torch.Tensor) -> None:
+    """Errors raised: RuntimeError with that text if one of the tensors needs a gradient and gradients are recorded."""
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        raise RuntimeError(text)
+
+
 def emit(emitter: Emitter, op: Operator) -> None:
     """``b = copy(base)``, then the Block's writes on ``b``. An owned base keeps its local: it is the new value."""
     (block,) = op.blocks
@@ -39,6 +45,10 @@ def emit(emitter: Emitter, op: Operator) -> None:
     # Inside a function that autograd runs there is no history to keep: autograd gives the results theirs.
     root = emitter.open[-1].modes.root.grad
     cloner = torch.clone if root == "inherit" else counted_copy_of if root == "on" and _counts(block) else copy_of
+    if root == "on" and "refused" in op.attrs:
+        read = dict.fromkeys(var for var in [*op.inputs, *block.captures()] if isinstance(var.type, TensorType))
+        operands = ", ".join([emitter.bind(op.attrs["refused"]), *map(emitter.name, read)])
+        emitter.line(f"{emitter.bind(refuse, 'f')}({operands})")
     captured = set(live.captured(block))
     shared: list[str] = []
     dying = {var: None for var in live.dying[id(op)] if var not in captured}

@@ -148,7 +148,8 @@ def load_programs(sources: list[str], folder: Path) -> list[Callable[..., Any]]:
     return [getattr(module, source.split("(")[0].removeprefix("def ")) for source in sources]
 
 
-REFUSES = ("modified by an inplace operation", "is a view and is being modified inplace")
+REFUSES = ("modified by an inplace operation", "is a view and is being modified inplace",
+           "its base or another view of its base has been modified inplace")  # fmt: skip
 
 
 def run(function: Callable[..., Any], n: int) -> Any:
