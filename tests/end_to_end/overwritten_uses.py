@@ -7,10 +7,9 @@ refusal of backward.
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import random
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,8 @@ SAVES = {
 """What is computed of ``v``: each keeps its operand, its result, both, or nothing."""
 
 WRITES = {
-    "in_place": "v.mul_(2)", "add": "v.add_(1)", "view": "v[0].mul_(2)", "index": "v[0] = 1.0", "slice": "v[:, 1:] += 1",
+    "in_place": "v.mul_(2)", "add": "v.add_(1)", "view": "v[0].mul_(2)", "index": "v[0] = 1.0",
+    "slice": "v[:, 1:] += 1",
     "out": "with torch.no_grad():\n    torch.mul(v, 2, out=v)", "copy": "v.copy_(W)", "data": "v.data.mul_(2)",
     "data_view": "v.data[0] = 0.25", "detach": "v.detach().add_(1)", "no_grad": "with torch.no_grad():\n    v.mul_(2)",
     "zero": "v.zero_()", "fill": "v.fill_(0.5)", "flat": "v.view(-1)[1:].mul_(3)", "transposed": "v.T.add_(1)",
@@ -58,50 +58,350 @@ WRITES = {
 }  # fmt: skip
 
 # ``SAVE``: ``z = z + <what is saved>.sum()``.  ``WRITE``: the statement on ``v``.  ``MAKE``: ``v`` is made.
-PLACES = {
-    "straight": "MAKE\nSAVE\nWRITE",
-    "before": "MAKE\nWRITE\nSAVE",
-    "between": "MAKE\nSAVE\nWRITE\nSAVE",
-    "other_name": "MAKE\nw = v\nSAVE\nv = w.view(2, 3)\nWRITE",
-    "branch": "MAKE\nSAVE\nif n > 1:\n    WRITE",
-    "branch_saves": "MAKE\nif n > 1:\n    SAVE\nWRITE",
-    "branch_both": "MAKE\nif n > 1:\n    SAVE\n    WRITE",
-    "other_branch": "MAKE\nif n > 1:\n    SAVE\nelse:\n    WRITE",
-    "two_branches": "MAKE\nif n > 0:\n    SAVE\nif n < 2:\n    WRITE",
-    "branch_makes": "MAKE\nif n > 1:\n    v = v + 1\nSAVE\nif n > 0:\n    WRITE",
-    "loop_after": "MAKE\nSAVE\nfor _ in range(int(n)):\n    WRITE",
-    "loop_before": "MAKE\nfor _ in range(int(n)):\n    WRITE\nSAVE",
-    "loop_saves": "MAKE\nfor _ in range(int(n)):\n    SAVE\nWRITE",
-    "iteration": "MAKE\nfor _ in range(int(n)):\n    SAVE\n    WRITE",
-    "iteration_first_writes": "MAKE\nfor i in range(int(n)):\n    if i == 1:\n        WRITE\n    SAVE",
-    "iteration_made": "for _ in range(int(n)):\n    MAKE\n    SAVE\n    WRITE",
-    "iteration_moves": "MAKE\nfor i in range(int(n)):\n    SAVE\n    if i == 0:\n        v = v + 1\n    if i == 1:\n        WRITE",
-    "while_breaks": "MAKE\ni = 0\nwhile i < 4 and x[0, 0] > 0:\n    SAVE\n    if i == n:\n        break\n    if i == 1:\n        WRITE\n    i += 1",
-    "nested": "MAKE\nfor i in range(int(n)):\n    for j in range(2):\n        SAVE\n    if i == 1:\n        WRITE",
-    "nested_inner": "MAKE\nfor i in range(int(n)):\n    SAVE\n    for j in range(int(n)):\n        if i + j == 2:\n            WRITE",
-    "swapped": "MAKE\nu = x * 3\nfor i in range(int(n)):\n    SAVE\n    if i == 1:\n        WRITE\n    u, v = v, u",
-    "fixed_list": "MAKE\nl = [v, x * 3]\nSAVE\nfor i in range(int(n)):\n    v = l[0]\n    if i == 1:\n        WRITE",
-    "fixed_list_chosen": "MAKE\nl = [v, x * 3]\nSAVE\nv = l[int(n > 1)]\nWRITE",
-    "dict": "MAKE\nd = {'p': v}\nSAVE\nif n > 0:\n    v = d['p']\n    WRITE",
-    "attribute": "MAKE\nbox = Box()\nbox.value = v\nfor _ in range(int(n)):\n    v = box.value\n    SAVE\n    WRITE",
-    "attribute_rebound": "MAKE\nbox = Box()\nbox.value = v\nfor _ in range(int(n)):\n    v = box.value\n    SAVE\n    box.value = v + 1\nWRITE",
-    "grown": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append(v)\n    SAVE\nif n > 0:\n    v = l[0]\n    WRITE",
-    "grown_last": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append(v)\n    SAVE\nl.append(x * 3)\nv = l[-1]\nWRITE",
-    "grown_all": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append(v)\n    SAVE\nfor v in l:\n    WRITE",
-    "grown_read": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append(v)\nfor v in l:\n    SAVE\nif n > 1:\n    v = l[1]\n    WRITE",
-    "grown_then_name": "MAKE\nl = []\nfor i in range(int(n)):\n    l.append(v)\nw = v\nfor v in l:\n    SAVE\nv = w\nWRITE",
-    "grown_saved_before": "MAKE\nSAVE\nl = []\nfor i in range(int(n)):\n    l.append(v)\nfor v in l:\n    WRITE",
-    "grown_in_loop": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append(v)\n    SAVE\n    v = l[0]\n    if i == 1:\n        WRITE",
-    "grown_popped": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append(v)\n    SAVE\nif n > 0:\n    v = l.pop()\n    WRITE",
-    "grown_pairs": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append((v, i))\n    SAVE\nfor v, j in l:\n    if j == 1:\n        WRITE",
-    "grown_dicts": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append({'p': v})\n    SAVE\nif n > 0:\n    v = l[0]['p']\n    WRITE",
-    "grown_objects": "l = []\nfor i in range(int(n)):\n    MAKE\n    l.append(Item(v))\n    SAVE\nif n > 0:\n    v = l[0].value\n    WRITE",
-    "grown_saved_and_kept": "l = [x * 3]\nfor i in range(int(n)):\n    MAKE\n    l.append(v)\nv = l[int(n)]\nSAVE\nv = l[0]\nWRITE",
-    "grown_tuple": "l = ()\nfor i in range(int(n)):\n    MAKE\n    l = (*l, v)\n    SAVE\nif n > 0:\n    v = l[0]\n    WRITE",
-    "rows": "MAKE\nw = v.clone()\nfor v in w.split(2):\n    SAVE\n    WRITE",
-    "function": "MAKE\ndef change(v):\n    WRITE\n    return 1\nSAVE\nif n > 1:\n    change(v)",
-    "list_of_argument": "l = []\nfor i in range(int(n)):\n    l.append(x * 2)\nfor v in l:\n    SAVE\n    WRITE",
-}  # fmt: skip
+_PLACES = """straight
+MAKE
+SAVE
+WRITE
+
+before
+MAKE
+WRITE
+SAVE
+
+between
+MAKE
+SAVE
+WRITE
+SAVE
+
+other_name
+MAKE
+w = v
+SAVE
+v = w.view(2, 3)
+WRITE
+
+branch
+MAKE
+SAVE
+if n > 1:
+    WRITE
+
+branch_saves
+MAKE
+if n > 1:
+    SAVE
+WRITE
+
+branch_both
+MAKE
+if n > 1:
+    SAVE
+    WRITE
+
+other_branch
+MAKE
+if n > 1:
+    SAVE
+else:
+    WRITE
+
+two_branches
+MAKE
+if n > 0:
+    SAVE
+if n < 2:
+    WRITE
+
+branch_makes
+MAKE
+if n > 1:
+    v = v + 1
+SAVE
+if n > 0:
+    WRITE
+
+loop_after
+MAKE
+SAVE
+for _ in range(int(n)):
+    WRITE
+
+loop_before
+MAKE
+for _ in range(int(n)):
+    WRITE
+SAVE
+
+loop_saves
+MAKE
+for _ in range(int(n)):
+    SAVE
+WRITE
+
+iteration
+MAKE
+for _ in range(int(n)):
+    SAVE
+    WRITE
+
+iteration_first_writes
+MAKE
+for i in range(int(n)):
+    if i == 1:
+        WRITE
+    SAVE
+
+iteration_made
+for _ in range(int(n)):
+    MAKE
+    SAVE
+    WRITE
+
+iteration_moves
+MAKE
+for i in range(int(n)):
+    SAVE
+    if i == 0:
+        v = v + 1
+    if i == 1:
+        WRITE
+
+while_breaks
+MAKE
+i = 0
+while i < 4 and x[0, 0] > 0:
+    SAVE
+    if i == n:
+        break
+    if i == 1:
+        WRITE
+    i += 1
+
+nested
+MAKE
+for i in range(int(n)):
+    for j in range(2):
+        SAVE
+    if i == 1:
+        WRITE
+
+nested_inner
+MAKE
+for i in range(int(n)):
+    SAVE
+    for j in range(int(n)):
+        if i + j == 2:
+            WRITE
+
+swapped
+MAKE
+u = x * 3
+for i in range(int(n)):
+    SAVE
+    if i == 1:
+        WRITE
+    u, v = v, u
+
+fixed_list
+MAKE
+l = [v, x * 3]
+SAVE
+for i in range(int(n)):
+    v = l[0]
+    if i == 1:
+        WRITE
+
+fixed_list_chosen
+MAKE
+l = [v, x * 3]
+SAVE
+v = l[int(n > 1)]
+WRITE
+
+dict
+MAKE
+d = {'p': v}
+SAVE
+if n > 0:
+    v = d['p']
+    WRITE
+
+attribute
+MAKE
+box = Box()
+box.value = v
+for _ in range(int(n)):
+    v = box.value
+    SAVE
+    WRITE
+
+attribute_rebound
+MAKE
+box = Box()
+box.value = v
+for _ in range(int(n)):
+    v = box.value
+    SAVE
+    box.value = v + 1
+WRITE
+
+grown
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append(v)
+    SAVE
+if n > 0:
+    v = l[0]
+    WRITE
+
+grown_last
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append(v)
+    SAVE
+l.append(x * 3)
+v = l[-1]
+WRITE
+
+grown_all
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append(v)
+    SAVE
+for v in l:
+    WRITE
+
+grown_read
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append(v)
+for v in l:
+    SAVE
+if n > 1:
+    v = l[1]
+    WRITE
+
+grown_then_name
+MAKE
+l = []
+for i in range(int(n)):
+    l.append(v)
+w = v
+for v in l:
+    SAVE
+v = w
+WRITE
+
+grown_saved_before
+MAKE
+SAVE
+l = []
+for i in range(int(n)):
+    l.append(v)
+for v in l:
+    WRITE
+
+grown_in_loop
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append(v)
+    SAVE
+    v = l[0]
+    if i == 1:
+        WRITE
+
+grown_popped
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append(v)
+    SAVE
+if n > 0:
+    v = l.pop()
+    WRITE
+
+grown_pairs
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append((v, i))
+    SAVE
+for v, j in l:
+    if j == 1:
+        WRITE
+
+grown_dicts
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append({'p': v})
+    SAVE
+if n > 0:
+    v = l[0]['p']
+    WRITE
+
+grown_objects
+l = []
+for i in range(int(n)):
+    MAKE
+    l.append(Item(v))
+    SAVE
+if n > 0:
+    v = l[0].value
+    WRITE
+
+grown_saved_and_kept
+l = [x * 3]
+for i in range(int(n)):
+    MAKE
+    l.append(v)
+v = l[int(n)]
+SAVE
+v = l[0]
+WRITE
+
+grown_tuple
+l = ()
+for i in range(int(n)):
+    MAKE
+    l = (*l, v)
+    SAVE
+if n > 0:
+    v = l[0]
+    WRITE
+
+rows
+MAKE
+w = v.clone()
+for v in w.split(2):
+    SAVE
+    WRITE
+
+function
+MAKE
+def change(v):
+    WRITE
+    return 1
+SAVE
+if n > 1:
+    change(v)
+
+list_of_argument
+l = []
+for i in range(int(n)):
+    l.append(x * 2)
+for v in l:
+    SAVE
+    WRITE
+"""
+
+PLACES = {text.split("\n")[0]: text.partition("\n")[2] for text in _PLACES.split("\n\n")}
 
 
 def program(name: str, save: str, of_result: bool, write: str, place: str) -> str:
@@ -114,27 +414,22 @@ def program(name: str, save: str, of_result: bool, write: str, place: str) -> st
         made, saved = "v = x * 2", expression
     pieces = {"MAKE": made, "SAVE": f"z = z + ({saved}).sum()", "WRITE": WRITES[write]}
     lines = ["z = (x * 0.5).sum()"]
-    for line in PLACES[place].split("\n"):
+    for line in PLACES[place].strip("\n").split("\n"):
         indent = len(line) - len(line.lstrip())
         found = pieces.get(line.strip())
         lines += textwrap.indent(found, " " * indent).split("\n") if found else [line]
     return f"def {name}(x, n):\n" + textwrap.indent("\n".join([*lines, "return z"]), "    ") + "\n"
 
 
-def combinations() -> Iterator[tuple[str, bool, str, str]]:
-    """All there are."""
-    yield from itertools.product(SAVES, (False, True), WRITES, PLACES)
-
-
 def sample(seed: int, count: int) -> list[tuple[str, bool, str, str]]:
-    """Some of them: every place and every write equally often."""
+    """Some of them: every place equally often, and every write at each place in turn."""
     rng = random.Random(seed)
     saves, places, writes = list(SAVES), list(PLACES), list(WRITES)
-    return [
-        (rng.choice(saves), rng.random() < 0.35, writes[index // len(places) % len(writes)] if count > 500 else rng.choice(writes),
-         places[index % len(places)])
-        for index in range(count)
-    ]  # fmt: skip
+    found = []
+    for index in range(count):
+        write = writes[(index // len(places) + seed) % len(writes)]
+        found.append((rng.choice(saves), rng.random() < 0.35, write, places[index % len(places)]))
+    return found
 
 
 def load_programs(sources: list[str], folder: Path) -> list[Callable[..., Any]]:
@@ -160,7 +455,7 @@ def run(function: Callable[..., Any], n: int) -> Any:
     except Dy2StaticError:
         raise
     except (RuntimeError, IndexError, ValueError) as error:
-        return type(error).__name__, str(error).split("\n")[0][:60]
+        return type(error).__name__, "in the call"
     try:
         return result.detach(), torch.autograd.grad(result, x)[0]
     except RuntimeError as error:
@@ -182,7 +477,7 @@ def differs(eager: Any, other: Any) -> str:
 
 
 def judge(eager: Any, folder: Path) -> str:
-    """"same", a code with which it is refused, or what is different: live, loaded, and under torch's autograd."""
+    """ "same", a code with which it is refused, or what is different: live, loaded, and under torch's autograd."""
     try:
         converted = to_static(eager)
         found = differs(eager, converted)
