@@ -34,6 +34,10 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     if reached and any(map(_holds_lists, op.outputs)):  # the gradient of a list has one for each item, which is none
         raise NotDifferentiable("a list of lists whose lengths only the run knows")
     operands = [forward.lower(arg) for arg in op.args]
+    if forward.versions.counting and not joins:
+        versions = forward.versions
+        items = [item for item in map(forward.plain, leaves(op.args)) if isinstance(item, torch.Tensor)]
+        versions.chances.listed += [versions.chances.event(versions.memory(item)) for item in items]
     outputs = session.emit(
         op.name,
         operands,
@@ -52,6 +56,8 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             tensor = isinstance(old.type, TensorType)
             device = None if like is None else like.device
             forward.env[old] = forward.lift_tensor(new, old, device) if tensor else forward.lift(new, old, [])
+            if tensor and not joins:
+                forward.versions.chances.taken.add(forward.versions.memory(forward.env[old]))
     if op.name == "array.new" and not op.args[0]:
         forward.empty.add(op.outputs[0])
     if reached:

@@ -15,7 +15,7 @@ from runtime import torch_internals
 from runtime.autodiff import replay
 from runtime.autodiff.activity import any_of
 from runtime.autodiff.backward import Backward
-from runtime.autodiff.forward import Forward
+from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, passed_through
 from runtime.autodiff.tape import Grads, Segment, Tape
@@ -94,6 +94,8 @@ def derive(
         forward.activity.update((old, bool(need)) for old, need in zip(program.block.args, needs))
         forward.cuts = computed_from(program, skip)
         tape = forward.block(program.block)
+        if forward.versions.chances.any():
+            raise NotDifferentiable("a write of which only the run knows whether backward needs what it overwrote")
         yields: list[Operand] = [
             forward.result(o) for o in program.block.yields
         ]

@@ -129,7 +129,7 @@ class Forward:
 
     def _know(self, op: Operator) -> None:
         """What an Operator's Blocks read from outside is older than they are."""
-        for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]:
+        for var in _read(op):
             value = self.env.get(var)
             if isinstance(value, torch.Tensor):
                 self.versions.memory(value)
@@ -139,7 +139,7 @@ class Forward:
         now = len(tape.cuts)
         if any(
             var in self.cuts and self.stage.get(var) == now and self.is_active(var)
-            for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]
+            for var in _read(op)
         ):
             self.close()
             tape.cuts.append((len(tape.entries), self._seen))
@@ -339,9 +339,7 @@ class Forward:
 
     def note_activity(self, op: Operator) -> None:
         """Results of an ATen operator are active when what it reads is, and they can carry a gradient."""
-        reached = join_activity(
-            self.activity_of(var) for var in [*op.inputs, *(var for block in op.blocks for var in block.captures())]
-        )
+        reached = join_activity(map(self.activity_of, _read(op)))
         for var in op.outputs:
             value = self._live.get(var)
             if isinstance(value, torch.Tensor) and value.requires_grad:
@@ -390,8 +388,10 @@ class Forward:
 
     def _update(self, op: Operator) -> None:
         """In-place Operators run on clones of the bases; a base that is not needed again is moved instead."""
-        self._run_update(op)
         (block,) = op.blocks
+        if "refused" in op.attrs and torch.is_grad_enabled() and any(map(self.is_active, _read(op))):
+            raise NotDifferentiable("a write that PyTorch's autograd refuses")
+        self._run_update(op)
         self._note_write(op, block)
         if op.grad_mode == "off":
             for base, out in zip(op.args, op.outputs):
@@ -507,6 +507,11 @@ class Forward:
                 element.dtype is None or element.dtype.is_floating_point or element.dtype.is_complex
             )
         return can_carry(self.env[var])
+
+
+def _read(op: Operator) -> list[Variable]:
+    """What an Operator and its Blocks read."""
+    return [*op.inputs, *(var for block in op.blocks for var in block.captures())]
 
 
 def _has_gradient(type_: TensorType) -> bool:

@@ -81,6 +81,8 @@ class Moving:
                 if memory is not inits.get(position):
                     self._ends[position] = memory
                     self._memories.setdefault(position, memory)
+        for position, memory in self._memories.items():
+            versions.chances.carried(memory, self._ends[position])
         before = {position: set(versions.reached(memory, self._outer)) for position, memory in inits.items()}
         after = {position: set(versions.reached(memory)) for position, memory in self._ends.items()}
         for position in self._memories:

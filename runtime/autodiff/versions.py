@@ -22,6 +22,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff.activity import any_of
+from runtime.autodiff.chances import Chances
 from runtime.autodiff.tape import Activity, Segment
 from runtime.ir import Operator, Variable
 from runtime.tracer.session import Scope, Session
@@ -160,6 +161,7 @@ class Versions:
         """When memories are one, as Blocks have it, where that was asked."""
         self.counting = True
         """Whether the Program writes at all."""
+        self.chances = Chances(session)
 
     def memory(self, fake: torch.Tensor) -> Memory:
         """The memory that a stand-in shows."""
@@ -184,19 +186,23 @@ class Versions:
     ) -> None:
         """``fake`` is what all paths give: their memory, if that is one, else that of the path taken.
 
-        ``taken``: makes a flag from one for each path.
+        ``taken``: makes a flag from one for each path. A path without the value is one where nothing writes it.
         """
-        if not isinstance(fake, torch.Tensor) or not all(isinstance(end, torch.Tensor) for end in ends):
+        if not isinstance(fake, torch.Tensor):
             return
-        memories = [self.memory(end) for end in ends]
-        if all(memory is memories[0] for memory in memories):
+        given = [end for end in ends if isinstance(end, torch.Tensor)]
+        if not given or (taken is None and len(given) < len(ends)):
+            return
+        memories = [self.memory(end) for end in given]
+        whole = len(given) == len(ends) or not memories[0].parts
+        if whole and all(memory is memories[0] for memory in memories):
             if memories[0].unnoticed:
-                self.overwrote(ends[0], fake)
-            self.continues(fake, ends[0])
+                self.overwrote(given[0], fake)
+            self.continues(fake, given[0])
         elif taken is not None:
             joined, scope = self.memory(fake), self._session.scope
             visible = list(scope.chain())
-            paths = [self._inner(memory, visible) for memory in memories]
+            paths = [self._inner(self.memory(end), visible) if isinstance(end, torch.Tensor) else {} for end in ends]
 
             def flag_of(memory: Memory) -> Flag:
                 return functools.cache(lambda: taken([path[memory]() if memory in path else False for path in paths]))
@@ -289,6 +295,7 @@ class Versions:
             memory = self.memory(before)
             memory.writes.append(True)
             memory.last = op
+            self.chances.written.append(self.chances.event(memory))
             scope = self._session.scope
             mine = set(self.reached(memory))
             others = [other for other in self._joined if not mine.isdisjoint(self.reached(other))]
@@ -304,6 +311,7 @@ class Versions:
         session = self._session
         memory = self.memory(before)
         memory.unnoticed = True
+        self.chances.unnoticed.append(self.chances.event(memory))
         value = session.read(after)
         for stand_in in memory.stand_ins:
             storage = session.info(stand_in).storage
@@ -328,6 +336,7 @@ class Versions:
             for value in [*torch_internals.saved_by(node), *parts]:
                 memory = self.found(value)
                 if memory is not None:
+                    self.chances.kept.append(self.chances.event(memory))
                     shown = [Shown(memory, len(memory.writes))]
                     saved = SavedValue(memory, shown, node=node, value=value, keeping=keeping)
                     segment.saved.append(saved)

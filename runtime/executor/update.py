@@ -1,4 +1,8 @@
-"""``update``: writes, on the base itself where it is owned and dies here, on a copy of it everywhere else."""
+"""``update``: writes, on the base itself where it is owned and dies here, on a copy of it everywhere else.
+
+Under autograd the tensor that was copied counts a write, so that a backward that needs its content raises as eager's
+does. What was written through ``.data``, which nothing counts, is written in the tensor itself: backward reads that.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import torch
 
 from runtime.executor.emitter import Emitter
 from runtime.executor.ownership import Owner
-from runtime.ir import Operator, Variable
+from runtime.ir import Block, Operator, TensorType, Variable
+from runtime.ops import aten
 
 
 def copy_of(base: torch.Tensor) -> torch.Tensor:
@@ -20,17 +25,41 @@ def copy_of(base: torch.Tensor) -> torch.Tensor:
     return base.clone()
 
 
+def counted_copy_of(base: torch.Tensor) -> torch.Tensor:
+    """A copy to be written in place of the tensor: for autograd the tensor was written."""
+    copy = copy_of(base)
+    torch.autograd.graph.increment_version(base)
+    return copy
+
+
+def refuse(text: str, *tensors: torch.Tensor) -> None:
+    """Errors raised: RuntimeError with that text if one of the tensors needs a gradient and gradients are recorded."""
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        raise RuntimeError(text)
+
+
 def emit(emitter: Emitter, op: Operator) -> None:
     """``b = copy(base)``, then the Block's writes on ``b``. An owned base keeps its local: it is the new value."""
     (block,) = op.blocks
     live = emitter.live
     # Inside a function that autograd runs there is no history to keep: autograd gives the results theirs.
-    cloner = torch.clone if emitter.open[-1].modes.root.grad == "inherit" else copy_of
+    root = emitter.open[-1].modes.root.grad
+    cloner = torch.clone if root == "inherit" else counted_copy_of if root == "on" and _counts(block) else copy_of
+    if root == "on" and "refused" in op.attrs:
+        read = dict.fromkeys(var for var in [*op.inputs, *block.captures()] if isinstance(var.type, TensorType))
+        operands = ", ".join([emitter.bind(op.attrs["refused"]), *map(emitter.name, read)])
+        emitter.line(f"{emitter.bind(refuse, 'f')}({operands})")
     captured = set(live.captured(block))
+    shared: list[str] = []
     dying = {var: None for var in live.dying[id(op)] if var not in captured}
     for position, (base, arg, out) in enumerate(zip(op.args, block.args, op.outputs)):
         assert isinstance(base, Variable)
         source = emitter.name(base)
+        if root == "on" and op.attrs.get("unnoticed"):
+            emitter.line(f"{emitter.name(out)} = {source}")
+            emitter.line(f"{emitter.name(arg)} = {source}.data")
+            shared.append(emitter.name(arg))
+            continue
         owner = emitter.own.donated.get((id(op), position), Owner.NO)
         if owner is Owner.YES and base in dying:
             del dying[base]
@@ -49,5 +78,12 @@ def emit(emitter: Emitter, op: Operator) -> None:
     for value, out in zip(block.yields[count:], op.outputs[count:]):
         if out not in unread:
             emitter.line(f"{emitter.name(out)} = {emitter.operand(value)}")
+    if shared:
+        emitter.line("del " + ", ".join(shared))
     emitter.drop(live.at_exit[id(block)])
     emitter.drop(out for out in op.outputs[:count] if out in unread)
+
+
+def _counts(block: Block) -> bool:
+    """Whether autograd counts what a Block writes: not the statistics of a norm, of which schemas say nothing."""
+    return any(aten.announces_writes(aten.resolve(op.name)) for op in block.ops)

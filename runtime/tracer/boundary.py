@@ -172,6 +172,8 @@ def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
         return
     if value.shape != target.shape:  # an ``out=`` that was resized
         target.resize_(value.shape)
+    elif not value.requires_grad and value.layout is torch.strided and value.is_set_to(target):
+        return  # not written in this run, or in the tensor itself: for autograd that is no write
     seen = value.requires_grad and not (target.is_leaf and target.requires_grad)
     with contextlib.nullcontext() if seen else torch.no_grad():
         target.copy_(value)

@@ -336,6 +336,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         apart = metadata_changes.out_of_graph(session, func, args, kwargs, infos)
         seen = torch.is_grad_enabled() and not apart and not torch_internals.writes_unseen(func)
         stale_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values())
+        refused = stale_views.refusal([infos[id(tensor)] for tensor in written], infos.values())
         bases: list[Storage] = []
         noticed = [infos[id(tensor)].storage for tensor in written if not infos[id(tensor)].unnoticed]
         for tensor in written:
@@ -405,7 +406,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             [*metadata_changes.base_types(session, before, now), *(session.type_of(out) for out in extra)],
             hints=[var.hint for var in before],
             blocks=[scope.block],
-            attrs={} if noticed else {"unnoticed": True},
+            attrs={} if noticed and refused is None else {"refused": refused} if noticed else {"unnoticed": True},
             modes=modes,
             location=location,
         )

@@ -166,6 +166,14 @@ def require_writable(session: Session, written: Iterable[TensorInfo], infos: Ite
         raise_where(session, fixed.when & condition, RuntimeError(_message(session, fixed, "is being")))
 
 
+def refusal(written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> str | None:
+    """What PyTorch says of a write of such a view where something needs a gradient that does not in this trace."""
+    if not torch.is_grad_enabled() or any(info.requires_grad for info in infos):
+        return None
+    fixed = [one for info in written if not info.detached for one in info.fixed if one.when.always]
+    return _words(replace(fixed[0], has_node=fixed[0].several), "is being") if fixed else None
+
+
 def stale_when(info: TensorInfo, fixed: FixedView, value: Variable) -> PathCondition:
     """When the base of such a view was written behind its back, up to where its storage holds ``value``."""
     return fixed.stale | (fixed.when & _written(info.storage, value, fixed.base))

@@ -129,8 +129,7 @@ def check(
                 raise got[0]
             same(got[0], expected[0], where, tolerance)
             refused = [any(isinstance(grad, str) for grad in grads) for grads in (got[1], expected[1])]
-            if path == "program":  # PyTorch's own autograd is not told of writes in a Program
-                assert refused[0] == refused[1], f"{where} gradients refused: {refused[0]}, and in eager {refused[1]}"
+            assert refused[0] == refused[1], f"{where} gradients refused: {refused[0]}, and in eager {refused[1]}"
             if not any(refused):
                 if none_is_zero:
                     got, expected = _with_zeros(got), _with_zeros(expected)
