@@ -98,6 +98,11 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
         if result is None:
             raise _unknown_shape(session, func) from error
+        found = dict.fromkeys(tensors_in([result], {}), True)
+        session.sampled.update(found)
+        given = tensors_in(fake_args, fake_kwargs)
+        if not all(torch_internals.contiguity(one)[0] for one in given if one.layout is torch.strided):
+            session.any_layout.update(found)  # the samples were of the usual layout
         return result
 
 
