@@ -113,6 +113,7 @@ from runtime.torch_internals.real_calls import (
     is_unknown,
     out_shapes,
     real_errors,
+    real_results,
 )
 from runtime.torch_internals.schemas import (
     kernel_numbers,
@@ -213,6 +214,7 @@ __all__ = [
     "graph_error",
     "out_shapes",
     "real_errors",
+    "real_results",
     "rng_restored",
     "rng_state",
     "saved_tensor_hooks_active",

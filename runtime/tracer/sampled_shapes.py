@@ -169,6 +169,8 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         return None
     failures: list[BaseException] = []
 
+    really = False
+
     def tried(values: _Values) -> _Found | None:
         try:
             given = [call.concrete(arg, values) for arg in args]
@@ -179,7 +181,8 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         except _FAILURES as error:
             failures.append(error)
             if not torch_internals.is_shape_error(error):
-                return None
+                real = torch_internals.real_results(func, given, named) if really else None
+                return None if real is None else _Found(values, real, list(_flat(real)))
             shape_env = session.shape_env  # the rule asks what a tensor holds: it is tried on real ones
             result = torch_internals.unknown_sizes(session.fake_mode, shape_env, func, given, named, casting)
             if result is None:
@@ -189,6 +192,9 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
 
     likely = itertools.islice(call.assignments(), _MOST_TRIED)
     base = next((found for values in likely if (found := tried(values))), None)
+    if base is None and func.namespace == "aten" and not any(map(torch_internals.is_shape_error, failures)):
+        really = True  # the rule may be at fault
+        base = next((found for values in itertools.islice(call.assignments(), _FEW) if (found := tried(values))), None)
     if base is None:
         if len(set(map(str, failures))) == 1 and not torch_internals.is_shape_error(failures[0]):
             raise failures[0]
@@ -275,7 +281,7 @@ def _merged(call: _Call, every: list[_Found], varied: bool, results: list[Any]) 
     if first.layout is not torch.strided or first.is_quantized or any(one.dtype != first.dtype for one in results):
         raise _undecided(call.session)
     sizes = [_size(call, every, varied, list(dims)) for dims in zip(*(one.shape for one in results))]
-    order = _order(results)
+    order = order_of(results)
     with torch_internals.fake_only(call.session.fake_mode):
         if order is None:
             made = torch.empty(sizes, dtype=first.dtype, device=first.device)
@@ -283,11 +289,11 @@ def _merged(call: _Call, every: list[_Found], varied: bool, results: list[Any]) 
         else:
             made = torch.empty([sizes[dim] for dim in order], dtype=first.dtype, device=first.device)
             made = made.permute([order.index(dim) for dim in range(len(order))])
-    call.session.sampled[made] = True
+    call.session.sampled[made] = order
     return made
 
 
-def _order(results: list[Any]) -> list[int] | None:
+def order_of(results: list[Any]) -> list[int] | None:
     """The dimensions from the outermost in memory to the innermost, as all results have them; None if they differ."""
     for one in results:
         order = sorted(range(one.dim()), key=lambda dim: (-one.stride(dim), dim))
@@ -318,7 +324,7 @@ def _taken_for_fixed(session: Session, result: Any) -> Any:
     if not isinstance(result, torch.Tensor):
         return None
     sizes = [size if type(size) is int else None for size in result.shape]
-    return [result.dtype, sizes, None if result in session.any_layout else _order([result])]
+    return [result.dtype, sizes, session.sampled.get(result)]
 
 
 def require_relations(session: Session, results: Sequence[Any], variables: Sequence[Variable]) -> None:
@@ -335,4 +341,4 @@ def require_relations(session: Session, results: Sequence[Any], variables: Seque
                         "tried while tracing",
                     })  # fmt: skip
 
-__all__ = ["Unlike", "apply", "checks", "require_relations"]
+__all__ = ["Unlike", "apply", "checks", "order_of", "require_relations"]
