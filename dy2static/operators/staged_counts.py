@@ -55,8 +55,8 @@ _DIMENSIONS = {"unfold": (0, ("dimension",)), "diff": (1, ("dim",))}
 """By function: where the dimension stands after the tensor and the count, and its names; else second, or ``dim``."""
 
 
-_REDUCTION = Bounds(1, 2, True, same_below=True)
-"""``reduction`` as a number: the mean, the sum, and all others are none."""
+_REDUCTION = Bounds(0, 2, True, same_below=True)
+"""``reduction`` as a number: none, the mean, the sum; what others mean each function says."""
 
 
 def bounds(f: Any, names: frozenset[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bounds | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
+
 from runtime import torch_internals
+from runtime.errors import TraceError
 from runtime.executor.bindings import binding
 from runtime.executor.emitter import Emitter
 from runtime.ir import ArrayType, Operator, TensorType
@@ -39,3 +42,33 @@ def emit(emitter: Emitter, op: Operator) -> None:
         emitter.assign(op.outputs, f"{emitter.bind(flat, 'f')}({call})", unpack=True)
     else:
         emitter.assign(op.outputs, call, unpack=True)
+    for out, check in zip(op.outputs, op.attrs.get(aten.CHECKED, ())):
+        if check is not None:
+            emitter.line(f"{emitter.bind(_Check(op, *check), 'f')}({emitter.name(out)})")
+
+
+class _Check:
+    """A test that a result is what it was taken for while tracing, where torch's rules could not tell what it is.
+
+    Errors raised: TraceError (D2S235): its dtype, sizes or memory layout are others.
+    """
+
+    def __init__(
+        self, op: Operator, dtype: torch.dtype, sizes: Sequence[int | None], order: Sequence[int] | None
+    ) -> None:
+        self.op = op
+        self.dtype, self.sizes = dtype, tuple(sizes)
+        self.order = None if order is None else tuple(order)
+
+    def __call__(self, result: torch.Tensor) -> None:
+        fits = result.dtype == self.dtype and result.dim() == len(self.sizes)
+        if fits and all(size is None or size == real for size, real in zip(self.sizes, result.shape)):
+            if self.order is None or result.permute(self.order).is_contiguous():
+                return
+        sizes = ", ".join("any" if size is None else str(size) for size in self.sizes)
+        raise TraceError(
+            f"{self.op.name.split('.')[1]} gives a {result.dtype} of sizes {list(result.shape)} and strides "
+            f"{list(result.stride())} here, where all numbers tried while tracing gave a {self.dtype} of sizes "
+            f"[{sizes}]",
+            hint="Choose between fixed values with if, and call the function on each path.",
+            location=self.op.location, code="D2S235")

@@ -23,6 +23,10 @@ from runtime.ops import corrections
 
 Overload = torch_internals.OpOverload
 
+CHECKED = "checked"
+"""The attribute of an Operator whose results are held against what was taken for fixed: for each result None, or its
+dtype, its sizes (None for an open one) and the order of its dimensions in memory (None for any)."""
+
 
 @functools.cache
 def resolve(name: str) -> Overload:
@@ -273,6 +277,22 @@ def _verify(op: Operator, fail: Fail) -> None:
     if missing:
         fail("arity", f"{op.name} needs {', '.join(missing)}")
     _verify_outputs(op, schema, fail)
+    checks = op.attrs.get(CHECKED)
+    if checks is not None and not (type(checks) in (list, tuple) and all(map(_is_check, checks))):
+        fail("attrs", f"the attribute {CHECKED!r} of {op.name} must say dtype, sizes and order of each result")
+
+
+def _is_check(check: Any) -> bool:
+    if check is None:
+        return True
+    if type(check) not in (list, tuple) or len(check) != 3 or not isinstance(check[0], torch.dtype):
+        return False
+    _, sizes, order = check
+    if type(sizes) not in (list, tuple) or not all(size is None or type(size) is int for size in sizes):
+        return False
+    if order is None:
+        return True
+    return type(order) in (list, tuple) and len(order) == len(sizes) and all(dim in order for dim in range(len(sizes)))
 
 
 def _verify_outputs(op: Operator, schema: Any, fail: Fail) -> None:

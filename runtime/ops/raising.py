@@ -141,7 +141,7 @@ _MOST = 1 << 24
 
 def _aten(op: Operator) -> bool:
     overload = aten.resolve(op.name)
-    if overload._schema.returns and not op.outputs:
+    if (overload._schema.returns and not op.outputs) or aten.CHECKED in op.attrs:
         return True
     packet = op.name.split(".")[1]
     rule = next((rule for names, rule in _PROOFS if packet in names), None)

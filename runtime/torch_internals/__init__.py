@@ -115,6 +115,7 @@ from runtime.torch_internals.real_calls import (
     is_unknown,
     out_shapes,
     real_errors,
+    real_results,
 )
 from runtime.torch_internals.schemas import (
     kernel_numbers,
@@ -217,6 +218,7 @@ __all__ = [
     "graph_error",
     "out_shapes",
     "real_errors",
+    "real_results",
     "rng_restored",
     "rng_state",
     "saved_tensor_hooks_active",

@@ -6,7 +6,7 @@ import contextlib
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from runtime.torch_internals.fakes import storage_identity
-from runtime.torch_internals.modes import no_modes, rng_restored, rng_state
+from runtime.torch_internals.modes import casting_as, no_modes, rng_restored, rng_state
 
 _LARGEST = 1 << 22
 """Elements of the tensors that are made for a try."""
@@ -26,27 +26,68 @@ class _NotTried(Exception):
     """Such arguments cannot be made."""
 
 
-def real_errors(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Exception | None]:
+def real_errors(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: Mapping[int, bool] = MappingProxyType({}),
+    casting: tuple[tuple[str, bool, str], ...] = (),
+) -> list[Exception | None]:
     """What an ATen operator raises on real tensors that look like fake ones, for each of some values of what is not
-    known (None: nothing); empty if it cannot be tried."""
+    known (None: nothing); empty if it cannot be tried.
+
+    ``needs`` holds the ids of the fake tensors that stand for tensors which require grad: kernels ask them.
+    ``casting`` is the autocast state inside the operator.
+    """
     if not _can_be_tried(func, args, kwargs):
         return []
     unknown = is_unknown((*args, *kwargs.values()))
     found: list[Exception | None] = []
-    for number in _TRIED if unknown else _TRIED[:1]:
-        with no_modes(), rng_restored(rng_state()), torch.no_grad():
-            try:
-                given, named = _Real(number).call(args, kwargs)
-            except (_NotTried, RuntimeError):
-                continue
-            error: Exception | None = None
-            try:
-                func(*given, **named)
-            except Exception as raised:
-                raised.__traceback__ = None
-                error = raised
-            found.append(error)
+
+    def try_it() -> None:
+        for number in _TRIED if unknown else _TRIED[:1]:
+            with torch.no_grad():
+                try:
+                    given, named = _Real(number, needs).call(args, kwargs)
+                except (_NotTried, RuntimeError):
+                    continue
+                error: Exception | None = None
+                try:
+                    with casting_as(casting) if casting else contextlib.nullcontext():
+                        func(*given, **named)
+                except Exception as raised:
+                    raised.__traceback__ = None
+                    error = raised
+                found.append(error)
+
+    _in_a_thread(try_it)
     return found
+
+
+def _in_a_thread(try_it: Callable[[], None]) -> None:
+    """Run in a thread of its own, which has none of the modes of this one, and no keys of the dispatcher excluded."""
+    with rng_restored(rng_state()):
+        thread = threading.Thread(target=try_it)
+        thread.start()
+        thread.join()
+
+
+def real_results(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What an ATen operator that writes nothing gives for real tensors that look like fake ones; None if it raises, if
+    something is not known, or if it gives anything but new strided tensors."""
+    if not _can_be_tried(func, args, kwargs) or func._schema.is_mutable or is_unknown((*args, *kwargs.values())):
+        return None
+    found: list[Any] = []
+
+    def try_it() -> None:
+        with contextlib.suppress(Exception), torch.no_grad():
+            given, named = _Real(0).call(args, kwargs)
+            value = func(*given, **named)
+            taken = {storage_identity(one) for one in _tensors_in((*given, *named.values()))}
+            flat = value if isinstance(value, (list, tuple)) else [value]
+            if all(isinstance(one, torch.Tensor) and one.layout is torch.strided for one in flat):
+                own = {storage_identity(one) for one in flat}
+                found.extend([value] if len(own) == len(flat) and own.isdisjoint(taken) else [])
+
+    _in_a_thread(try_it)
+    return found[0] if found else None
 
 
 def out_shapes(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[tuple[int, ...]] | None:
@@ -74,7 +115,7 @@ def graph_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: M
     """What autograd says of a call with ``out=`` that it cannot record; None if it says nothing of the kind.
 
     ``needs`` holds the ids of the fake tensors that stand for tensors which require grad, and whether these are leaves.
-    The call is tried on real tensors that look alike, in a thread of its own, which has none of the modes of this one.
+    The call is tried on real tensors that look alike.
     """
     said: list[str] = []
 
@@ -88,10 +129,7 @@ def graph_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: M
                     said.extend([str(error)] if _NO_GRAPH in str(error) else [])
                 return
 
-    with rng_restored(rng_state()):
-        thread = threading.Thread(target=try_it)
-        thread.start()
-        thread.join()
+    _in_a_thread(try_it)
     return said[0] if said else None
 
 
@@ -141,7 +179,8 @@ class _Real:
             return _size(value, self._number)
         if isinstance(value, torch.Tensor):
             if id(value) not in self._made:
-                one = self._tensor(value).requires_grad_(id(value) in self._needs)
+                one = self._tensor(value)
+                one.requires_grad_(id(value) in self._needs and (one.is_floating_point() or one.is_complex()))
                 self._made[id(value)] = one if self._needs.get(id(value), True) else one.clone()
             return self._made[id(value)]
         if type(value) in (list, tuple):
@@ -157,10 +196,12 @@ class _Real:
         if max(extent, math.prod(shape)) > _LARGEST or min(shape, default=0) < 0:
             raise _NotTried
         if storage_identity(fake) in self._shared:
-            memory = self._memory(fake)
-            offset = _size(fake.storage_offset(), self._number)
-            return torch.empty(0, dtype=fake.dtype, device=fake.device).set_(memory, offset, shape, strides)
-        return torch.zeros(max(extent, 1), dtype=fake.dtype, device=fake.device).as_strided(shape, strides)
+            memory, offset = self._memory(fake), _size(fake.storage_offset(), self._number)
+        else:
+            memory = torch.zeros(max(extent, 1), dtype=fake.dtype, device=fake.device).untyped_storage()
+            offset = 0
+        # no view: some kernels go other ways for views that require grad
+        return torch.empty(0, dtype=fake.dtype, device=fake.device).set_(memory, offset, shape, strides)
 
     def _memory(self, fake: torch.Tensor) -> torch.UntypedStorage:
         storage = storage_identity(fake)
@@ -191,4 +232,4 @@ def _size(value: Any, number: int) -> int:
     raise _NotTried
 
 
-__all__ = ["graph_error", "is_unknown", "out_shapes", "real_errors"]
+__all__ = ["graph_error", "is_unknown", "out_shapes", "real_errors", "real_results"]

@@ -70,6 +70,7 @@ FIELDS: dict[str, str] = {
     "number_operands": ITEMS,
     "special_numbers": ITEMS,
     "any_layout": KEPT,  # what is so of a fake stays so
+    "sampled": KEPT,
     "detaching": VALUE,
     "inner": VALUE,
     "hung": DEEP,

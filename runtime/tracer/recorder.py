@@ -24,6 +24,7 @@ from runtime.tracer import (
     number_arguments,
     overlaps,
     reads,
+    sampled_shapes,
     scalars,
     shape_rules,
     stale_views,
@@ -281,7 +282,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             if info_or_none is not None:
                 session.register(out, info_or_none)
         types: list[Type] = [session.type_of(out) if info is not None else _plain_type(out) for out, info in plan]
-        variables = session.emit(name, operands, keywords, types, modes=modes)
+        checks = sampled_shapes.checks(session, flat)
+        variables = session.emit(name, operands, keywords, types, attrs=checks, modes=modes)
         for (out, info_or_none), var in zip(plan, variables):
             if info_or_none is None:
                 continue
@@ -296,6 +298,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             session.looks.note(var, out, info_or_none)
             session.sizes.bind_sizes(out, var)
             var.type = session.type_of(out)
+        if checks:
+            sampled_shapes.require_relations(session, flat, variables)
         if aten.may_alias(func, args, kwargs) and not aten.is_view(func):
             self._note_may_alias(name, infos, [info for _, info in plan if info is not None])
         return unflatten_results(result, [out for out, _ in plan])

@@ -6,6 +6,9 @@
 Torch's shape rule is asked several times, with other plain numbers in place of the unknown ones each time. A size on
 which all answers agree is fixed. One that always equals a size or number among the arguments is that. Any other is a
 size of its own, which the Program reads off the result.
+
+What all answers have in common need not be so for every number. The Operator is recorded with the attribute
+``checked``: what was taken for fixed. The executor holds each result against it.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ import sympy
 import torch
 
 from runtime import torch_internals
+from runtime.ir import Variable
+from runtime.ops import aten
 from runtime.tracer import number_operands
 from runtime.tracer.session import Session
 
@@ -164,6 +169,8 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         return None
     failures: list[BaseException] = []
 
+    really = False
+
     def tried(values: _Values) -> _Found | None:
         try:
             given = [call.concrete(arg, values) for arg in args]
@@ -174,7 +181,8 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         except _FAILURES as error:
             failures.append(error)
             if not torch_internals.is_shape_error(error):
-                return None
+                real = torch_internals.real_results(func, given, named) if really else None
+                return None if real is None else _Found(values, real, list(_flat(real)))
             shape_env = session.shape_env  # the rule asks what a tensor holds: it is tried on real ones
             result = torch_internals.unknown_sizes(session.fake_mode, shape_env, func, given, named, casting)
             if result is None:
@@ -184,6 +192,9 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
 
     likely = itertools.islice(call.assignments(), _MOST_TRIED)
     base = next((found for values in likely if (found := tried(values))), None)
+    if base is None and func.namespace == "aten" and not any(map(torch_internals.is_shape_error, failures)):
+        really = True  # the rule may be at fault
+        base = next((found for values in itertools.islice(call.assignments(), _FEW) if (found := tried(values))), None)
     if base is None:
         if len(set(map(str, failures))) == 1 and not torch_internals.is_shape_error(failures[0]):
             raise failures[0]
@@ -270,17 +281,19 @@ def _merged(call: _Call, every: list[_Found], varied: bool, results: list[Any]) 
     if first.layout is not torch.strided or first.is_quantized or any(one.dtype != first.dtype for one in results):
         raise _undecided(call.session)
     sizes = [_size(call, every, varied, list(dims)) for dims in zip(*(one.shape for one in results))]
-    order = _order(results)
+    order = order_of(results)
     with torch_internals.fake_only(call.session.fake_mode):
         if order is None:
             made = torch.empty(sizes, dtype=first.dtype, device=first.device)
             call.session.any_layout[made] = True
-            return made
-        made = torch.empty([sizes[dim] for dim in order], dtype=first.dtype, device=first.device)
-        return made.permute([order.index(dim) for dim in range(len(order))])
+        else:
+            made = torch.empty([sizes[dim] for dim in order], dtype=first.dtype, device=first.device)
+            made = made.permute([order.index(dim) for dim in range(len(order))])
+    call.session.sampled[made] = order
+    return made
 
 
-def _order(results: list[Any]) -> list[int] | None:
+def order_of(results: list[Any]) -> list[int] | None:
     """The dimensions from the outermost in memory to the innermost, as all results have them; None if they differ."""
     for one in results:
         order = sorted(range(one.dim()), key=lambda dim: (-one.stride(dim), dim))
@@ -300,4 +313,32 @@ def _size(call: _Call, every: list[_Found], varied: bool, sizes: list[Any]) -> A
     return torch_internals.new_symbol(call.session.shape_env, size=True)
 
 
-__all__ = ["Unlike", "apply"]
+def checks(session: Session, results: Sequence[Any]) -> dict[str, Any]:
+    """The attribute of an Operator that says what is only known from samples of its results; {} if nothing is."""
+    if not any(isinstance(one, torch.Tensor) and one in session.sampled for one in results):
+        return {}
+    return {aten.CHECKED: [_taken_for_fixed(session, one) for one in results]}
+
+
+def _taken_for_fixed(session: Session, result: Any) -> Any:
+    if not isinstance(result, torch.Tensor):
+        return None
+    sizes = [size if type(size) is int else None for size in result.shape]
+    return [result.dtype, sizes, session.sampled.get(result)]
+
+
+def require_relations(session: Session, results: Sequence[Any], variables: Sequence[Variable]) -> None:
+    """Record tests of the sizes that were taken for sizes or numbers among the arguments."""
+    for result, var in zip(results, variables):
+        if isinstance(result, torch.Tensor) and result in session.sampled:
+            for dim, size in enumerate(result.shape):
+                if type(size) is not int and not session.sizes.is_read_off(size, var, dim):
+                    (real,) = session.emit("scalar.size", [var, dim])
+                    (same,) = session.emit("scalar.eq", [real, session.sizes.materialize(size)])
+                    session.emit("assert", [same], attrs={
+                        "exception": "RuntimeError",
+                        "message": "a size here is not related to the arguments in the way that it was for all numbers "
+                        "tried while tracing",
+                    })  # fmt: skip
+
+__all__ = ["Unlike", "apply", "checks", "order_of", "require_relations"]

@@ -142,6 +142,9 @@ class Session:
         """What plain numbers stand for where operators take no others (see ``number_operands``)."""
         self.any_layout: MutableMapping[torch.Tensor, bool] = torch_internals.tensor_weak_dict()
         """Fake results whose memory layout depends on a number that is only known while the Program runs."""
+        self.sampled: MutableMapping[torch.Tensor, list[int] | None] = torch_internals.tensor_weak_dict()
+        """Fake results of which nothing is known but what some samples showed, and the order of their dimensions in
+        memory if that is among it (see ``sampled_shapes``)."""
         self.special_numbers: dict[int | float, frozenset[Any]] = {}
         """For those: the values that have paths of their own (see ``sampled_shapes``)."""
         self.detaching: str | None = None

@@ -36,7 +36,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     """The results of ``func(*args, **kwargs)`` as fake tensors; ``casting``: the autocast state inside the operator.
 
     Raises:
-        TraceError: There is no shape rule (D2S232), or it cannot tell (D2S235), or it is wrong (D2S290).
+        TraceError: There is no shape rule (D2S232), or it cannot tell, or it is wrong (D2S235).
         Exception: What the operator raises on real tensors.
     """
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
@@ -90,7 +90,11 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
                 return apply(session, func, [without, *fake_args[1:]], fake_kwargs, casting)
             if _writes_only(func) and set(torch_internals.real_errors(func, fake_args, fake_kwargs)) == {None}:
                 return fake_args[0]
-            raise _judged(session, func, fake_args, fake_kwargs, error) from None
+            tried = _as_real_ones(session, func, fake_args, fake_kwargs)
+            if tried is not None:
+                return tried
+            needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
+            raise _judged(session, func, fake_args, fake_kwargs, error, needs, casting) from None
         result = torch_internals.unknown_sizes(
             session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
         )
@@ -98,6 +102,12 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
         if result is None:
             raise _unknown_shape(session, func) from error
+        given = tensors_in(fake_args, fake_kwargs)  # the samples of these were of the usual layout
+        usual = all(torch_internals.contiguity(one)[0] for one in given if one.layout is torch.strided)
+        for one in tensors_in([result], {}):
+            session.sampled[one] = list(range(one.dim())) if usual else None
+            if not usual:
+                session.any_layout[one] = True
         return result
 
 
@@ -204,13 +214,40 @@ def _writes_only(func: Any) -> bool:
     )  # fmt: skip
 
 
-def _judged(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], error: Exception) -> Exception:
+def _as_real_ones(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Fake results like those of real tensors, for a call that the rule refuses and the operator takes; else None.
+
+    What they hold may decide what the results are like: the executor holds these against what is told here.
+    """
+    value = torch_internals.real_results(func, args, kwargs)
+    if value is None:
+        return None
+
+    def fake(real: Any) -> Any:
+        if isinstance(real, (list, tuple)):
+            return type(real)(map(fake, real))
+        with torch_internals.fake_only(session.fake_mode):
+            made = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device=real.device)
+        session.sampled[made] = sampled_shapes.order_of([made])
+        return made
+
+    return fake(value)
+
+
+def _requires_grad(session: Session, tensor: torch.Tensor) -> bool:
+    return session.info(tensor).requires_grad if session.knows(tensor) else tensor.requires_grad
+
+
+def _judged(
+    session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], error: Exception, needs: dict[int, bool],
+    casting: Casting,
+) -> Exception:
     """What to raise where a shape rule raised: eager's error if the operator raises, too."""
-    found = torch_internals.real_errors(func, args, kwargs)
+    found = torch_internals.real_errors(func, args, kwargs, needs, casting)
     if found and None not in found:
         known = not torch_internals.is_unknown((*args, *kwargs.values()))
         real = found[0]
-        if known and real is not None:
+        if real is not None and (known or len(set(map(str, found))) == 1):
             error = real  # as eager words it
     elif any(found):
         return session.error(
@@ -219,7 +256,12 @@ def _judged(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any]
             code="D2S235",
         )
     elif found:
-        return faults.internal(error, session.location())
+        return session.error(
+            f"torch cannot tell the shape of {_name(func)}'s result: its shape rule raises {type(error).__name__} "
+            f"({str(error).splitlines()[0] if str(error) else ''}), and the operator does not",
+            hint="Call it outside, or mark the function that calls it with not_to_static.",
+            code="D2S235",
+        )
     faults.vet(error)
     return error
 

@@ -72,6 +72,10 @@ class Sizes:
             if isinstance(expr, sympy.Symbol) and expr not in self._values:
                 self._sizes.setdefault(expr, (var, dim))
 
+    def is_read_off(self, size: Any, var: Variable, dim: int) -> bool:
+        """Whether a symbolic size is by definition that of ``var`` along ``dim``."""
+        return size.node.expr not in self._values and self._sizes.get(size.node.expr) == (var, dim)
+
     def bind_sizes(self, fake: torch.Tensor, var: Variable) -> None:
         """Bind every new symbol among the sizes of an operator's result."""
         for dim, size in enumerate(fake.shape):
