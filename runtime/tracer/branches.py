@@ -16,7 +16,7 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Block, Operand, Variable
 from runtime.ops.raising import has_effect
-from runtime.tracer import faults, histories, structure, unseen
+from runtime.tracer import faults, histories, structure, tables, unseen
 from runtime.tracer import session as tracer_session
 from runtime.tracer.calls import Restart
 from runtime.tracer.journal import Place
@@ -130,6 +130,7 @@ def trace_path(
                 prepare(scope)
             try:
                 result = run()
+                tables.settle_objects(session)
             except PathEnds:
                 ended = True
             except (Dy2StaticError, Restart, RecursionError):

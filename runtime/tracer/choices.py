@@ -53,6 +53,8 @@ def distribute(session: Session, choice: Any, function: Callable[[Any], Any], *,
 
         return run
 
+    if hasattr(choice, "run"):  # a dict that others hold by reference: there is one option
+        return choice.run(session, function)
     before = session.paths
     if before > 1 and before * len(choice.options) > _PATHS:
         raise too_many(session, before * len(choice.options))
@@ -75,10 +77,11 @@ def too_many(session: Session, count: int) -> Exception:
 def held_choice(value: Any, depth: int = 0) -> Any:
     """The first value of several that is ``value``, or is inside lists, tuples and dicts; None without one."""
     from runtime.tracer.containers import several
+    from runtime.tracer.structure import row_of
 
     if isinstance(value, ChoiceOperators):
         return value
-    found = several(value)
+    found = several(value) if row_of(value) is None else None
     if found is not None:
         return found
     if depth > 4 or not isinstance(value, (list, tuple, dict)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CellType
 from typing import Any
 
@@ -20,8 +20,10 @@ from runtime.tracer import (
     shared_items,
     stale_views,
     structure,
+    tables,
 )
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
+from runtime.tracer.held import RowField
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted
 from runtime.tracer.older import older
@@ -84,6 +86,7 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
            of: structure.Choice | None = None) -> Any:  # fmt: skip
     location = session.location()
+    tables.settle_objects(session)
     held_before = dict(session.held_in_lists)
     held_by_path: list[dict[int, Location | None]] = []
     names = all_names(session, names)
@@ -105,7 +108,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     merged = Merged(session, paths, alone, old, objects, of)
     join = Join(session, paths, entry, merged.context())
     places: dict[Place, None] = {
-        place: None for path in alive for place in path.places if not names.holds(place) and merged.leaves(place)
+        place: None for path in alive for place, value in path.places.items()
+        if type(value) is not RowField and not names.holds(place) and merged.leaves(place)
     }
     for position in range(len(entry_names)):
         join.add([path.names[position] for path in paths], hint=names.names[position])
@@ -330,14 +334,17 @@ class Join:
 
         def picture(path: Path, value: Any) -> structure.Structure:
             with path.inside(session):
-                return structure.structure_of(session, value, context)
+                pictured = structure.structure_of(session, value, context)
+                if isinstance(value, structure.ListContent):
+                    self._picture_records(value)
+                return joining.with_rows(session, pictured, context) if session.has_rows else pictured
 
         joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
         if of is not None and alive and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended):
             joined = structure.Known(of)
         elif len(alive) == 1:
             path, value = alive[0]
-            if structure.has_traced(value) and not _outside(session, self.entry, value):
+            if self._is_made_inside(path, value):
                 with path.inside(session):
                     joined = joining.carried(session, picture(path, value), context)
         elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
@@ -346,6 +353,28 @@ class Join:
             for one in pictures[1:]:
                 joined = joining.require_few(session, joining.unify(session, joined, one, context))
         self.items.append((values, joined, hint))
+
+    def _picture_records(self, values: Iterable[Any]) -> None:
+        """Note how a list that grows holds copies of the records among what a path leaves in a list."""
+        session, pictures = self.session, self.context.pictures
+        for value in values:
+            if isinstance(value, tuple):
+                self._picture_records(value)
+            elif id(value) in session.created and structure.can_be_copied(session, value):
+                found = structure.item_structure(session, value, self.context)
+                before = pictures.get(id(value))
+                pictures[id(value)] = (
+                    found if before is None else joining.unify(session, before, found, self.context.copies()))
+
+    def _is_made_inside(self, path: Path, value: Any) -> bool:
+        """Whether a value means nothing outside the path that has it."""
+
+        if structure.has_traced(value) and not _outside(self.session, self.entry, value):
+            return True
+        if not self.session.has_rows:
+            return False
+        with path.inside(self.session):  # where it is known which dicts and objects are rows
+            return _holds_row(value)
 
     def changed_storages(self) -> list[Storage]:
         """Memory that existed before and that some path wrote; what a path gave up may not be read after it either."""
@@ -517,6 +546,8 @@ def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bo
         )
     if isinstance(value, Staged):
         return session.visible(value.var)
+    if (row := structure.row_of(value)) is not None:
+        return row.visible(session)
     if isinstance(value, structure.Row):
         return value.visible(session)
     if isinstance(value, structure.Growing):
@@ -527,6 +558,18 @@ def _outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bo
         return all(_outside(session, entry, item) for item in value)
     fields = structure.field_items(value)
     return fields is None or all(_outside(session, entry, item) for item in fields[1])
+
+
+def _holds_row(value: Any) -> bool:
+    """Whether a list, dict or object that others hold by reference is in a value."""
+    if structure.row_of(value) is not None:
+        return True
+    if isinstance(value, structure.Choice):
+        return any(map(_holds_row, value.options))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_row, value))
+    fields = structure.field_items(value)
+    return fields is not None and any(map(_holds_row, fields[1]))
 
 
 def _step_variables(step: Any) -> list[Variable]:

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, stale_views, structure
+from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, stale_views, structure, tables
 from runtime.tracer.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.cond import truth
 from runtime.tracer.describing import describe
+from runtime.tracer.held import RowField
 from runtime.tracer.joined_views import LoopViews
 from runtime.tracer.journal import Place
 from runtime.tracer.late import PathEnd
@@ -60,6 +61,7 @@ def while_loop(
     """Stage a loop whose condition was ``first`` before the first iteration; leaves names and state as after it."""
     names = all_names(session, names)
     location = session.location()
+    tables.settle_objects(session)
     invariants = (options or {}).get("shape_invariants") or {}
     for name in invariants.keys() - set(names.names):
         raise session.error(
@@ -137,7 +139,9 @@ def _holds_arrays(s: structure.Structure) -> bool:
 def _never_fixed(session: Session, changing: list[_Slot], location: Location | None) -> Exception:
     """The located error that says which variable never gets a structure that stays, and what it was last."""
     named = [slot for slot in changing if slot.label or slot.place is not None]
-    found = named or [slot for slot in changing if slot.cell is not None]
+    cells = [slot for slot in changing if slot.cell is not None]
+    session.hold_by_reference(*(slot.cell.cls for slot in cells if slot.cell and not slot.cell.is_container))
+    found = named or cells
     names = [slot.describe() for slot in found]
     lasts = [f"{name} was {describe(slot.carried)}" for name, slot in zip(names, found)]
     return session.error(
@@ -311,7 +315,7 @@ class _Attempt:
                 out = self.contents.get(place, out)
                 if place in known_places or structure.same_known(out, before) or _same_items(out, before):
                     continue
-                if id(place.owner) in session.hidden:
+                if id(place.owner) in session.hidden or type(out) is RowField:
                     continue
                 if place not in repeated:
                     if id(place.owner) not in self.made:
