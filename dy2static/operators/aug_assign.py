@@ -20,6 +20,7 @@ from dy2static.operators.observed import observed
 from dy2static.operators.staging import Choice, Session, Staged, active, distribute, python_method
 from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer.containers import is_container, opened, several
+from runtime.tracer.structure import row_of
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "@=": operator.imatmul, "/=": operator.itruediv,
@@ -91,7 +92,8 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if isinstance(target, (list, dict, set, deque)):
         session.journal.note_content(target)
     if not isinstance(target, (list, deque)) or isinstance(target, deque) and target.maxlen is not None:
-        boundary.require_none(session, f"'{op}'", [value, target])
+        given = [one for one in (value, target) if isinstance(one, (list, dict)) or row_of(one) is None]
+        boundary.require_none(session, f"'{op}'", given)
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):
         value = session.sizes.symbolic(value)
     if type(target) not in _WATCHED:

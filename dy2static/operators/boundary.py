@@ -32,6 +32,7 @@ from dy2static.operators.staging import Choice, Session, Staged
 from runtime.tracer import contents, objects
 from runtime.tracer.containers import Several, several
 from runtime.tracer.guards import is_plain
+from runtime.tracer.held import RowField, RowKey
 from runtime.tracer.structure import Growing
 
 
@@ -51,7 +52,8 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         abs, all, any, ascii, bool, callable, complex, deque, delattr, dir, divmod, enumerate, filter, float, format,
         frozenset, getattr, hasattr, hash, id, int, isinstance, issubclass, iter, len, list, map, next, pow, print,
         repr, reversed, round, set, setattr, slice, str, sum, super, tuple, type, vars, zip, builtins.range,
-        collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.fields, dataclasses.is_dataclass,
+        collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict, dataclasses.astuple,
+        dataclasses.fields, dataclasses.is_dataclass,
         dataclasses.replace, functools.partial, functools.reduce, operator.add, operator.concat, operator.is_,
         operator.is_not, operator.mul, operator.index, operator.sub, operator.matmul, operator.truediv,
         operator.floordiv, operator.mod, operator.pow, operator.lshift, operator.rshift, operator.and_, operator.or_,
@@ -108,7 +110,7 @@ def require(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     Raises:
         TraceError: D2S253.
     """
-    if not session.has_growing and not session.hidden:
+    if not session.has_growing and not session.has_contents:
         return
     takes = _takes(f)
     if takes is Takes.BOTH:
@@ -134,10 +136,10 @@ def require_none(session: Session, what: str, values: Iterable[Any], torchs: boo
     Raises:
         TraceError: D2S253.
     """
-    if not session.has_growing and not session.hidden:
+    if not session.has_growing and not session.has_contents:
         return
     values = list(values)
-    for one in (reached(values, _is_several, not torchs),) if session.hidden else ():
+    for one in (reached(values, _is_several, not torchs),) if session.has_contents else ():
         if one is not None:
             one.refuse()
     found = reached(values, has_grown, not torchs)
@@ -166,12 +168,12 @@ def reached(values: Iterable[Any], is_stand_in: Callable[[Any], bool], modules: 
 
 
 def has_grown(value: Any) -> bool:
-    """Whether a value is a list that grew, or stands for its items (``f(*xs)``)."""
-    return growing.is_growing(value) or isinstance(value, Growing)
+    """Whether a value is a list that grew, or stands for its items (``f(*xs)``) or for what a row holds."""
+    return growing.is_growing(value) or isinstance(value, (Growing, RowField, RowKey))
 
 
 def _is_several(value: Any) -> bool:
-    return type(value) is Several
+    return type(value) in (Several, RowKey, RowField)
 
 
 def _inside(value: Any, modules: bool) -> Iterable[Any]:
@@ -182,7 +184,7 @@ def _inside(value: Any, modules: bool) -> Iterable[Any]:
     if isinstance(value, (list, tuple, set, frozenset, deque)):
         found.extend(value)  # += would ask the class of a user's list for __radd__
     elif isinstance(value, dict):
-        found.extend((*value.values(), *(key for key in value if type(key) is Several)))
+        found.extend((*value.values(), *(key for key in value if _is_several(key))))
     elif isinstance(value, functools.partial):
         found.extend((value.func, *value.args, *value.keywords.values()))
     elif isinstance(value, types.MethodType):

@@ -28,6 +28,8 @@ from dy2static.operators.staging import Choice, Session, Staged, any_staged, dis
 from runtime.tracer import containers, contents, unseen
 from runtime.tracer.identities import Identity
 from runtime.tracer.scalars import StagedInt
+from runtime.tracer.shown import VIEWS
+from runtime.tracer.tables import RowChoice
 
 _MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
@@ -47,15 +49,24 @@ def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     owner: Any = getattr(f, "__self__", None)
     if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
         return str_join.str_join(session, owner, args[0])
-    found = containers.several(owner) if session.hidden and not isinstance(owner, type) else None
+    found = containers.several(owner) if session.has_contents and not isinstance(owner, type) else None
     if found is not None:  # a method that was read before the container became one of several
+        if isinstance(found, RowChoice):
+            return _of_row(session, found, f, args, kwargs)
         methods = Choice(found.selector, tuple(getattr(option, f.__name__) for option in found.options))
         return traced(session, methods, args, kwargs)
-    if session.hidden and args and isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+    if session.has_contents and args and isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         found = containers.several(args[0])
         if found is not None:  # dict.get(d, key)
             return distribute(session, found, lambda option: call_builtin(session, f, (option, *args[1:]), kwargs))
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call, session, f))
+
+
+def _of_row(session: Session, found: RowChoice, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method of a dict that others hold by reference; its views show what it holds whenever they are read."""
+    if f.__name__ in VIEWS.values():
+        return f(*args, **kwargs)
+    return distribute(session, found, lambda option: call_builtin(session, getattr(option, f.__name__), args, kwargs))
 
 
 def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from dy2static.operators.staging import Choice, active, distribute
 from dy2static.operators.traced_compare import contains, identical
 from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer.containers import opened
+from runtime.tracer.structure import row_of
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "is": operator.is_, "is not": operator.is_not,
@@ -43,6 +44,12 @@ def compare(a: Any, op: str, b: Any) -> Any:
             return distribute(session, a, lambda option: compare(option, op, option if b is a else b))
         if isinstance(b, Choice):
             return distribute(session, b, lambda option: compare(a, op, option))
+        if session.has_rows and type(a) is type(b) and (row_of(a) is not None or row_of(b) is not None):
+            from dy2static.operators.equality import equal_rows
+
+            same = equal_rows(session, a, b)
+            if same is not NOT_USERS:
+                return same if op == "==" else not_(same)
         users = operated(session, a, op, b)
         if users is not NOT_USERS:
             return users

@@ -5,24 +5,28 @@ Python compares the lengths and then the items, by identity first. A list that g
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
 
 from dy2static.operators import growing
+from dy2static.operators.attribute import attr
 from dy2static.operators.identity import require_distinct
 from dy2static.operators.if_expr import if_expr
 from dy2static.operators.staging import Choice, Session, Staged, distribute
 from dy2static.operators.truth import truth_of
 from dy2static.operators.user_methods import NOT_USERS, operated
 from runtime.tracer import array, containers, structure
+from runtime.tracer.heaps import identical
+from runtime.tracer.held import RowKey
 
 _DEPTH = 8
 
 
 def is_open(value: Any, depth: int = 0) -> bool:
     """Whether a tensor, a staged value or a list that grew is inside lists, tuples and dicts."""
-    if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing, containers.Several)):
+    if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing, containers.Several, RowKey)):
         return True
     if depth > _DEPTH or type(value) not in (list, tuple, dict):
         return False
@@ -42,6 +46,20 @@ def equal(session: Session, a: Any, b: Any) -> Any:
     if len(a) != len(b) or (isinstance(a, dict) and a.keys() != b.keys()):
         return False
     return _all(session, [(value, b[key]) for key, value in (a.items() if isinstance(a, dict) else enumerate(a))])
+
+
+def equal_rows(session: Session, a: Any, b: Any) -> Any:
+    """``a == b`` for two objects of one class, which lists that grow hold by reference; NOT_USERS where their class
+    says itself what is equal."""
+    method = getattr(type(a), "__eq__", None)
+    if method is object.__eq__:
+        return identical(session, a, b)
+    generated = getattr(getattr(method, "__code__", None), "co_filename", "").startswith("<")
+    if not (generated and dataclasses.is_dataclass(a)):
+        return NOT_USERS
+    names = [field.name for field in dataclasses.fields(a) if field.compare]
+    first, second = (tuple(attr(one, name) for name in names) for one in (a, b))
+    return equal(session, first, second)
 
 
 def any_equal(session: Session, container: Any, value: Any) -> Any:
@@ -71,6 +89,14 @@ def _same(session: Session, one: Any, other: Any) -> Any:
     """Whether two items are equal."""
     if one is other:
         return True
+    row = identical(session, one, other) if session.has_rows else None
+    if row is not None and row is not False:
+        rest = _same_values(session, one, other) if row is not True else True
+        return True if rest is True else row if rest is False else session.scalar("or_", row, rest)
+    return _same_values(session, one, other)
+
+
+def _same_values(session: Session, one: Any, other: Any) -> Any:
     first, second = containers.opened(one), containers.opened(other)
     if first is not one:
         return distribute(session, first, lambda option: _same(session, option, other))
@@ -80,6 +106,10 @@ def _same(session: Session, one: Any, other: Any) -> Any:
         require_distinct(session, one, other)
     if type(one) is type(other) and type(one) in (list, tuple, dict):
         return equal(session, one, other)
+    if session.has_rows and type(one) is type(other) and structure.row_of(one) is not None:
+        found = equal_rows(session, one, other)
+        if found is not NOT_USERS:
+            return found
     users = operated(session, one, "==", other)
     return truth_of(session, one == other if users is NOT_USERS else users)
 

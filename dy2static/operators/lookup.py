@@ -1,4 +1,5 @@
-"""Indexing in a ``try`` that catches IndexError, where only the run knows how long the list, deque or tuple is.
+"""Indexing in a ``try`` that catches IndexError, where only the run knows how long the list, deque or tuple is; a dict
+is asked for the key, which may be looked up in what such a list gives.
 
     if _d2s.lacks(d, i, "get"):
         raise _d2s.lookup_error(d, i, "get")     # a jump to the handler (see ``transforms.caught_raise``)
@@ -18,7 +19,9 @@ import torch
 from dy2static.operators import growing
 from dy2static.operators.staging import Session, Staged, active, python_method
 from runtime.tracer import array, reads
-from runtime.tracer.structure import row_of
+from runtime.tracer.containers import several
+from runtime.tracer.guards import is_plain
+from runtime.tracer.held import held_in
 
 _ENDS = {"pop": -1, "popleft": 0}
 _METHODS = {"get": "__getitem__", "set": "__setitem__", "del": "__delitem__", "pop": "pop", "popleft": "popleft"}
@@ -38,7 +41,12 @@ def lacks(target: Any, key: Any, kind: str) -> Any:
     ``kind``: "get", "set", "del", or the method "pop" or "popleft", for which ``key`` is None where none is given.
     """
     session = active()
-    if session is None or not _is_asked(target, kind):
+    if session is None:
+        return False
+    if kind in ("get", "del") and type(target) is dict and is_plain(key):
+        row = held_in(target)
+        return key not in row.heap.columns if row is not None else several(target) is None and key not in target
+    if not _is_asked(target, kind):
         return False
     key = _key(session, target, key, kind)
     if key is None:
@@ -57,8 +65,10 @@ def holds(target: Any, key: Any, kind: str) -> None:
         growing.note_present(session, target, key)
 
 
-def lookup_error(target: Any, key: Any, kind: str) -> IndexError:
+def lookup_error(target: Any, key: Any, kind: str) -> LookupError:
     """What Python raises where the item is not there."""
+    if isinstance(target, dict):
+        return KeyError(key)
     if kind in _ENDS:
         return IndexError("pop from an empty deque" if isinstance(target, deque) else "pop from empty list")
     if isinstance(target, deque):
@@ -71,7 +81,7 @@ def lookup_error(target: Any, key: Any, kind: str) -> IndexError:
 def _is_asked(target: Any, kind: str) -> bool:
     if type(target) is tuple and kind != "get":
         return False
-    if type(target) not in (list, deque, tuple) or row_of(target) is not None:
+    if type(target) not in (list, deque, tuple):
         return False
     return growing.is_growing(target) and python_method(target, _METHODS[kind]) is None
 

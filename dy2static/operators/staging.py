@@ -12,6 +12,7 @@ import torch
 from runtime.tracer import state, structure
 from runtime.tracer.choices import distribute, held_choice, spread, unbound_message
 from runtime.tracer.containers import Several
+from runtime.tracer.held import RowKey
 from runtime.tracer.journal import MISSING, Place
 from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
@@ -47,14 +48,14 @@ def any_staged(values: Any, depth: int = 0) -> bool:
 
 
 def _is_or_holds_staged(value: Any, depth: int) -> bool:
-    if isinstance(value, (Staged, Choice, Several)):
+    if isinstance(value, (Staged, Choice, Several, RowKey)):
         return True
     if depth > 8:
         return False
     if isinstance(value, (list, tuple)):
         return any_staged(value, depth + 1)
     if type(value) is dict:
-        return any(type(key) is Several for key in value) or any_staged(value.values(), depth + 1)
+        return any(type(key) in (Several, RowKey) for key in value) or any_staged(value.values(), depth + 1)
     if type(value) is slice:
         return any_staged((value.start, value.stop, value.step), depth + 1)
     return False

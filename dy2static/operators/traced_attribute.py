@@ -30,14 +30,16 @@ from dy2static.operators.staging import MISSING, Choice, Session, Staged, Undefi
 from dy2static.operators.torch_values import from_torch
 from runtime.tracer import containers
 from runtime.tracer.guards import is_plain
+from runtime.tracer.held import RowField, held_in
 from runtime.tracer.journal import Place
+from runtime.tracer.structure import row_of
 
 _NOTHING = object()
 
 
 def read(session: Session, obj: Any, name: str) -> Any:
     """``obj.name``."""
-    if _is_of_content(obj, name):
+    if _is_of_content(obj, name) and row_of(obj) is None:  # a method of such a dict is called of what it holds then
         obj = containers.opened(obj)
     if isinstance(obj, Choice):
         if all(isinstance(option, torch.Tensor) for option in obj.options) and callable(getattr(torch.Tensor, name, 0)):
@@ -129,6 +131,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
         if found is _NOTHING and not own and _is_user_function(_class_attribute(cls, "__getattr__")):
             return _plain(session, obj, name, found)  # nothing is stored there, and asking again runs the method again
         value = _plain(session, obj, name, found)
+        if type(value) is RowField:
+            return value.read()
         slot = isinstance(found, (types.MemberDescriptorType, _TUPLE_FIELD)) or (
             isinstance(found, types.GetSetDescriptorType) and isinstance(obj, _WITH_SLOTS))
         if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
@@ -191,7 +195,8 @@ def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
         raise session.error(
             f"the cached property '{name}' of a {type(obj).__name__} was computed on some of the paths that lead here",
             code="D2S277", hint="Read it before the branch or loop.")
-    return obj.__dict__[name]
+    value = obj.__dict__[name]
+    return value.read() if type(value) is RowField else value
 
 
 def _class_attribute(cls: type, name: str) -> Any:
@@ -226,6 +231,10 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
             f"{obj.__name__}.{name} is changed inside a converted function: it would happen while tracing only",
             hint="Change the setting outside, before the call.", code="D2S214")
     if user_methods.called(session, obj, "__setattr__", name, value) is not user_methods.NOT_USERS:
+        return
+    row = held_in(obj) if session.has_rows and not isinstance(obj, (list, dict)) else None
+    if row is not None and name in row.heap.columns:
+        row.heap.set(session, row.number, name, value)
         return
     note_write(session, obj, name)
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
@@ -284,6 +293,10 @@ def require_settled(session: Session, obj: Any) -> None:
         TraceError: D2S254.
     """
     namespace = getattr(obj, "__dict__", None)
+    if type(namespace) is dict and session.has_rows and row_of(obj) is not None:
+        raise session.error(
+            f"the __dict__ of a {type(obj).__name__} is read that is in a list whose length is only known while the "
+            "Program runs", hint="Read its attributes.", code="D2S254")
     for name in namespace if type(namespace) is dict else ():
         if missing_on_some_paths(obj, name) is not None:
             raise session.error(

@@ -94,7 +94,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     handler = handler_of(f)
     if handler is not None:
         arity.require_fitting(f, args, kwargs)
-        if session.hidden and f not in _ABOUT_OBJECTS:
+        if session.has_contents and f not in _ABOUT_OBJECTS:
             args = tuple(map(containers.opened, args))
             kwargs = {name: containers.opened(arg) for name, arg in kwargs.items()}
         boundary.require(session, f, args, kwargs)
@@ -248,7 +248,11 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
         made = new(cls, *args, **kwargs)
     if isinstance(made, cls):
         memo(session).created[id(made)] = made
-        traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs)
+        session.constructing.add(id(made))
+        try:
+            traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs)
+        finally:
+            session.constructing.discard(id(made))
     return made
 
 

@@ -27,6 +27,7 @@ from runtime.tracer import attempt, containers, contents, unseen
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.branches import Names, all_names
 from runtime.tracer.journal import Place
+from runtime.tracer.tables import RowChoice
 from runtime.tracer.while_loop import while_loop
 
 ROLL_THRESHOLD = 64
@@ -40,6 +41,9 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
                names: Names, options: dict[str, Any] | None, alone: bool = False) -> None:
     """Stage or unroll ``for item in iterable``; ``alone``: nothing else holds the iterable."""
     iterable = containers.opened(iterable)
+    if isinstance(iterable, RowChoice):
+        iterable.run(session, lambda option: traced_for(session, option, test, body, names, options))
+        return
     if isinstance(iterable, Choice) and all(map(containers.is_container, iterable.options)):
         iterable = containers.opened(containers.view(session, iterable))
     if isinstance(iterable, Choice):

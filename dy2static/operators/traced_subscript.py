@@ -39,6 +39,7 @@ from dy2static.operators.torch_values import to_torch
 from runtime.tracer import array, containers, reads
 from runtime.tracer import cond as tracer_cond
 from runtime.tracer.catching import require_uncaught_type
+from runtime.tracer.held import Held, held_in
 
 _MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 
@@ -51,6 +52,9 @@ def _opened(obj: Any, method: str) -> Any:
 
 def read(session: Session, obj: Any, key: Any) -> Any:
     """``obj[key]``."""
+    row = held_in(obj) if session.has_rows and type(obj) is dict else None
+    if row is not None and _is_key(row, key):
+        return row.heap.get(session, row.number, key)
     obj, key = _opened(obj, "__getitem__"), containers.opened(key)
     if isinstance(obj, Choice):
         _require_anywhere(session, obj, key)
@@ -91,6 +95,10 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     if isinstance(obj, CONTAINERS):
         note_item_read(session, obj, key, value)
     return value
+
+
+def _is_key(row: Held, key: Any) -> bool:
+    return type(key) in (str, int, bool, float, type(None)) and key in row.heap.columns
 
 
 def _holds_containers(value: Any) -> bool:
@@ -226,6 +234,10 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
 
 def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     """``obj[key] = value``."""
+    row = held_in(obj) if session.has_rows and type(obj) is dict else None
+    if row is not None and _is_key(row, key):
+        row.heap.set(session, row.number, key, value)
+        return
     obj = _opened(obj, "__setitem__")
     if isinstance(obj, Choice):
         distribute(session, obj, lambda option: write(session, option, key, value), itself=True)

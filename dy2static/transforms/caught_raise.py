@@ -176,7 +176,7 @@ class _Mark(gast.NodeTransformer):
 
     def _lookup(self, node: gast.AST) -> Any:
         """A statement behind tests of the indices that it looks at, as long as nothing else is evaluated before."""
-        if isinstance(node, gast.Assign) and len(node.targets) == 1 and _of_subscript(node.targets[0], "set"):
+        if isinstance(node, gast.Assign) and len(node.targets) == 1 and _looks_up(node.targets[0]):
             before: list[gast.AST] = []
             node.value = self._kept(node.value, "value", before, node)
             return [*(part for one in before for part in self._lookup(one)), *self._tested(node)]
@@ -206,6 +206,8 @@ class _Mark(gast.NodeTransformer):
         test.body[0] = gast.copy_location(_Jump(test.body[0].exc, None), node)
         before += [test, *replace("_d2s.holds(container, key, kind)", origin=node, **holes)]
         if kind in ("set", "del"):
+            return [*before, node]
+        if place.ctx.__class__ is gast.Store:  # of an augmented assignment, which looks there itself
             return [*before, node]
         name = self.namer.fresh("item")
         rest = _Replaced(whole, gast.copy_location(gast.Name(name, gast.Load(), None, None), whole)).visit(
@@ -273,10 +275,22 @@ def _first_lookup(node: gast.AST) -> Any:
     if isinstance(node, gast.Return) and node.value is None:
         return None
     if isinstance(node, gast.AugAssign) and not isinstance(node.target, gast.Name):
-        return None
+        inside = _first_in(node.target.value)
+        return inside if inside is not None or not isinstance(node.target, gast.Subscript) else (
+            _of_subscript(node.target, "get") if _does_little(node.value) else None)
     if isinstance(node, gast.Assign) and _is_fixed(node.value):
-        return _of_subscript(node.targets[0], "set") if len(node.targets) == 1 else None
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, (gast.Subscript, gast.Attribute)):
+            return None
+        return _of_subscript(target, "set") or _first_in(target.value)
     return _first_in(node.value)
+
+
+def _looks_up(target: gast.AST) -> bool:
+    """Whether storing to a target looks up an item, there or on the way to it."""
+    if not isinstance(target, (gast.Subscript, gast.Attribute)):
+        return False
+    return _of_subscript(target, "set") is not None or _first_in(target.value) is not None
 
 
 def _of_subscript(node: gast.AST, kind: str) -> Any:

@@ -157,6 +157,7 @@ def _sizes_fact(forward: Forward, op: Operator, operands: list[Operand], outputs
 
 _FACTS: dict[str, Any] = {
     "array.get": _length_fact,
+    "array.load": _length_fact,
     "array.pop": _length_fact,
     "array.extend": _length_fact,
     "array.concat": _length_fact,
@@ -293,6 +294,8 @@ _BACKWARD: dict[str, Any] = {
     "array.append": _append,
     "array.get": _get,
     "array.set": _set,
+    "array.load": _get,
+    "array.store": _set,
     "array.pop": _pop,
     "array.extend": _join_lists,
     "array.concat": _join_lists,

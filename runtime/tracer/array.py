@@ -223,7 +223,7 @@ def _store(session: Session, target: list[Any], variables: tuple[Variable, ...],
 
 def store(session: Session, target: list[Any] | deque[Any], items: list[Any]) -> None:
     """Give a list or deque another content."""
-    row = structure.row_of(target)
+    row = structure.list_row(target)
     if row is not None:
         row.heap.store(session, row.number, items)
         return
@@ -240,12 +240,16 @@ def length(session: Session, target: list[Any]) -> Any:
 def append(session: Session, target: list[Any], value: Any) -> None:
     """``target.append(value)``."""
     heaps.move_inside(session, (value,), content(target).item)
-    grown = content(target)
+    grown, operands = lowered(session, content(target), value)
+    _store(session, target, _each(session, grown, "array.append", operands), grown)
+
+
+def lowered(session: Session, grown: Growing, value: Any) -> tuple[Growing, list[Operand]]:
+    """A list in a structure that carries another item, too, and the operands that carry that."""
     item = _wider(session, grown.item, structure.item_structure(session, value, PLAIN))
     grown = with_items(session, grown, item, PLAIN)
     grown.pool.put(session, value)
-    operands = carrying.lower_item(session, value, item, PLAIN)
-    _store(session, target, _each(session, grown, "array.append", operands), grown)
+    return grown, carrying.lower_item(session, value, item, PLAIN)
 
 
 def extend(session: Session, target: list[Any], values: list[Any]) -> None:
@@ -299,10 +303,11 @@ def get(session: Session, target: list[Any], index: Any) -> Any:
     for var in grown.variables:
         session.require_visible(var, "a list")
         results += session.emit("array.get", [var, operand])
-    return _item(session, grown, results)
+    return item_of(session, grown, results)
 
 
-def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
+def item_of(session: Session, grown: Growing, variables: list[Variable]) -> Any:
+    """An item of a list, from the Variables that carry it."""
     value = carrying.lift(session, grown.item, iter(variables), PLAIN)
     if isinstance(value, structure.Choice) and len(value.options) == 1:
         value = value.options[0]
@@ -313,12 +318,8 @@ def _item(session: Session, grown: Growing, variables: list[Variable]) -> Any:
 def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
     """``target[index] = value``."""
     heaps.move_inside(session, (value,), content(target).item)
-    grown = content(target)
-    item = _wider(session, grown.item, structure.item_structure(session, value, PLAIN))
-    grown = with_items(session, grown, item, PLAIN)
-    grown.pool.put(session, value)
+    grown, values = lowered(session, content(target), value)
     places: list[Operand] = [session.operand(index)] * len(grown.variables)
-    values = carrying.lower_item(session, value, item, PLAIN)
     _store(session, target, _each(session, grown, "array.set", places, values), grown)
 
 
@@ -334,7 +335,7 @@ def pop(session: Session, target: list[Any], index: Any = -1) -> Any:
         rests.append(rest)
         items.append(popped)
     _store(session, target, tuple(rests), grown)
-    return _item(session, grown, items)
+    return item_of(session, grown, items)
 
 
 def slice_(session: Session, target: list[Any] | tuple[Any, ...], where: slice) -> list[Any]:

@@ -86,6 +86,8 @@ FIELDS: dict[str, str] = {
     "held_in_lists": ITEMS,
     "held_owners": ITEMS,
     "heaps": ITEMS,
+    "has_rows": VALUE,
+    "constructing": ITEMS,
     "loop_options": ITEMS,
     "varying": VALUE,
     "facts": ITEMS,

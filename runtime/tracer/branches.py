@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Variable
-from runtime.tracer import faults, unseen
+from runtime.tracer import faults, tables, unseen
 from runtime.tracer.calls import Restart
 from runtime.tracer.journal import Place
 from runtime.tracer.notes import noted, others, own_references
@@ -124,6 +124,7 @@ def trace_path(
                 prepare(scope)
             try:
                 result = run()
+                tables.settle_objects(session)
             except PathEnds:
                 ended = True
             except (Dy2StaticError, Restart, RecursionError):

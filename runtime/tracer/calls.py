@@ -22,14 +22,15 @@ class Known:
 
     whole: frozenset[int] = frozenset()
     """Numbers of the arguments' containers that something outside leads to as well: they are what they are."""
-    by_reference: bool = False
-    """Whether lists inside of lists that grow are changed: those hold them by reference then (see ``heaps``)."""
+    by_reference: frozenset[str] = frozenset()
+    """The classes of what is changed inside of lists that grow: these hold it by reference then (see ``heaps`` for
+    lists, ``tables`` for dicts and objects)."""
 
     def and_also(self, other: Known) -> Known:
         """Both."""
         return Known(
             self.shared | other.shared, self.detached | other.detached, self.whole | other.whole,
-            self.by_reference or other.by_reference,
+            self.by_reference | other.by_reference,
         )  # fmt: skip
 
 

@@ -26,7 +26,6 @@ from runtime.tracer.structure import (
     Number,
     Options,
     Reference,
-    Row,
     Sequence,
     Structure,
     Tensor,
@@ -176,7 +175,7 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
     if isinstance(s, Number):
         return scalars.wrap(next(variables))
     if isinstance(s, Reference):
-        return s.kind((Row(s.heap, scalars.wrap(next(variables))),))
+        return s.heap.made(session, s.kind, scalars.wrap(next(variables)))
     if isinstance(s, Tensor):
         return _lift_tensor(session, s, next(variables))
     if isinstance(s, Sequence):

@@ -13,7 +13,7 @@ import torch
 from runtime.tracer import source_places, staging, state
 from runtime.tracer.containers import several
 from runtime.tracer.journal import MISSING
-from runtime.tracer.structure import Choice, Undefined, growing
+from runtime.tracer.structure import Choice, Undefined, growing, row_of
 from runtime.tracer.theirs import theirs
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def distribute(session: Session, choice: Choice, function: Callable[[Any], Any],
 
         return run
 
+    if hasattr(choice, "run"):  # a dict that others hold by reference: there is one option
+        return choice.run(session, function)
     before = session.paths
     if before > 1 and before * len(choice.options) > _PATHS:
         raise too_many(session, before * len(choice.options))
@@ -74,7 +76,7 @@ def held_choice(value: Any, depth: int = 0) -> Any:
     """The first value of several that is ``value``, or is inside lists, tuples and dicts; None without one."""
     if isinstance(value, Choice):
         return value
-    found = several(value)
+    found = several(value) if row_of(value) is None else None
     if found is not None:
         return found
     if depth > 4 or not isinstance(value, (list, tuple, dict)):

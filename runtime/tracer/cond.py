@@ -12,8 +12,10 @@ from runtime.tracer import (
     containers,
     staging,
     structure,
+    tables,
 )
 from runtime.tracer.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
+from runtime.tracer.held import RowField
 from runtime.tracer.join import NOWHERE, Join, outside
 from runtime.tracer.journal import Place
 from runtime.tracer.merged import Merged, is_new
@@ -55,6 +57,7 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
            of: structure.Choice | None = None) -> Any:  # fmt: skip
     location = session.location()
+    tables.settle_objects(session)
     held_before = dict(session.held_in_lists)
     held_by_path: list[dict[int, Location | None]] = []
     names = all_names(session, names)
@@ -76,7 +79,8 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     merged = Merged(session, paths, alone, old, objects, of)
     join = Join(session, paths, entry, merged.context())
     places: dict[Place, None] = {
-        place: None for path in alive for place in path.places if not names.holds(place) and merged.leaves(place)
+        place: None for path in alive for place, value in path.places.items()
+        if type(value) is not RowField and not names.holds(place) and merged.leaves(place)
     }
     for position in range(len(entry_names)):
         join.add([path.names[position] for path in paths], hint=names.names[position])

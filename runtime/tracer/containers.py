@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 
 from runtime.tracer import contents, objects, shown, staging, state
+from runtime.tracer.held import RowKey, held_in
 from runtime.tracer.journal import Place, python_kind
 from runtime.tracer.structure import (
     Choice,
@@ -83,12 +84,21 @@ def several(value: Any) -> Choice | None:
     if kind.__len__(value) != 1:
         return _put_together(value) if _any_hidden() else None
     (found,) = kind.__iter__(value)
+    if type(found) is RowKey:
+        from runtime.tracer.tables import RowChoice
+
+        return RowChoice(state.current(), found.row)
     return found.choice if type(found) is Several else None
 
 
 def _shown(view: Any) -> Choice | None:
     """The same for a view of a dict, or a mapping proxy: those of the hidden dicts."""
     owner = shown.dict_behind(view)
+    row = None if owner is None else held_in(owner)
+    if row is not None:
+        from runtime.tracer.tables import RowChoice
+
+        return RowChoice(state.current(), row, lambda made: shown.like(view, made))
     found = None if owner is None else several(owner)
     return None if found is None else Choice(found.selector, tuple(shown.like(view, one) for one in found.options))
 
@@ -99,7 +109,7 @@ def require_read(session: Session, iterator: Any) -> None:
     Raises:
         TraceError: D2S266.
     """
-    if not (session.hidden or session.has_growing) or not hasattr(type(iterator), "__next__"):
+    if not (session.has_contents or session.has_growing) or not hasattr(type(iterator), "__next__"):
         return
     for one in shown.read_by(iterator):
         if growing(one) is not None or several(one) is not None:
@@ -110,7 +120,7 @@ def require_read(session: Session, iterator: Any) -> None:
 
 def _any_hidden() -> bool:
     session = state.active()
-    return session is not None and bool(session.hidden)
+    return session is not None and session.has_contents
 
 
 def _put_together(value: Any) -> Choice | None:
@@ -120,6 +130,9 @@ def _put_together(value: Any) -> Choice | None:
         TraceError: D2S254, it was made of two whose contents differ independently.
     """
     held = Place("content", value).get()
+    for item in held:
+        if type(item) is RowKey:
+            item.refuse()
     found = [item for item in held if type(item) is Several]
     if not found:
         return None
@@ -151,6 +164,8 @@ def content(value: Any, chosen: tuple[Choice, int] | None = None) -> Any:
 
     ``chosen``: a Choice, and which of its options this path of a switch is for.
     """
+    if row_of(value) is not None:
+        return as_content(Place("content", value).get())
     found = several(value)
     if found is not None and chosen is not None and found is chosen[0]:
         return content(found.options[chosen[1]], chosen)
@@ -256,6 +271,8 @@ def kind_of(value: Any) -> Hashable:
 
 def items_of(value: Any) -> Iterable[tuple[Hashable, Any]]:
     """The items of a container with the place of each; of one of several contents, those of each."""
+    if row_of(value) is not None:
+        return
     found = several(value)
     if found is not None:
         for number, option in enumerate(found.options):

@@ -22,10 +22,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import ArrayType, Operand, Variable
-from runtime.tracer import objects, staging, structure
+from runtime.tracer import objects, staging, structure, tables
 from runtime.tracer.journal import Place
 from runtime.tracer.pools import Pool
-from runtime.tracer.structure import PLAIN, Array, Choice, Growing, ListContent, Options, Reference, Row, row_of
+from runtime.tracer.structure import PLAIN, Array, Choice, Growing, ListContent, Options, Reference, list_row, row_of
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -49,6 +49,10 @@ class Heap:
                 "lists of different kinds are put into a list whose length is only known while the Program runs",
                 hint="Let all hold items of one kind.", code="D2S251")
         return found
+
+    def holds(self, value: Any) -> bool:
+        """Whether a list is that of the arrays."""
+        return self.held is value
 
     def row_item(self, session: Session) -> structure.Structure:
         """The structure of what rows hold."""
@@ -102,7 +106,7 @@ class Heap:
         Raises:
             TraceError: D2S226, it is none: the caller's, or one that is handed on where it cannot move.
         """
-        row = row_of(value)
+        row = list_row(value)
         if row is None or row.heap is not self:
             raise session.error(
                 "a list is in a list whose length is only known while the Program runs, lists inside of which are "
@@ -110,6 +114,10 @@ class Heap:
                 hint="Put a new list in (rows.append(list(row))), or put another one in its place instead of changing "
                 "it (rows[i] = rows[i] + [x]).", code="D2S226")
         return session.operand(row.number)
+
+    def made(self, session: Session, kind: type, number: Any) -> Any:
+        """Another name for a row: a list, or what one holds."""
+        return kind((structure.Row(self, number),))
 
     def _inner(self, session: Session, items: Sequence[Any]) -> structure.Structure:
         """The structure that carries each of a row's items."""
@@ -142,19 +150,21 @@ class Heap:
 
 def is_heap(session: Session, value: Any) -> bool:
     """Whether a list is what a heap holds its rows in: it belongs to no path or iteration."""
-    return any(heap.held is value for heap in session.heaps.values())
+    return any(heap.holds(value) for heap in session.heaps.values())
 
 
 def heap_for(session: Session, value: list[Any]) -> Heap:
     """The heap that a list's row is in, or would be: one for each kind of items."""
-    row = row_of(value)
+    row = list_row(value)
     if row is not None:
         return row.heap
     return _heap(session, _kind_of(session, value))
 
 
 def _heap(session: Session, kind: Any) -> Heap:
-    return session.heaps.setdefault(kind, Heap())
+    found = session.heaps.setdefault(kind, Heap())
+    assert isinstance(found, Heap)
+    return found
 
 
 def _kind_of(session: Session, value: Any) -> Any:
@@ -177,7 +187,7 @@ def _kind_of(session: Session, value: Any) -> Any:
 def _heap_in(item: structure.Structure | None) -> Heap | None:
     """The heap of lists among the items of a list that grows."""
     if isinstance(item, Reference):
-        return item.heap
+        return item.heap if isinstance(item.heap, Heap) else None
     parts: tuple[Any, ...] = ()
     if isinstance(item, Options):
         parts = item.options
@@ -186,20 +196,20 @@ def _heap_in(item: structure.Structure | None) -> Heap | None:
     return next((found for part in parts if (found := _heap_in(part)) is not None), None)
 
 
-def _lists_in(session: Session, value: Any) -> Iterator[list[Any]]:
-    """The lists in an item that are to be held by reference."""
+def _movable(session: Session, value: Any) -> Iterator[Any]:
+    """The lists, dicts and objects in an item that are to be held by reference."""
     if isinstance(value, Choice):
         for option in value.options:
-            yield from _lists_in(session, option)
-    elif type(value) is list:
+            yield from _movable(session, option)
+    elif session.holds_by_reference(type(value)):
         yield value
-    elif isinstance(value, tuple):
+    elif isinstance(value, tuple) or type(value) is list:
         for item in value:
-            yield from _lists_in(session, item)
+            yield from _movable(session, item)
     elif type(value) is dict or (objects.is_record(value) and structure.can_be_copied(session, value)):
         fields = structure.field_items(value)
         for item in fields[1] if fields is not None else ():
-            yield from _lists_in(session, item)
+            yield from _movable(session, item)
 
 
 def move_inside(session: Session, items: Iterable[Any], like: structure.Structure | None = None) -> bool:
@@ -209,13 +219,15 @@ def move_inside(session: Session, items: Iterable[Any], like: structure.Structur
     """
     if not session.known.by_reference:
         return False
-    found = [one for item in items if not isinstance(item, Growing) for one in _lists_in(session, item)]
-    waiting = [one for one in found if row_of(one) is None]
-    heap = _heap_in(like) or next((row.heap for one in found if (row := row_of(one)) is not None), None)
+    found = [one for item in items if not isinstance(item, Growing) for one in _movable(session, item)]
+    lists = [one for one in found if type(one) is list]
+    waiting = [one for one in lists if list_row(one) is None]
+    heap = _heap_in(like) or next((row.heap for one in lists if (row := list_row(one)) is not None), None)
     if heap is None:
         filled = next((one for one in waiting if one), None)
         heap = _heap(session, None if filled is None else _kind_of(session, filled))
     moved = [_move(session, one, heap, ()) for one in waiting]
+    moved += [tables.move(session, one) for one in found if type(one) is not list and row_of(one) is None]
     return any(moved)
 
 
@@ -235,7 +247,7 @@ def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...
     if choice is not None:
 
         def added(hidden: Any) -> Any:
-            row = row_of(hidden)
+            row = list_row(hidden)
             return row.number if row is not None and row.heap is heap else _added(session, hidden, heap, around)
 
         runs = [lambda hidden=hidden: added(hidden) for hidden in choice.options]
@@ -243,7 +255,7 @@ def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...
     else:
         number = _added(session, value, heap, around)
     session.journal.note(Place("content", value), joined=True)
-    value[:] = [Row(heap, number)]
+    value[:] = [structure.Row(heap, number)]
     return True
 
 
@@ -252,12 +264,16 @@ def _added(session: Session, value: list[Any], heap: Heap, around: tuple[int, ..
     grown = structure.growing(value)
     if grown is not None:
         return heap.add(session, [grown.read()])
-    inside = [one for item in value for one in _lists_in(session, item) if row_of(one) is None]
-    if inside:
-        filled = next((one for one in inside if one), None)
+    inside = [one for item in value for one in _movable(session, item) if row_of(one) is None]
+    lists = [one for one in inside if type(one) is list]
+    if lists:
+        filled = next((one for one in lists if one), None)
         inner = _heap(session, None if filled is None else _kind_of(session, filled))
-        for one in inside:
+        for one in lists:
             _move(session, one, inner, (*around, id(value)))
+    for one in inside:
+        if type(one) is not list and row_of(one) is None:
+            tables.move(session, one)
     return heap.add(session, value)
 
 
@@ -290,14 +306,14 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
 
 def identical(session: Session, a: Any, b: Any) -> Any:
     """``a is b`` where one is held by reference; None where neither is."""
-    if type(a) is not list or type(b) is not list:
+    if type(a) is not type(b) or not session.holds_by_reference(type(a)):
         return None
     for one, other in ((a, b), (b, a)):
         if (row := row_of(one)) is not None and one is not other and row_of(other) is None:
             from runtime.tracer import containers
 
             if containers.several(other) is not None:  # it may have moved on some paths
-                _move(session, other, row.heap, ())
+                _move(session, other, row.heap, ()) if isinstance(row.heap, Heap) else tables.move(session, other)
     first, second = row_of(a), row_of(b)
     if first is None and second is None:
         return None

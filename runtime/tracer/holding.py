@@ -13,6 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer import objects, structure
+from runtime.tracer.held import RowField, RowKey
 from runtime.tracer.scalars import Staged
 
 _DEPTH = 6
@@ -23,7 +24,7 @@ def holds_traced(value: Any, depth: int = 0) -> bool:
     if isinstance(value, torch.Tensor):
         return torch_internals.is_fake(value)
     if isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
-                          torch.SymBool)):
+                          torch.SymBool, RowField, RowKey)):
         return True
     if depth > _DEPTH or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
         return False

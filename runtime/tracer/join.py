@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -51,14 +51,17 @@ class Join:
 
         def picture(path: Path, value: Any) -> structure.Structure:
             with path.inside(session):
-                return structure.structure_of(session, value, context)
+                pictured = structure.structure_of(session, value, context)
+                if isinstance(value, structure.ListContent):
+                    self._picture_records(value)
+                return joining.with_rows(session, pictured, context) if session.has_rows else pictured
 
         joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
         if of is not None and alive and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended):
             joined = structure.Known(of)
         elif len(alive) == 1:
             path, value = alive[0]
-            if structure.has_traced(value) and not outside(session, self.entry, value):
+            if self._is_made_inside(path, value):
                 with path.inside(session):
                     joined = joining.carried(session, picture(path, value), context)
         elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
@@ -67,6 +70,27 @@ class Join:
             for one in pictures[1:]:
                 joined = joining.require_few(session, joining.unify(session, joined, one, context))
         self.items.append((values, joined, hint))
+
+    def _picture_records(self, values: Iterable[Any]) -> None:
+        """Note how a list that grows holds copies of the records among what a path leaves in a list."""
+        session, pictures = self.session, self.context.pictures
+        for value in values:
+            if isinstance(value, tuple):
+                self._picture_records(value)
+            elif id(value) in session.created and structure.can_be_copied(session, value):
+                found = structure.item_structure(session, value, self.context)
+                before = pictures.get(id(value))
+                pictures[id(value)] = (
+                    found if before is None else joining.unify(session, before, found, self.context.copies()))
+
+    def _is_made_inside(self, path: Path, value: Any) -> bool:
+        """Whether a value means nothing outside the path that has it."""
+        if structure.has_traced(value) and not outside(self.session, self.entry, value):
+            return True
+        if not self.session.has_rows:
+            return False
+        with path.inside(self.session):  # where it is known which dicts and objects are rows
+            return _holds_row(value)
 
     def emit(self, name: str, pred: Staged, location: Location | None) -> list[Any]:
         """Close the paths' Blocks with yields, record the Operator; the joined values."""
@@ -148,6 +172,8 @@ def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> boo
         )
     if isinstance(value, Staged):
         return session.visible(value.var)
+    if (row := structure.row_of(value)) is not None:
+        return row.visible(session)
     if isinstance(value, structure.Row):
         return value.visible(session)
     if isinstance(value, structure.Growing):
@@ -158,6 +184,18 @@ def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> boo
         return all(outside(session, entry, item) for item in value)
     fields = structure.field_items(value)
     return fields is None or all(outside(session, entry, item) for item in fields[1])
+
+
+def _holds_row(value: Any) -> bool:
+    """Whether a list, dict or object that others hold by reference is in a value."""
+    if structure.row_of(value) is not None:
+        return True
+    if isinstance(value, structure.Choice):
+        return any(map(_holds_row, value.options))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_row, value))
+    fields = structure.field_items(value)
+    return fields is not None and any(map(_holds_row, fields[1]))
 
 
 def _step_variables(step: Any) -> list[Variable]:

@@ -4,6 +4,7 @@ already does."""
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,6 +32,7 @@ from runtime.tracer.structure import (
     Tensor,
     can_be_copied,
     field_items,
+    has_traced,
     is_container,
     item_structure,
     row_of,
@@ -180,6 +182,8 @@ def _is_or_holds_container(value: Any) -> bool:
 def _copied(session: Session, item: Structure, context: JoinContext) -> Structure:
     """The structure of an item as a list that grows holds it: containers and records by what they hold."""
     if isinstance(item, Known):
+        if id(item.value) in context.pictures:
+            return context.pictures[id(item.value)]
         if is_container(item.value) or can_be_copied(session, item.value):
             return item_structure(session, item.value, context)
         opened = structure_of(session, item.value, context)
@@ -199,7 +203,9 @@ def one_kind(session: Session, options: Options, context: JoinContext) -> Struct
 
 def as_items(item: Structure) -> Structure:
     """An item's structure as an array holds it: carried by a Variable at least, so that there is an array at all."""
-    if _has_made(item):
+    made = set(_made_in(item))
+    if made:
+        state.current().hold_by_reference(*made)
         raise state.current().error(
             "an object that is made in a loop is put into a list that grows there, which would hold copies of it",
             hint="Append what it holds (its tensors and numbers), or give the list its final length before the loop.",
@@ -209,10 +215,14 @@ def as_items(item: Structure) -> Structure:
     return carried if width(carried) else Options((carried,))
 
 
-def _has_made(item: Structure) -> bool:
-    if isinstance(item, Options):
-        return any(map(_has_made, item.options))
-    return isinstance(item, Made) or (isinstance(item, (Sequence, Fields)) and any(map(_has_made, item.items)))
+def _made_in(item: Structure) -> Iterator[type]:
+    """The classes of objects in an item that an iteration of a loop made."""
+    if isinstance(item, Made):
+        yield item.cls
+    for inner in item.options if isinstance(item, Options) else ():
+        yield from _made_in(inner)
+    for inner in item.items if isinstance(item, (Sequence, Fields)) else ():
+        yield from _made_in(inner)
 
 
 def _as_item(item: Structure) -> Structure:
@@ -296,6 +306,17 @@ def carried(session: Session, s: Structure, context: JoinContext) -> Structure:
         s = structure_of(session, s.value, context)
     if isinstance(s, (Sequence, Fields)):
         return dataclasses.replace(s, items=tuple(carried(session, item, context) for item in s.items))
+    return s
+
+
+def with_rows(session: Session, s: Structure, context: JoinContext) -> Structure:
+    """A structure with references to the dicts and objects in it that are rows: what they are is known on a path."""
+    if isinstance(s, Known):
+        if row_of(s.value) is not None:
+            return structure_of(session, s.value, context)
+        return carried(session, s, context) if isinstance(s.value, tuple) and has_traced(s.value) else s
+    if isinstance(s, (Sequence, Fields)):
+        return dataclasses.replace(s, items=tuple(with_rows(session, item, context) for item in s.items))
     return s
 
 
@@ -391,4 +412,4 @@ def fits(session: Session, inner: Structure, outer: Structure, context: JoinCont
     return False
 
 
-__all__ = ["as_items", "carried", "fits", "require_few", "unify"]
+__all__ = ["as_items", "carried", "fits", "require_few", "unify", "with_rows"]

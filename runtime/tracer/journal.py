@@ -247,6 +247,7 @@ class Journal:
 
             if not joined:
                 require_own(self._session, place.owner)
+                self._require_no_row(place.owner)
             hidden = self._session.hidden.get(id(place.owner))
             if hidden is not None:
                 self.note(Place("content", hidden[1]), joined)
@@ -266,7 +267,21 @@ class Journal:
         from runtime.tracer.shared_items import require_own
 
         require_own(self._session, owner)
+        self._require_no_row(owner)
         self.note(Place("attribute", owner, name))
+
+    def _require_no_row(self, owner: Any) -> None:
+        """Refuse a change of a dict or object that is a row, which has not gone to its table.
+
+        Raises:
+            TraceError: D2S226.
+        """
+        if self._session.has_rows:
+            from runtime.tracer.held import held_in
+            from runtime.tracer.tables import keys_change
+
+            if not isinstance(owner, (list, set, deque)) and held_in(owner) is not None:
+                raise keys_change(self._session)
 
     def note_late(self, place: Place, before: Any) -> None:
         """Call when code that keeps no journal has changed a place that held ``before``."""

@@ -102,6 +102,8 @@ class LoopObjects:
                 return False
             return key not in self._old and key not in session.externals and key not in session.hidden
         made = id(value) in self._session.created and id(value) not in self._older
+        if self._session.has_rows and structure.row_of(value) is not None:
+            return False
         return made and objects.can_be_rebuilt(value)
 
     def _note(self, value: Any, owner: Any, way: Position, choices: tuple[Any, ...]) -> None:
@@ -235,6 +237,8 @@ class LoopObjects:
         return containers.as_content(staging.switch(self._session, selector, runs))  # attributes are a tuple
 
     def _refuse(self, what: str) -> NoReturn:
+        kinds = {type(known.value) for known in self._known.values() if not structure.is_container(known.value)}
+        self._session.hold_by_reference(*kinds)
         names = sorted({type(known.value).__name__ for known in self._known.values()})
         raise self._session.error(
             f"objects that an iteration of this loop makes ({', '.join(names)}) {what}",

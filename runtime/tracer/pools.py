@@ -162,7 +162,7 @@ def _share(session: Session, part: Any) -> None:
     """Items are copies of the list, dict or record: it must not be changed."""
     from runtime.tracer import structure
 
-    if session.known.by_reference and type(part) is list:
+    if session.holds_by_reference(type(part)):
         return
     if isinstance(part, (list, dict)) or structure.can_be_copied(session, part):
         shared_items.hold(session, part)

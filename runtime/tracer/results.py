@@ -32,6 +32,7 @@ from runtime.tracer.scalars import Staged
 from runtime.tracer.session import Session
 from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.storage_table import Storage, TensorInfo, ViewStep
+from runtime.tracer.tables import Table
 from runtime.tracer.watcher import History
 
 
@@ -229,12 +230,12 @@ class Outputs:
 
     def _container(self, value: Any) -> Any:
         """The tree of anything that is no tensor, number or constant."""
-        choice = containers.several(value)
-        if choice is not None:
-            return self.tree(choice)
         row = structure.row_of(value)
         if row is not None:
             return self._row(row.heap, self.leaf(self.session.operand(row.number)))
+        choice = containers.several(value)
+        if choice is not None:
+            return self.tree(choice)
         grown = structure.growing(value) if isinstance(value, (list, tuple, collections.deque)) else None
         if grown is not None and type(value) in (list, tuple, structure.ListContent, collections.deque):
             items = self._growing(grown)
@@ -385,13 +386,25 @@ class Outputs:
             candidate, number = f"{name} ({number})", number + 1
         return candidate
 
-    def _row(self, heap: Heap, number: Any) -> Record:
-        """The tree of a list that is a row of a heap; each run makes all lists of all heaps once, as rows may refer to
-        each other."""
+    def _rows(self, heap: Heap | Table) -> Any:
+        """The tree of all rows of a heap or table: a list that grew, of what each row holds."""
+        if isinstance(heap, Heap):
+            return self.tree(heap.held)
+        tree = self._growing(heap.whole())
+        if heap.cls is dict:
+            return tree
+        self._note_class(heap.cls)
+        arrays, (_, item) = tree.fields
+        name = self._name(heap.cls, f"{_name_of(heap.cls)} row")  # after loading, what can be changed stands for it
+        return Record(tree.kind, "", (arrays, ("item", Record("instance", name, item.fields))))
+
+    def _row(self, heap: Heap | Table, number: Any) -> Record:
+        """The tree of a row of a heap or table; each run makes all rows of all of them once, as they may refer to each
+        other."""
         filled = [one for one in self.session.heaps.values() if one.held]
         if self._heaps is None:
             self._heaps = Record("heaps", "", ())  # what the trees of the rows refer to
-            rows = [(f"heap{place}", self.tree(one.held)) for place, one in enumerate(filled)]
+            rows = [(f"heap{place}", self._rows(one)) for place, one in enumerate(filled)]
             self._heaps = Record("heaps", "", tuple(rows))
         lists = Record("known", "", (("value", self._heaps),))
         return Record("row", "", (("heaps", lists), ("heap", filled.index(heap)), ("number", number)))
@@ -475,14 +488,15 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     if tree.kind == "heaps" and not tree.fields:
         return built["heaps"]
     if tree.kind == "heaps":
-        made_lists: list[list[list[Any]]] = []
+        made_rows: list[list[Any]] = []
         for _, rows in tree.fields:
-            made_lists.append([[] for _ in values[dict(rows.fields)["arrays"][0].index]])
-        built["heaps"] = made_lists  # rows may refer to each other
-        for (_, rows), lists in zip(tree.fields, made_lists):
-            for one, items in zip(lists, _rows(rows, values, classes, build)):
-                one.extend(items)
-        return made_lists
+            held = dict(rows.fields)
+            made_rows.append([_empty_row(held["item"], classes) for _ in values[held["arrays"][0].index]])
+        built["heaps"] = made_rows  # rows may refer to each other
+        for (_, rows), empty in zip(tree.fields, made_rows):
+            for one, row in zip(empty, _rows(rows, values, classes, build)):
+                _fill_row(one, row)
+        return made_rows
     if tree.kind == "hung":
         (_, tensor), (_, attributes) = tree.fields
         made = built[id(tree)] = build(tensor)
@@ -529,6 +543,24 @@ def _rows(
     fields = dict(tree.fields)
     for row in map(list, zip(*(values[leaf.index] for leaf in fields["arrays"]))):
         yield build_tree(_with_leaves(fields["item"], row, build), row, classes)
+
+
+def _empty_row(item: Any, classes: dict[str, Any]) -> Any:
+    """A list, dict or object that is a row, before it holds anything; ``item``: the tree of what it will hold."""
+    if type(item) is dict:
+        return {}
+    keyed = isinstance(item, Record) and item.kind == "instance"
+    return object.__new__(classes[item.type_name]) if keyed else []
+
+
+def _fill_row(made: Any, row: Any) -> None:
+    if isinstance(made, list):
+        made += row
+    elif isinstance(made, dict):
+        made.update(row)
+    else:
+        for name, held in objects.attributes(row).items():
+            object.__setattr__(made, name, held)
 
 
 def _build_function(tree: Record, template: Any, build: Callable[[Any], Any], built: dict[Any, Any]) -> Any:

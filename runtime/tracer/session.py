@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from runtime.tracer.attempt import Attempt
     from runtime.tracer.heaps import Heap
     from runtime.tracer.notes import Note
+    from runtime.tracer.tables import Table
 
 
 @dataclass(eq=False)
@@ -173,8 +174,13 @@ class Session:
         """Whether a list has come to have a length that is only known at run time."""
         self.held_in_lists: dict[int, Location | None] = {}
         """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
-        self.heaps: dict[Any, Heap] = {}
-        """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``)."""
+        self.heaps: dict[Any, Heap | Table] = {}
+        """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what
+        dicts and objects hold, by class and keys (see ``tables``)."""
+        self.has_rows = False
+        """Whether there are such dicts and objects."""
+        self.constructing: set[int] = set()
+        """Objects whose ``__init__`` is being traced, by identity."""
         self.held_owners: dict[int, Any] = {}
         """All that ever were, so that no other object has their identity."""
         self.loop_options: list[Any] = []
@@ -243,10 +249,21 @@ class Session:
             )
         return Restart(known)
 
-    def hold_by_reference(self) -> None:
-        """A list inside of a list that grows is changed: trace again with lists that hold such by reference."""
-        if not self.known.by_reference and not self.advanced:
-            raise self.restart(Known(by_reference=True))
+    def hold_by_reference(self, *classes: type) -> None:
+        """Objects of some classes are changed inside of a list that grows: trace again with lists that hold such by
+        reference."""
+        new = frozenset(map(_name_of, classes)) - self.known.by_reference
+        if new and not self.advanced:
+            raise self.restart(Known(by_reference=new))
+
+    @property
+    def has_contents(self) -> bool:
+        """Whether there is a container that stands for others, which operators open."""
+        return bool(self.hidden) or self.has_rows
+
+    def holds_by_reference(self, cls: type) -> bool:
+        """Whether lists that grow hold objects of a class by reference."""
+        return bool(self.known.by_reference) and _name_of(cls) in self.known.by_reference
 
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew."""
@@ -568,6 +585,12 @@ def fill(template: Any, var: Variable) -> Any:
     if isinstance(template, (list, tuple)):
         return type(template)(fill(item, var) for item in template)
     return template
+
+
+
+def _name_of(cls: type) -> str:
+    """A class by name: one that is defined in the function is another one in each trace."""
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 __all__ = ["Scope", "Session", "ViewStep", "fill"]

@@ -18,8 +18,8 @@ def require_own(session: Session, container: Any, what: str = "changed") -> None
         TraceError: D2S226, a list that grows holds a copy of it.
     """
     if id(container) in session.held_in_lists:
-        if type(container) is list:
-            session.hold_by_reference()
+        if type(container) in (list, dict) or objects.is_record(container):
+            session.hold_by_reference(type(container))
         raise _held(session, container, what)
 
 

@@ -72,7 +72,9 @@ def _holds_arrays(s: structure.Structure) -> bool:
 def never_fixed(session: Session, changing: list[Slot], location: Location | None) -> Exception:
     """The located error that says which variable never gets a structure that stays, and what it was last."""
     named = [slot for slot in changing if slot.label or slot.place is not None]
-    found = named or [slot for slot in changing if slot.cell is not None]
+    cells = [slot for slot in changing if slot.cell is not None]
+    session.hold_by_reference(*(slot.cell.cls for slot in cells if slot.cell and not slot.cell.is_container))
+    found = named or cells
     names = [slot.describe() for slot in found]
     lasts = [f"{name} was {describe(slot.carried)}" for name, slot in zip(names, found)]
     return session.error(

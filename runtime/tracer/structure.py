@@ -19,6 +19,7 @@ from runtime import torch_internals
 from runtime.ir import ObjectType, Variable
 from runtime.tracer import objects, state
 from runtime.tracer.guards import is_plain, same_plain
+from runtime.tracer.held import Held, RowField, RowKey, held_in
 from runtime.tracer.journal import MISSING, Undefined
 from runtime.tracer.pools import Lost, Pool
 from runtime.tracer.scalars import Staged, StagedInt
@@ -27,6 +28,7 @@ from runtime.tracer.staged_size import StagedSize
 if TYPE_CHECKING:
     from runtime.tracer.heaps import Heap
     from runtime.tracer.session import Session
+    from runtime.tracer.tables import Table
 
 BOUND = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
 """The types of what ``x.abs`` gives."""
@@ -167,12 +169,22 @@ class Row(Growing):
         return self.read().lost
 
 
-def row_of(value: object) -> Row | None:
+def row_of(value: object) -> Row | Held | None:
+    """The row that a list, dict or object is, if others hold it by reference."""
+    if isinstance(value, list):
+        return list_row(value)
+    return None if isinstance(value, _NO_ROWS) else held_in(value)
+
+
+def list_row(value: object) -> Row | None:
     """The row that a list is, if others hold it by reference."""
     if not isinstance(value, list) or len(value) != 1 or type(value) not in (list, ListContent):
         return None
     found = value[0]
     return found if type(found) is Row else None
+
+
+_NO_ROWS = (torch.Tensor, Staged, Choice, tuple, str, int, float, type(None), torch.nn.Module, type)
 
 
 def growing(value: object) -> Growing | None:
@@ -280,9 +292,10 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A list that is a row of a heap, or such a list's content (``kind``): carried by the number of the row."""
+    """A list that is a row of a heap, a dict or object that is one of a table, or such a list's or dict's content
+    (``kind``): carried by the number of the row."""
 
-    heap: Heap
+    heap: Heap | Table
     kind: type = list
 
 
@@ -301,6 +314,9 @@ class JoinContext:
     """Whether lists of other lengths whose items differ in structure become one whose length is carried."""
     arrays_hold_containers: bool = True
     """Whether lists of other lengths become one whose length is carried where that would copy containers."""
+    pictures: dict[int, Structure] = field(default_factory=dict)
+    """How a list that grows holds copies of instances of dataclasses, by identity: what those of a path hold is known
+    inside it."""
     copying: bool = False
     """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
 
@@ -400,14 +416,16 @@ def same_known(a: Any, b: Any) -> bool:
 
 def has_traced(value: Any, depth: int = 0) -> bool:
     """Whether a tensor or staged value is inside."""
-    if isinstance(value, (torch.Tensor, Staged, Choice, Growing)):
+    if isinstance(value, (torch.Tensor, Staged, Choice, Growing, RowField, RowKey)):
         return True
     if depth > 8:
         return False
     if type(value) in (list, tuple, StagedSize, ListContent):
         return any(has_traced(item, depth + 1) for item in value)
     fields = field_items(value)
-    return fields is not None and any(has_traced(item, depth + 1) for item in fields[1])
+    if fields is not None:
+        return any(has_traced(item, depth + 1) for item in fields[1])
+    return row_of(value) is not None
 
 
 def structure_of(session: Session, value: Any, context: JoinContext) -> Structure:
@@ -415,11 +433,15 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
     row = row_of(value)
     if row is not None:
         return Reference(row.heap, type(value))
+    if isinstance(value, RowField):
+        value.refuse()
     copied = context.copying and (is_container(value) or can_be_copied(session, value))
-    if copied and session.known.by_reference and type(value) is list:
-        from runtime.tracer import heaps
+    if context.copying and session.holds_by_reference(type(value)):
+        from runtime.tracer import heaps, tables
 
-        return Reference(heaps.heap_for(session, value))
+        found = heaps.heap_for(session, value) if type(value) is list else tables.table_for(session, value)
+        if found is not None:
+            return Reference(found, type(value))
     if id(value) in context.made and not copied:
         return context.made[id(value)]
     if isinstance(value, Staged):
@@ -534,6 +556,7 @@ __all__ = [
     "has_traced",
     "is_container",
     "item_structure",
+    "list_row",
     "is_namedtuple",
     "rebuild_fields",
     "row_of",

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, structure
+from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, structure, tables
 from runtime.tracer.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.cond import truth
+from runtime.tracer.held import RowField
 from runtime.tracer.joined_views import LoopViews
 from runtime.tracer.journal import Place
 from runtime.tracer.late import PathEnd
@@ -41,6 +42,7 @@ def while_loop(
     """Stage a loop whose condition was ``first`` before the first iteration; leaves names and state as after it."""
     names = all_names(session, names)
     location = session.location()
+    tables.settle_objects(session)
     invariants = (options or {}).get("shape_invariants") or {}
     for name in invariants.keys() - set(names.names):
         raise session.error(
@@ -234,7 +236,7 @@ class _Attempt:
                 out = self.contents.get(place, out)
                 if place in known_places or structure.same_known(out, before) or same_items(out, before):
                     continue
-                if id(place.owner) in session.hidden:
+                if id(place.owner) in session.hidden or type(out) is RowField:
                     continue
                 if place not in repeated:
                     if id(place.owner) not in self.made:

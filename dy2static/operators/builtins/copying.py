@@ -9,7 +9,7 @@ from dy2static.operators import tensor_copies
 from dy2static.operators.provenance import memo, note_attribute_read
 from dy2static.operators.staging import Choice, Session, Staged, distribute
 from runtime import torch_internals
-from runtime.tracer import objects
+from runtime.tracer import objects, tables
 
 
 def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -20,6 +20,7 @@ def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return value
     if torch_internals.is_fake(value):
         return tensor_copies.shallow(session, value)
+    value = tables.unbound(session, value)
     made = copy.copy(value)
     _note(session, value, made)
     return made
@@ -27,7 +28,7 @@ def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _deepcopy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = dict(zip(("x", "memo"), args)) | kwargs
-    value = given["x"]
+    value = tables.unbound(session, given["x"])
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _deepcopy(session, (option,), {}))
     if isinstance(value, Staged):
@@ -51,7 +52,7 @@ def _note(session: Session, original: Any, made: Any) -> None:
     if made is original or isinstance(original, type):
         return
     memo(session).created[id(made)] = made
-    if objects.is_record(made):
+    if objects.is_record(made) or session.holds_by_reference(type(made)):
         session.journal.note_made(made)
     for name, value in list(getattr(original, "__dict__", {}).items()):
         note_attribute_read(session, original, name, value)

@@ -9,7 +9,8 @@ from typing import Any
 from dy2static.operators.builtins import copying
 from dy2static.operators.provenance import memo, note_attribute_read
 from dy2static.operators.staging import Choice, Session, distribute
-from runtime.tracer import objects
+from runtime.tracer import objects, tables
+from runtime.tracer.structure import row_of
 
 
 def _fields(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -31,11 +32,11 @@ def _replace(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     value, *rest = args
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _replace(session, (option, *rest), kwargs))
-    made = dataclasses.replace(value, *rest, **kwargs)
+    made = dataclasses.replace(tables.unbound(session, value), *rest, **kwargs)
     memo(session).created[id(made)] = made
     if objects.is_record(made):
         session.journal.note_made(made)
-    for name, item in objects.attributes(value).items():
+    for name, item in objects.attributes(value).items() if row_of(value) is None else ():
         note_attribute_read(session, value, name, item)
     return made
 
@@ -63,8 +64,8 @@ def _taken_apart(session: Session, function: Any, args: tuple[Any, ...], kwargs:
             return distribute(session, item, inner)
         if dataclasses.is_dataclass(item) and not isinstance(item, type):
             names = [field.name for field in dataclasses.fields(item)]
-            items = [getattr(item, name) for name in names]
-            for name, one in zip(names, items):
+            items = [getattr(tables.unbound(session, item), name) for name in names]
+            for name, one in zip(names, items) if row_of(item) is None else ():
                 note_attribute_read(session, item, name, one)
             parts = [inner(one) for one in items]
             return make(list(zip(names, parts)) if function is dataclasses.asdict else parts)
