@@ -90,7 +90,8 @@ class Transformer(gast.NodeTransformer):
 
     def generic_visit(self, node: gast.AST) -> Any:
         values = node.__dict__
-        for name in inner_fields(type(node)) if self.expressions else BLOCKS:
+        kind: Any = type(node)
+        for name in inner_fields(kind) if self.expressions else BLOCKS:
             value = values.get(name)
             if not value:
                 continue
