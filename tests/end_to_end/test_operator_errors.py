@@ -94,6 +94,7 @@ def test_reductions_as_numbers(name: str) -> None:
             assert torch.equal(g(x, n), f(x, n))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 def test_a_rule_that_raises_for_what_the_operator_takes() -> None:
     """What the results are like is seen on real tensors then."""
     def ranges(x, n):
@@ -109,6 +110,7 @@ def test_a_rule_that_raises_for_what_the_operator_takes() -> None:
             assert str(g(x, n)) == str(f(x, n))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 def test_a_rule_that_raises_where_sizes_are_in_the_data() -> None:
     @to_static
     def f(x):
