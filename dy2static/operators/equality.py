@@ -74,13 +74,19 @@ def _same(session: Session, one: Any, other: Any) -> Any:
     if second is not other:
         return distribute(session, second, lambda option: _same(session, one, option))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        from dy2static.operators.traced_compare import require_distinct
-
-        require_distinct(session, one, other)
+        return equal_tensors(session, one, other)
     if type(one) is type(other) and type(one) in (list, tuple, dict):
         return equal(session, one, other)
     users = operated(session, one, "==", other)
     return truth_of(session, one == other if users is NOT_USERS else users)
+
+
+def equal_tensors(session: Session, one: torch.Tensor, other: torch.Tensor) -> Any:
+    """Whether two items are equal: one object is, whatever its elements are."""
+    from dy2static.operators.if_expr import if_expr
+    from dy2static.operators.traced_compare import identical
+
+    return if_expr(identical(session, one, other), lambda: True, lambda: truth_of(session, one == other))
 
 
 def _grown(session: Session, a: Any, b: Any) -> Any:

@@ -23,7 +23,7 @@ from dy2static.operators.staging import (
     truth_of,
 )
 from runtime import torch_internals
-from runtime.tracer import aliases, containers, heaps, structure, unseen
+from runtime.tracer import aliases, containers, heaps, same_object, structure, unseen
 from runtime.tracer.shared_items import require_own
 
 _HASHING = (dict, set, frozenset)
@@ -90,6 +90,8 @@ def _any_equal(session: Session, container: Any, value: Any) -> Any:
             same: Any = True
         elif isinstance(item, Choice):
             same = distribute(session, item, lambda option: truth_of(session, option == value))
+        elif _can_be_one(session, item, value):
+            same = equality.equal_tensors(session, item, value)
         else:
             same = truth_of(session, item == value)
         if same is True:
@@ -97,6 +99,13 @@ def _any_equal(session: Session, container: Any, value: Any) -> Any:
         if isinstance(same, Staged):
             flag = same if flag is False else session.scalar("or_", flag, same)
     return flag
+
+
+def _can_be_one(session: Session, item: Any, value: Any) -> bool:
+    """Whether two tensors are one object on some paths, which Python asks before it compares them."""
+    if not isinstance(item, torch.Tensor) or not isinstance(value, torch.Tensor):
+        return False
+    return same_object.may_be_one(session, session.itself(item), session.itself(value)) in ("same", "open")
 
 
 def _in_range(session: Session, container: StagedRange, value: Any) -> Any:
@@ -140,13 +149,16 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return a is b
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         a, b = session.one(a), session.one(b)
-        if a is not b and not (_is_the_callers(session, a) and _is_the_callers(session, b)):
-            require_distinct(session, a, b)
+        if a is b or (_is_the_callers(session, a) and _is_the_callers(session, b)):
+            return a is b
+        return _same_tensor(session, a, b)
     if a is b:
         return True
     if type(a) is type(b):
         for one in (a, b):
             require_own(session, one, "compared by identity")
+        if not isinstance(a, Staged):
+            return same_object.identical(session, a, b)
     if isinstance(b, Staged) and not isinstance(a, Staged):
         a, b = b, a
     if isinstance(a, Staged):
@@ -158,6 +170,14 @@ def identical(session: Session, a: Any, b: Any) -> Any:
                 hint="Use == to compare values.")
         return False
     return a is b
+
+
+def _same_tensor(session: Session, a: torch.Tensor, b: torch.Tensor) -> Any:
+    if same_object.may_be_one(session, a, b) in ("same", "open"):
+        return same_object.identical(session, a, b)
+    if not (same_object.is_joined(session, a) or same_object.is_joined(session, b)):
+        require_distinct(session, a, b)
+    return False
 
 
 def _is_the_callers(session: Session, tensor: torch.Tensor) -> bool:

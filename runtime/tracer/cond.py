@@ -17,6 +17,7 @@ from runtime.tracer import (
     joined_views,
     joining,
     late,
+    origins,
     shared_items,
     stale_views,
     structure,
@@ -69,7 +70,10 @@ def truth(session: Session, value: Any) -> Any:
 
 def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: Callable[[], Any], names: Names) -> Any:
     """Stage ``if pred``: runs both paths, leaves names, Python state and memory joined; returns the joined result."""
-    return _stage(session, "cond", pred, (if_true, if_false), names)
+    try:
+        return _stage(session, "cond", pred, (if_true, if_false), names)
+    finally:
+        session.origins.forget_unused()
 
 
 def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]], names: Names,
@@ -78,7 +82,10 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 
     ``of``: the choice whose options the branches work on, which is the result where each gives back its option.
     """
-    return _stage(session, "switch", index, tuple(branches), names, of)
+    try:
+        return _stage(session, "switch", index, tuple(branches), names, of)
+    finally:
+        session.origins.forget_unused()
 
 
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
@@ -419,8 +426,14 @@ class Join:
             if one_object:
                 seen[identity] = value
             results.append(value)
+        ends = [late.PathEnd(path.scope, path.ended) for path in self.paths]
+        rows = ((self._present(values), item, result) for (values, item, _), result in zip(self.items, results))
+        origins.note_join(session, self.op, ends, rows)
         self._note_aliases(results)
         return results
+
+    def _present(self, values: list[Any]) -> list[Any]:
+        return [None if value is _NOWHERE else value for value in values]
 
     def _note_aliases(self, results: list[Any]) -> None:
         """Tensors that are, on some path, memory from outside or each other's."""

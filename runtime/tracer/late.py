@@ -5,7 +5,7 @@ Nothing is recorded for one until then; afterwards it is one more output of a ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -29,6 +29,9 @@ class Late(Protocol):
 
 Flags = tuple[Late, ...]
 """Staged bools that must all hold; none: always."""
+
+Value = Operand | Late | list[Flags] | Callable[[], Operand]
+"""What a path yields: there already, late itself, cases of flags, or computed at the path's end."""
 
 
 def any_of(session: Session, cases: Iterable[Flags]) -> Operand:
@@ -106,11 +109,9 @@ class Cases:
 
 
 class JoinOutput:
-    """An output of a ``cond`` or ``switch``: for each path an operand, a late value of its own, or cases of flags."""
+    """An output of a ``cond`` or ``switch``, with what each path yields for it."""
 
-    def __init__(
-        self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[PathEnd, Operand | Late | list[Flags]]]
-    ) -> None:
+    def __init__(self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[PathEnd, Value]]) -> None:
         self.var = Variable("", type)
         self._op, self._paths = op, paths
         scope.names.add(self.var)
@@ -119,9 +120,13 @@ class JoinOutput:
         """The Variable, yielded by every path from now on."""
         if not self.var.name:
             self.var.name = session.new_name()
-            for path, value in self._paths:
-                path.scope.block.yields.append(_at_end(session, path, value))
+            yields = [path.scope.block.yields for path, _ in self._paths]
+            for mine in yields:
+                mine.append(UNDEF)  # what it becomes may ask for others, which come after it
+            places = [len(mine) - 1 for mine in yields]
             self._op.outputs = (*self._op.outputs, self.var)
+            for mine, place, (path, value) in zip(yields, places, self._paths):
+                mine[place] = _at_end(session, path, value)
         return self.var
 
 
@@ -130,7 +135,7 @@ class LoopValue:
 
     def __init__(self, type: Type, first: Operand, body: Scope) -> None:
         self.inside, self.after = _End(self, type), _End(self, type)
-        self.next: Operand | Late | list[Flags] = UNDEF
+        self.next: Value = UNDEF
         self._type, self._first, self._body = type, first, body
         self._loop: tuple[Operator, PathEnd] | None = None
         self._attached = False
@@ -179,11 +184,14 @@ class _End:
         return self.var
 
 
-def _at_end(session: Session, path: PathEnd, value: Operand | Late | list[Flags]) -> Operand:
+def _at_end(session: Session, path: PathEnd, value: Value) -> Operand:
     """The operand that a path yields for a value."""
     if path.ended:
         return UNDEF
     if isinstance(value, list):
         with session.reopen(path.scope):
             return any_of(session, value)
+    if callable(value):
+        with session.reopen(path.scope):
+            return value()
     return value.demand(session) if hasattr(value, "demand") else value

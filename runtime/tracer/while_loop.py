@@ -12,7 +12,17 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, stale_views, structure
+from runtime.tracer import (
+    carrying,
+    containers,
+    heaps,
+    histories,
+    joining,
+    loop_objects,
+    origins,
+    stale_views,
+    structure,
+)
 from runtime.tracer.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.cond import truth
 from runtime.tracer.describing import describe
@@ -71,6 +81,8 @@ def while_loop(
     carried = [(slot.label, slot.carried) for slot in attempt.slots if slot.place is None]
     check_sizes(session, carried, invariants, location)
     attempt.finish(first, location, options or {})
+    del attempt
+    session.origins.forget_unused()
 
 
 def _settle(
@@ -208,8 +220,10 @@ class _Attempt:
             return truth(session, flag) if isinstance(flag, (torch.Tensor, Staged)) else flag
 
         session.touched.append(self.aliases.touched)
+        self.loop = origins.begin_loop(session, self.objects | self.old)
         try:
-            self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
+            with session.origins.inside(self.loop):
+                self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
         finally:
             session.touched.pop()
         include_new(self.entry, [self.path])
@@ -233,6 +247,8 @@ class _Attempt:
             self.args.append(var)
             before, storage.value = storage.value, var
             self.writes.append(stale_views.LoopWrites(storage, before, scope))
+        firsts = ((slot.init, slot.carried, value) for slot, value in zip(self.slots, self.inner))
+        origins.enter_loop(session, self.loop, scope, firsts)
         scope.block.args.extend(self.args)
         self.names.set(tuple(self.inner[: self.count]))
         for slot, value in zip(self.slots[self.count :], self.inner[self.count :]):
@@ -446,6 +462,9 @@ class _Attempt:
         op = session.scope.block.ops[-1]
         for writes in self.writes:
             writes.finish(session, op, path)
+        outs = self.inner if path.ended else self.outs
+        rows = zip(outs, (slot.carried for slot in self.slots), self.inner, values)
+        origins.leave_loop(session, self.loop, op, PathEnd(path.scope, path.ended), rows)
         histories.loop_recorded(session, path.scope, op, PathEnd(path.scope, path.ended))
         results = list(self._pairs(values, values))
         self.aliases.finish(session, op, path, results, location)
