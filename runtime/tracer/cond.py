@@ -426,9 +426,8 @@ class Join:
             if one_object:
                 seen[identity] = value
             results.append(value)
-        ends = [late.PathEnd(path.scope, path.ended) for path in self.paths]
-        rows = ((self._present(values), item, result) for (values, item, _), result in zip(self.items, results))
-        origins.note_join(session, self.op, ends, rows)
+        rows = [(self._present(values), item, result) for (values, item, _), result in zip(self.items, results)]
+        origins.note_join(session, self.op, self.paths, rows)
         self._note_aliases(results)
         return results
 

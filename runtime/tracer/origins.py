@@ -28,6 +28,7 @@ from runtime.tracer.guards import is_plain
 from runtime.tracer.late import JoinOutput, LoopValue, PathEnd
 
 if TYPE_CHECKING:
+    from runtime.tracer.branches import Path
     from runtime.tracer.session import Scope, Session
 
 
@@ -188,8 +189,9 @@ def _is_constant(value: Any) -> bool:
 
 def _references(held: dict[int, Any]) -> list[tuple[int, int]]:
     """How many references there are to each value, beside that which ``held`` has."""
-    mine = [sys.getrefcount(value) for value in {0: (object(),)}.values()][0]
-    return [(key, sys.getrefcount(value) - mine) for key, value in held.items()]
+    probe: dict[int, Any] = {0: (object(),)}
+    (mine,) = (sys.getrefcount(probe[key]) for key in list(probe))
+    return [(key, sys.getrefcount(held[key]) - mine) for key in list(held)]
 
 
 def is_noted(item: structure.Structure) -> bool:
@@ -215,27 +217,26 @@ def _has_identity(item: structure.Structure) -> bool:
     return isinstance(item, structure.Array) and item.kind is tuple
 
 
-def note_join(
-    session: Session, op: Operator, ends: Sequence[PathEnd],
-    items: Iterable[tuple[Sequence[Any], structure.Structure, Any]],
-) -> None:  # fmt: skip
+def note_join(session: Session, op: Operator, paths: Sequence[Path], items: Sequence[tuple[Any, ...]]) -> None:
     """A ``cond`` or ``switch`` was recorded. ``items``: what each path had, the structure of that, and what stands
     for it now."""
-    origins, join = session.origins, None
-    for values, item, made in items:
-        if not is_noted(item):
+    items = [item for item in items if is_noted(item[1])]
+    if not items:
+        return
+    origins = session.origins
+    number, join = origins.number(), Join(op, session.scope, [PathEnd(path.scope, path.ended) for path in paths])
+    for position, path in enumerate(paths):
+        if path.ended:
             continue
-        if join is None:
-            join = Join(op, session.scope, ends)
-            number = origins.number()
-        for position, value in enumerate(values):
-            for inside, joined in _pairs(value, made, item) if not ends[position].ended else ():
-                found = origins.known(joined)
-                if not isinstance(found, Joined) or found.join is not join:
-                    found = Joined(number, join, [None] * len(ends))
-                    origins.note(joined, found)
-                if found.by_path[position] is None:
-                    found.by_path[position] = _origin(session, inside, joined)
+        with path.inside(session):  # where what its objects hold is there
+            for values, item, made in items:
+                for inside, joined in _pairs(values[position], made, item):
+                    found = origins.known(joined)
+                    if not isinstance(found, Joined) or found.join is not join:
+                        found = Joined(number, join, [None] * len(paths))
+                        origins.note(joined, found)
+                    if found.by_path[position] is None:
+                        found.by_path[position] = _origin(session, inside, joined)
 
 
 def begin_loop(session: Session, older: set[int]) -> Loop:
@@ -255,23 +256,25 @@ def enter_loop(
 
 
 def leave_loop(
-    session: Session, loop: Loop, op: Operator, end: PathEnd,
+    session: Session, loop: Loop, op: Operator, path: Path,
     items: Iterable[tuple[Any, structure.Structure, Any, Any]],
 ) -> None:  # fmt: skip
     """The loop is recorded. ``items``: what the iteration left, the structure, what stood for it in the body, and what
     does after the loop."""
     origins = session.origins
     for out, item, inner, after in items:
-        for left, value in _pairs(out, inner, item) if not end.ended else ():
-            carried = origins.known(value)
-            if isinstance(carried, Carried):
-                with origins.inside(loop):
+        if not is_noted(item):
+            continue
+        with path.inside(session), origins.inside(loop):
+            for left, value in _pairs(out, inner, item) if not path.ended else ():
+                carried = origins.known(value)
+                if isinstance(carried, Carried):
                     carried.next = _origin(session, left, value)
         for value, result in zip(_made(inner, item), _made(after, item)):
             carried = origins.known(value)
             if isinstance(carried, Carried):
                 origins.note(result, Left(loop.number, carried))
-    loop.op, loop.end = op, end
+    loop.op, loop.end = op, end = op, PathEnd(path.scope, path.ended)
     for flag in [*loop.flags.values()]:
         flag.finish(session, op, end)
 

@@ -464,7 +464,7 @@ class _Attempt:
             writes.finish(session, op, path)
         outs = self.inner if path.ended else self.outs
         rows = zip(outs, (slot.carried for slot in self.slots), self.inner, values)
-        origins.leave_loop(session, self.loop, op, PathEnd(path.scope, path.ended), rows)
+        origins.leave_loop(session, self.loop, op, path, rows)
         histories.loop_recorded(session, path.scope, op, PathEnd(path.scope, path.ended))
         results = list(self._pairs(values, values))
         self.aliases.finish(session, op, path, results, location)

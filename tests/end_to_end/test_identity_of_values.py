@@ -110,6 +110,17 @@ def exchanged(x: torch.Tensor, y: torch.Tensor) -> Any:
     return count, v is a, v is b, w is a, v is w
 
 
+def in_a_frozen_one_of_a_path(x: torch.Tensor, y: torch.Tensor) -> Any:
+    t, u = (x, 1), (y, 1)
+    w, f = t, Frozen(x, t)
+    if x.sum() > 0:
+        if y.sum() > 2:
+            w = t if x[0] > 1 else u
+        else:
+            f = Frozen(y, t)
+    return f.b is w, f.b is t, w is u
+
+
 def exchanged_in_a_pair(x: torch.Tensor, y: torch.Tensor) -> Any:
     t, u = (x, 1), (y, 1)
     w, pair = t, (t, u)
@@ -180,7 +191,8 @@ def kept_in_state(x: torch.Tensor, y: torch.Tensor) -> Any:
 
 USES: list[Callable[..., Any]] = [
     chosen, of_classes, of_other_lengths, address_taken_again, inside_others, given_and_got, exchanged,
-    exchanged_in_a_pair, of_the_last_iterations, left_when_it_is_another, of_tensors, equal_by_identity, kept_in_state,
+    exchanged_in_a_pair, in_a_frozen_one_of_a_path,
+    of_the_last_iterations, left_when_it_is_another, of_tensors, equal_by_identity, kept_in_state,
 ]  # fmt: skip
 
 
