@@ -12,7 +12,7 @@ import torch
 
 from dy2static.operators import growing
 from dy2static.operators.attribute import attr
-from dy2static.operators.identity import require_distinct
+from dy2static.operators.identity import identical_tensors
 from dy2static.operators.if_expr import if_expr
 from dy2static.operators.staging import Choice, Session, Staged, distribute
 from dy2static.operators.truth import truth_of
@@ -103,7 +103,7 @@ def _same_values(session: Session, one: Any, other: Any) -> Any:
     if second is not other:
         return distribute(session, second, lambda option: _same(session, one, option))
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        require_distinct(session, one, other)
+        return equal_tensors(session, one, other)
     if type(one) is type(other) and type(one) in (list, tuple, dict):
         return equal(session, one, other)
     if session.has_rows and type(one) is type(other) and structure.row_of(one) is not None:
@@ -112,6 +112,11 @@ def _same_values(session: Session, one: Any, other: Any) -> Any:
             return found
     users = operated(session, one, "==", other)
     return truth_of(session, one == other if users is NOT_USERS else users)
+
+
+def equal_tensors(session: Session, one: torch.Tensor, other: torch.Tensor) -> Any:
+    """Whether two items are equal: one object is, whatever its elements are."""
+    return if_expr(identical_tensors(session, one, other), lambda: True, lambda: truth_of(session, one == other))
 
 
 def _grown(session: Session, a: Any, b: Any) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from dy2static.operators.staging import Session
-from runtime.tracer import aliases, structure
+from runtime import torch_internals
+from runtime.tracer import aliases, same_object, structure
 from runtime.tracer.shared_items import require_own
 
 
@@ -26,6 +27,27 @@ def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None
         raise session.error(
             "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
             code="D2S264", hint="Set a flag on each path and test that.")
+
+
+def identical_tensors(session: Session, a: torch.Tensor, b: torch.Tensor) -> Any:
+    """``a is b``, a plain or staged bool.
+
+    Raises:
+        TraceError: D2S264, nobody knows.
+    """
+    a, b = session.one(a), session.one(b)
+    if a is b or (_is_the_callers(session, a) and _is_the_callers(session, b)):
+        return a is b
+    if same_object.may_be_one(session, a, b) in ("same", "open"):
+        return same_object.identical(session, a, b)
+    if not (same_object.is_joined(session, a) or same_object.is_joined(session, b)):
+        require_distinct(session, a, b)
+    return False
+
+
+def _is_the_callers(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether this is a tensor that is older than the trace: which of them are one is known."""
+    return session.inputs.own_variable(tensor) is not None or not torch_internals.is_fake(tensor)
 
 
 def require_identity(session: Session, value: Any) -> None:
@@ -49,4 +71,4 @@ def require_identity(session: Session, value: Any) -> None:
             "some paths", code="D2S264", hint="Set a flag on each path and test that.")
 
 
-__all__ = ["require_distinct", "require_identity"]
+__all__ = ["identical_tensors", "require_distinct", "require_identity"]

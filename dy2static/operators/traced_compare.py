@@ -9,7 +9,7 @@ import torch
 
 from dy2static.operators import equality, growing, tensor_keys, user_methods
 from dy2static.operators.call import call
-from dy2static.operators.identity import require_distinct, require_identity
+from dy2static.operators.identity import identical_tensors, require_identity
 from dy2static.operators.provenance import require_original
 from dy2static.operators.sequences import StagedRange
 from dy2static.operators.staging import (
@@ -25,7 +25,7 @@ from dy2static.operators.staging import (
 )
 from dy2static.operators.truth import truth_of
 from runtime import torch_internals
-from runtime.tracer import containers, heaps, unseen
+from runtime.tracer import containers, heaps, same_object, unseen
 from runtime.tracer.shared_items import require_own
 
 _HASHING = (dict, set, frozenset)
@@ -90,6 +90,8 @@ def _any_equal(session: Session, container: Any, value: Any) -> Any:
             same: Any = True
         elif isinstance(item, Choice):
             same = distribute(session, item, lambda option: truth_of(session, option == value))
+        elif _can_be_one(session, item, value):
+            same = equality.equal_tensors(session, item, value)
         else:
             same = truth_of(session, item == value)
         if same is True:
@@ -97,6 +99,13 @@ def _any_equal(session: Session, container: Any, value: Any) -> Any:
         if isinstance(same, Staged):
             flag = same if flag is False else session.scalar("or_", flag, same)
     return flag
+
+
+def _can_be_one(session: Session, item: Any, value: Any) -> bool:
+    """Whether two tensors are one object on some paths, which Python asks before it compares them."""
+    if not isinstance(item, torch.Tensor) or not isinstance(value, torch.Tensor):
+        return False
+    return same_object.may_be_one(session, session.itself(item), session.itself(value)) in ("same", "open")
 
 
 def _in_range(session: Session, container: StagedRange, value: Any) -> Any:
@@ -139,14 +148,14 @@ def identical(session: Session, a: Any, b: Any) -> Any:
     if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
         return a is b
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        a, b = session.one(a), session.one(b)
-        if a is not b and not (_is_the_callers(session, a) and _is_the_callers(session, b)):
-            require_distinct(session, a, b)
+        return identical_tensors(session, a, b)
     if a is b:
         return True
     if type(a) is type(b):
         for one in (a, b):
             require_own(session, one, "compared by identity")
+        if not isinstance(a, Staged):
+            return same_object.identical(session, a, b)
     if isinstance(b, Staged) and not isinstance(a, Staged):
         a, b = b, a
     if isinstance(a, Staged):
@@ -158,11 +167,6 @@ def identical(session: Session, a: Any, b: Any) -> Any:
                 hint="Use == to compare values.")
         return False
     return a is b
-
-
-def _is_the_callers(session: Session, tensor: torch.Tensor) -> bool:
-    """Whether this is a tensor that is older than the trace: which of them are one is known."""
-    return session.inputs.own_variable(tensor) is not None or not torch_internals.is_fake(tensor)
 
 
 def own_key(session: Session, container: Any, key: Any) -> Any:

@@ -75,6 +75,7 @@ FIELDS: dict[str, str] = {
     "inner": VALUE,
     "hung": DEEP,
     "created": ITEMS,
+    "origins": DEEP,
     "surrounding": VALUE,
     "memo": PARTS,
     "catching": ITEMS,

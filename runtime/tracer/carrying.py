@@ -179,12 +179,15 @@ def lift(session: Session, s: Structure, variables: Iterator[Variable], context:
     if isinstance(s, Tensor):
         return _lift_tensor(session, s, next(variables))
     if isinstance(s, Sequence):
-        return s.kind(lift(session, item, variables, context) for item in s.items)
+        items = s.kind(lift(session, item, variables, context) for item in s.items)
+        session.origins.note_unknown(items)
+        return items
     if isinstance(s, Fields):
         made = rebuild_fields(s.cls, s.keys, tuple(lift(session, item, variables, context) for item in s.items))
         if not isinstance(made, (dict, tuple, *BOUND)):
             session.created[id(made)] = made
             session.journal.note_made(made)
+        session.origins.note_unknown(made)
         return made
     if isinstance(s, Array):
         grown = Growing(tuple(next(variables) for _ in range(width(s.item))), s.item, s.pool)
@@ -214,6 +217,7 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
     info = session.info(fake)
     info.cached, info.cached_for = var, info.storage.value
     info.sometimes = s.sometimes
+    session.origins.note_unknown(fake)
     return fake
 
 

@@ -42,7 +42,10 @@ def truth(session: Session, value: Any) -> Any:
 
 def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: Callable[[], Any], names: Names) -> Any:
     """Stage ``if pred``: runs both paths, leaves names, Python state and memory joined; returns the joined result."""
-    return _stage(session, "cond", pred, (if_true, if_false), names)
+    try:
+        return _stage(session, "cond", pred, (if_true, if_false), names)
+    finally:
+        session.origins.forget_unused()
 
 
 def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]], names: Names,
@@ -51,7 +54,10 @@ def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]
 
     ``of``: the choice whose options the branches work on, which is the result where each gives back its option.
     """
-    return _stage(session, "switch", index, tuple(branches), names, of)
+    try:
+        return _stage(session, "switch", index, tuple(branches), names, of)
+    finally:
+        session.origins.forget_unused()
 
 
 def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,

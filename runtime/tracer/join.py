@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Location, Operand, Variable, leaves
-from runtime.tracer import carrying, joining, structure
+from runtime.tracer import carrying, joining, origins, structure
 from runtime.tracer.branches import Path
 from runtime.tracer.joined_aliases import JoinAliases
 from runtime.tracer.joined_views import JoinViews
@@ -113,6 +113,9 @@ class Join:
         if all(path.ended for path in self.paths):
             return []
         results = self._lifted(list(outputs[:count]))
+        rows = [([None if value is NOWHERE else value for value in values], item, result)
+                for (values, item, _), result in zip(self.items, results)]  # fmt: skip
+        origins.note_join(session, op, self.paths, rows)
         met = self._met(results)
         for part in self.parts:
             part.tensors(op, met)

@@ -5,7 +5,7 @@ Nothing is recorded for one until then; afterwards it is one more output of a ``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 
 BOOL = ScalarType("bool")
+
+
+Value = Operand | Late | PathCondition | Callable[[], Operand]
+"""What a path yields: there already, late itself, whether a condition holds, or computed at the path's end."""
 
 
 class PathEnd(NamedTuple):
@@ -53,11 +57,9 @@ def needed(info: TensorInfo) -> PathCondition:
 
 
 class JoinOutput:
-    """An output of a ``cond`` or ``switch``: for each path an operand, a late value of its own, or a condition."""
+    """An output of a ``cond`` or ``switch``, with what each path yields for it."""
 
-    def __init__(
-        self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[PathEnd, Operand | Late | PathCondition]]
-    ) -> None:
+    def __init__(self, op: Operator, scope: Scope, type: Type, paths: Sequence[tuple[PathEnd, Value]]) -> None:
         self.var = Variable("", type)
         self._op, self._paths = op, paths
         scope.names.add(self.var)
@@ -66,9 +68,13 @@ class JoinOutput:
         """The Variable, yielded by every path from now on."""
         if not self.var.name:
             self.var.name = session.new_name()
-            for path, value in self._paths:
-                path.scope.block.yields.append(_at_end(session, path, value))
+            yields = [path.scope.block.yields for path, _ in self._paths]
+            for mine in yields:
+                mine.append(UNDEF)  # what it becomes may ask for others, which come after it
+            places = [len(mine) - 1 for mine in yields]
             self._op.outputs = (*self._op.outputs, self.var)
+            for mine, place, (path, value) in zip(yields, places, self._paths):
+                mine[place] = _at_end(session, path, value)
         return self.var
 
 
@@ -89,7 +95,7 @@ class LoopValue:
 
     def __init__(self, type: Type, first: Operand, body: Scope) -> None:
         self.inside, self.after = _End(self, type), _End(self, type)
-        self.next: Operand | Late | PathCondition = UNDEF
+        self.next: Value = UNDEF
         self._type, self._first, self._body = type, first, body
         self._loop: tuple[Operator, PathEnd] | None = None
         self._attached = False
@@ -138,11 +144,14 @@ class _End:
         return self.var
 
 
-def _at_end(session: Session, path: PathEnd, value: Operand | Late | PathCondition) -> Operand:
+def _at_end(session: Session, path: PathEnd, value: Value) -> Operand:
     """The operand that a path yields for a value."""
     if path.ended:
         return UNDEF
     if isinstance(value, PathCondition):
         with session.reopen(path.scope):
             return value.operand(session)
+    if callable(value):
+        with session.reopen(path.scope):
+            return value()
     return value.demand(session) if hasattr(value, "demand") else value

@@ -204,7 +204,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         session = self.session
         info = session.info(tensor)
         fake = torch_internals.alias_of(session.fake_mode, session.fake(tensor))
-        return session.register(fake, replace(info, itself=None))
+        return session.register(fake, replace(info, itself=None, origin=None))
 
     def detach_in_place(self, tensor: torch.Tensor) -> None:
         """``detach_``: the tensor's value stays, its history ends."""

@@ -15,14 +15,14 @@ import io
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from runtime import torch_internals
 from runtime.ir import Location, Variable, leaves
 from runtime.ir.tree import Leaf, Record
-from runtime.tracer import aliases, containers, gradients, holding, hung, objects, remaking, structure
+from runtime.tracer import aliases, containers, gradients, holding, hung, objects, remaking, same_object, structure
 from runtime.tracer.ages import existed_before
 from runtime.tracer.arguments import Path
 from runtime.tracer.heaps import Heap
@@ -68,6 +68,8 @@ class Outputs:
         """The tree of what lists hold that others hold by reference."""
         self._around: list[Any] = []
         """The containers whose trees are being made, outer first."""
+        self._values: dict[tuple[type, bool], list[Any]] = {}
+        """Tuples and the like, by class and whether a join made them."""
         self._in_making: dict[int, int] = {}
         """Functions that the trace made, by identity, with their numbers."""
 
@@ -114,10 +116,35 @@ class Outputs:
                     f"a {type(value).__name__} that holds itself is returned, or stored outside the function",
                     hint="Return its parts, and put them together outside.", code="D2S228", location=self.location)
             self._around.append(value)
-            known = self._containers[id(value)] = (value, self._container(value))
+            known = self._containers[id(value)] = (value, self._that_it_is(value, self._container(value)))
             self._around.pop()
             self._note_owner(value, known[1])
         return known[1]
+
+    def _that_it_is(self, value: Any, tree: Any) -> Any:
+        """The tree of a tuple that on some paths is another one: there it is that one's."""
+        session = self.session
+        if structure.is_container(value) or id(value) in session.externals:
+            return tree
+        joined, kind = same_object.is_joined(session, value), type(value)
+        others = list(self._values.get((kind, True), ()))
+        self._values.setdefault((kind, joined), []).append(value)
+        if joined:
+            others += self._values.get((kind, False), ())
+            others += (owner for owner, _ in session.externals.values() if type(owner) is kind)
+        options, selector = [tree], cast("Any", 0)
+        for other in others:
+            if same_object.may_be_one(session, value, other) not in ("same", "open"):
+                continue
+            flag = same_object.identical(session, value, other)
+            if flag is True:
+                return self.tree(other)
+            selector = session.scalar("select", flag, len(options), selector)
+            options.append(self.tree(other))
+        if len(options) > 1:
+            chosen = ("selector", self.leaf(session.operand(selector)))
+            return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
+        return tree
 
     def _note_owner(self, value: Any, tree: Any) -> None:
         """A container from before the trace is returned as what it is."""

@@ -38,6 +38,7 @@ from runtime.tracer.guards import GuardSet
 from runtime.tracer.inputs import Inputs
 from runtime.tracer.journal import Journal, Place
 from runtime.tracer.looks import Looks
+from runtime.tracer.origins import Origins
 from runtime.tracer.scalars import Staged
 from runtime.tracer.sizes import Sizes
 from runtime.tracer.storage_table import (
@@ -121,6 +122,7 @@ class Session:
         """Whether an operator is being recorded: torch's dispatcher has switched autocast off around that."""
         self._infos: MutableMapping[torch.Tensor, TensorInfo] = torch_internals.tensor_weak_dict()
         self._names: dict[str, int] = {}
+        self.origins = Origins(self)
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
         """Python objects that existed before the trace, with their path among the arguments if they are there."""
         self.originals: dict[int, int] = {}
@@ -476,6 +478,7 @@ class Session:
 
     def register(self, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
         """Let ``fake`` stand for a value."""
+        info.number = self.origins.number()
         self._infos[fake] = info
         return fake
 

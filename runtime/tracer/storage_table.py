@@ -19,6 +19,7 @@ from runtime.tracer.conditions import ALWAYS, NEVER, PathCondition
 
 if TYPE_CHECKING:
     from runtime.tracer.aliases import Alias
+    from runtime.tracer.origins import Origin
     from runtime.tracer.pools import Lost, Pool
 
 
@@ -149,6 +150,10 @@ class TensorInfo:
     takes it for a leaf."""
     itself: torch.Tensor | None = None
     """The tensor that eager has in this one's place: an operator gave back what it was given (``x.float()``)."""
+    origin: Origin | None = None
+    """Which tensor it is, where a join gave it."""
+    number: int = 0
+    """The place in the order in which tensors and joins were made."""
     cached: Variable | None = None
     cached_for: Variable | None = None
     """The tensor's own Variable as last read, and the storage value it was read from."""

@@ -11,7 +11,17 @@ from typing import Any
 import torch
 
 from runtime.ir import UNDEF, Block, Location, Operand, ScalarType, Type, Variable
-from runtime.tracer import carrying, containers, heaps, histories, joining, loop_objects, structure, tables
+from runtime.tracer import (
+    carrying,
+    containers,
+    heaps,
+    histories,
+    joining,
+    loop_objects,
+    origins,
+    structure,
+    tables,
+)
 from runtime.tracer.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.cond import truth
 from runtime.tracer.held import RowField
@@ -54,6 +64,8 @@ def while_loop(
     carried = [(slot.label, slot.carried) for slot in attempt.slots if slot.place is None]
     check_sizes(session, carried, invariants, location)
     attempt.finish(first, location, options or {})
+    del attempt
+    session.origins.forget_unused()
 
 
 def _settle(
@@ -133,8 +145,10 @@ class _Attempt:
 
         self.touched: set[Storage] = set()
         session.touched.append(self.touched)
+        self.loop = origins.begin_loop(session, self.objects | self.old)
         try:
-            self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
+            with session.origins.inside(self.loop):
+                self.path: Path = trace_path(session, "while_loop", names, run, self._enter)
         finally:
             session.touched.pop()
         include_new(self.entry, [self.path])
@@ -156,6 +170,8 @@ class _Attempt:
         self.body = Body(session, scope, self.entry, self.touched, self.location)
         for part in self.parts:
             self.args += part.arguments(self.body)
+        firsts = ((slot.init, slot.carried, value) for slot, value in zip(self.slots, self.inner))
+        origins.enter_loop(session, self.loop, scope, firsts)
         scope.block.args.extend(self.args)
         self.names.set(tuple(self.inner[: self.count]))
         for slot, value in zip(self.slots[self.count :], self.inner[self.count :]):
@@ -363,6 +379,9 @@ class _Attempt:
         for part in self.parts:
             part.recorded(variables)
         op = session.scope.block.ops[-1]
+        outs = self.inner if path.ended else self.outs
+        rows = zip(outs, (slot.carried for slot in self.slots), self.inner, values)
+        origins.leave_loop(session, self.loop, op, path, rows)
         histories.loop_recorded(session, path.scope, op, PathEnd(path.scope, path.ended))
         results = list(self._pairs(values, values))
         for part in self.parts:

@@ -32,7 +32,7 @@ from dy2static.operators.staging import (
 )
 from runtime import torch_internals
 from runtime.tracer import cond as tracer_cond
-from runtime.tracer import identities
+from runtime.tracer import identities, same_object
 from runtime.tracer.scalars import refuse
 from runtime.tracer.watcher import History
 
@@ -178,6 +178,8 @@ def _identity(function: Any, how: str) -> Any:
                                 hint="Use the value itself.")
         if args:
             require_identity(session, args[0])
+            if function is id and not isinstance(args[0], torch.Tensor):
+                same_object.require_one(session, args[0])
             value = session.one(args[0])
             if function is id:
                 session.guards.pin(value)

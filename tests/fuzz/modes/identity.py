@@ -1,10 +1,19 @@
-"""``is``: whether items and containers are the same objects after branches and loops."""
+"""``is``: whether items, tuples and containers are the same objects after branches and loops."""
 
 from __future__ import annotations
 
 from tests.fuzz.modes.skeleton import Mode
 
-_HEAD = """import torch
+_HEAD = """import dataclasses
+import torch
+from typing import Any, NamedTuple
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: Any
+    b: Any
 class Node:
     def __init__(self, value, parent=None):
         self.value = value
@@ -19,6 +28,12 @@ def best_of(items):
     return best
 def same(a, b):
     return a is b
+def first(*values):
+    return values[0]
+def kept(pair, t):
+    if t.sum() > 0:
+        return pair
+    return (pair[0], pair[1])
 def f(x, y, k):
     p, q, r, n = x * 0.5, y * 2, torch.ones(3), k
     a, b, d, e = [p, q], [q], {"t": p, "l": [r]}, {"t": q}
@@ -26,6 +41,8 @@ def f(x, y, k):
     root = Node(p)
     node, leaf = root, Node(q, root)
     seen = []
+    t, u = (p, 1), (q, 1)
+    w, pair, fz, named = t, (t, u), Frozen(p, t), Pair(u, t)
 """
 
 
@@ -35,7 +52,8 @@ class Identity(Mode):
     head = _HEAD
     tail = (
         "    return (p, q, n, seen, cur is a, cur is b, key is d, key is e, node is root,\n"
-        "            node is leaf, leaf.parent is root, a is b, item)\n"
+        "            node is leaf, leaf.parent is root, a is b, item, w, w is t, w is u, pair[0] is t, pair[1] is w,\n"
+        "            fz.b is w, named.a is u, named.b is pair[0], item is p)\n"
     )
 
     refusals = frozenset({"D2S264", "D2S266"})
@@ -51,6 +69,8 @@ class Identity(Mode):
         one, value = self.name(), self.value()
         test = self.test()
         cur = rng.choice(("a", "b", "cur"))
+        if rng.random() < 0.4:
+            return self.of_tuples(one, value)
         return rng.choice((
             "cur = b", "cur = a", "a, b = b, a", "key = e", "key = d", "node = leaf", "node = node.parent or root",
             "item = p", "item = q", "item = a[0]", "item = best_of([p, q, r])",
@@ -66,9 +86,29 @@ class Identity(Mode):
             f"item = None if {test} else p\nitem = p if item is None else item", f"if same({cur}, cur):\n    n = n + 1",
         ))  # fmt: skip
 
+    def of_tuples(self, one: str, value: str) -> str:
+        """A name for a tuple, another tuple, or a question."""
+        rng, test = self.rng, self.test()
+        which = rng.choice(("t", "u", "w", "pair[0]", "pair[1]", "fz.b", "named.a", "first(w, t)"))
+        return rng.choice((
+            f"w = {which}", f"w = {which}", f"t = {which}", "t, u = u, t", f"u = ({value}, 1)", f"w = ({one}, 1)",
+            "t = (p, 1)", f"pair = ({which}, w)", "pair = pair[1], pair[0]", f"fz = Frozen({one}, {which})",
+            f"named = Pair({which}, named.a)", "named = named._replace(a=w)", f"w = kept({which}, {one})",
+            f"w = pick([t, u], {one})", f"node.pair = {which}", 'w = getattr(node, "pair", w)',
+            f"seen.append({test})", f"n = n + sum(v is w for v in (t, u, {which}))",
+            f"if {test}:\n    w = {which}\nelse:\n    n = n + 1", f"w = t if {test} else {which}",
+            f"{one} = {one} * 2 if {test} else {one}", "for v in pair:\n    if v is w:\n        n = n + 1",
+        ))  # fmt: skip
+
     def test(self) -> str:
         """A question which is which."""
-        if self.rng.random() < 0.05:  # of tensors
+        if self.rng.random() < 0.35:
+            return self.rng.choice((
+                "w is t", "w is u", "w is not t", "t is u", "pair[0] is w", "pair[1] is t", "fz.b is t", "fz.b is w",
+                "named.a is u", "named.b is w", "named.a is named.b", "same(w, u)", "first(w, u) is t",
+                "pair is (t, u)", "t is tuple(t)", "w[0] is t[0]", "w[0] is p", "kept(w, p) is w",
+            ))  # fmt: skip
+        if self.rng.random() < 0.15:  # of tensors
             return self.rng.choice((
                 "item is p", "item is a[0]", "item is not q", 'd["t"] is item', "b[-1] is item", "a[-1] is q",
                 "node.value is p", "same(item, q)", "p is q",
