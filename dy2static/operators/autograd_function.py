@@ -20,7 +20,7 @@ from dy2static.operators.provenance import memo
 from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime import torch_internals
 from runtime.ir import Operand, Type, Variable
-from runtime.tracer import carrying, structure
+from runtime.tracer import carrying, joining, structure
 from runtime.tracer.branches import trace_path
 from runtime.tracer.session import Scope
 from runtime.tracer.storage_table import mark_uncertain
@@ -215,7 +215,7 @@ class _Saved:
             name: value for name, value in vars(context).items() if name == "_saved" or structure.has_traced(value)
         }
         self.plain = {name: value for name, value in vars(context).items() if name not in self.values}
-        self.structure = structure.item_structure(session, self.values, structure.PLAIN)
+        self.structure = joining.item_structure(session, self.values, structure.PLAIN)
 
     def operands(self) -> list[Operand]:
         """The residuals, read at the end of the forward block."""
@@ -223,7 +223,7 @@ class _Saved:
 
     def types(self) -> list[Type]:
         """Their types."""
-        return carrying.types(self.session, self.structure)
+        return structure.types_of(self.session, self.structure)
 
     def context(self, variables: Iterator[Variable]) -> Context:
         """``ctx`` as backward sees it."""

@@ -474,10 +474,10 @@ class Forward:
             return var
         if old.type.dtype is None or old.type.shape is None or len({fake.dtype for fake in fakes}) > 1:
             raise NotDifferentiable("a value whose dtype or rank differs between paths")
-        merged: structure.Structure = structure.structure_of(session, fakes[0], structure.PLAIN)
+        merged: structure.Structure = joining.structure_of(session, fakes[0], structure.PLAIN)
         for fake in fakes[1:]:
             merged = joining.unify(
-                session, merged, structure.structure_of(session, fake, structure.PLAIN), structure.PLAIN
+                session, merged, joining.structure_of(session, fake, structure.PLAIN), structure.PLAIN
             )
         if not isinstance(merged, structure.Tensor):
             raise NotDifferentiable("values on different devices")

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from runtime.ir import ArrayType, Operand, ScalarType, Variable
-from runtime.tracer import carrying, heaps, joining, scalars, state, structure
+from runtime.ir import Operand, Variable
+from runtime.tracer import carrying, held, joining, pool_items, scalars, state, structure
+from runtime.tracer.columns import with_items
 from runtime.tracer.journal import Place
 from runtime.tracer.structure import PLAIN, Growing
 
@@ -38,18 +39,18 @@ def as_growing(session: Session, value: list[Any], like: Growing) -> Growing:
         like.pool.merge(grown.pool)
         return with_items(session, grown, _wider(session, like.item, grown.item), PLAIN)
     item = like.item
-    heaps.move_inside(session, value, item)
+    held.move_inside(session, value, item)
     for one in value:
-        item = _wider(session, item, structure.item_structure(session, one, PLAIN))
+        item = _wider(session, item, joining.item_structure(session, one, PLAIN))
     return _of(session, value, structure.Array(item, like.pool))
 
 
 def of_items(session: Session, items: list[Any]) -> list[Any]:
     """A list that grows, with the items of an ordinary list that has some."""
-    heaps.move_inside(session, items)
-    item = joining.as_items(structure.item_structure(session, items[0], PLAIN))
+    held.move_inside(session, items)
+    item = joining.as_items(joining.item_structure(session, items[0], PLAIN))
     for one in items[1:]:
-        item = _wider(session, item, structure.item_structure(session, one, PLAIN))
+        item = _wider(session, item, joining.item_structure(session, one, PLAIN))
     return [_of(session, items, structure.Array(item))]
 
 
@@ -64,148 +65,6 @@ def _wider(session: Session, item: structure.Structure, other: structure.Structu
     if joining.fits(session, other, item, PLAIN):
         return item
     return joining.as_items(joining.unify(session, item, other, PLAIN))
-
-
-def with_items(
-    session: Session, grown: Growing, item: structure.Structure, context: structure.JoinContext
-) -> Growing:
-    """The same list, its items carried in a structure that holds theirs.
-
-    Raises:
-        TraceError: D2S251, where an array would have to be taken apart.
-    """
-    like = grown.variables[0]
-    if _is_nothing(grown.item) and not _is_nothing(item):  # there are no items: any arrays will do
-        made = [session.emit("array.fill", [like, None], types=[ArrayType(type_)])[0]
-                for type_ in carrying.types(session, item)]  # fmt: skip
-        return Growing(tuple(made), item, grown.pool)
-    if not isinstance(item, structure.Options):
-        source, columns_of_it = grown.item, list(grown.variables)
-        if isinstance(source, structure.Options) and len(source.options) == 1:
-            source, columns_of_it = source.options[0], columns_of_it[1:]
-        return Growing(tuple(_columns(session, grown, source, item, columns_of_it)), item, grown.pool)
-    if isinstance(grown.item, structure.Options):
-        selector, rest = grown.variables[0], list(grown.variables[1:])
-        targets = [_place_of(session, option, item, context) for option in grown.item.options]
-        columns = [[rest.pop(0) for _ in range(structure.width(option))] for option in grown.item.options]
-        if targets != list(range(len(targets))):
-            (selector,) = session.emit("array.lookup", [selector, targets])
-    else:
-        targets, columns = [_place_of(session, grown.item, item, context)], [list(grown.variables)]
-        (selector,) = session.emit("array.fill", [like, targets[0]])
-    if len(set(targets)) < len(targets):
-        raise _differ(session)
-    sources = grown.item.options if isinstance(grown.item, structure.Options) else (grown.item,)
-    variables = [selector]
-    for index, option in enumerate(item.options):
-        if index in targets:
-            number = targets.index(index)
-            variables += _columns(session, grown, sources[number], option, columns[number])
-        else:
-            for type_ in carrying.types(session, option):
-                variables += session.emit("array.fill", [like, None], types=[ArrayType(type_)])
-    return Growing(tuple(variables), item, grown.pool)
-
-
-def _is_nothing(item: structure.Structure) -> bool:
-    """Whether this is the structure of the items of a list that had none yet."""
-    return isinstance(item, structure.Options) and not item.options
-
-
-def _columns(
-    session: Session, grown: Growing, item: structure.Structure, wider: structure.Structure, columns: list[Variable]
-) -> list[Variable]:
-    """The arrays that carry the items of a list in a wider structure: items of one length become lists that grow.
-
-    Raises:
-        TraceError: D2S251, where they would have to be told apart.
-    """
-    if isinstance(wider, structure.Array) and isinstance(item, structure.Sequence):
-        wider.pool.merge(grown.pool)
-        rest = list(columns)
-        parts: list[list[Variable]] = []
-        for part in item.items:
-            mine = [rest.pop(0) for _ in range(structure.width(part))]
-            parts.append(_columns(session, grown, part, wider.item, mine))
-        made: list[Variable] = []
-        for position, type_ in enumerate(carrying.types(session, wider.item)):
-            given: list[Operand] = [grown.variables[0], [part[position] for part in parts]]
-            made += session.emit("array.rows", given, types=[ArrayType(ArrayType(type_))])
-        return made
-    if isinstance(wider, structure.Array) and isinstance(item, structure.Array):
-        wider.pool.merge(item.pool)
-        return _wider_rows(session, item.item, wider.item, columns)
-    kinds = structure.Sequence, structure.Fields
-    if isinstance(item, kinds) and isinstance(wider, kinds) and len(item.items) == len(wider.items):
-        rest, made = list(columns), []
-        for inner, outer in zip(item.items, wider.items):
-            mine = [rest.pop(0) for _ in range(structure.width(inner))]
-            made += _columns(session, grown, inner, outer, mine)
-        return made
-    if carrying.types(session, wider) != carrying.types(session, item):
-        raise _differ(session)
-    return columns
-
-
-def _wider_rows(
-    session: Session, item: structure.Structure, wider: structure.Structure, columns: list[Variable]
-) -> list[Variable]:
-    """The arrays of lists whose items get a wider structure, which may be one of several kinds more.
-
-    Raises:
-        TraceError: D2S251, where they would have to be told apart.
-    """
-    old, new = carrying.types(session, item), carrying.types(session, wider)
-    if _is_nothing(item) and not _is_nothing(wider):
-        rows = ([session.emit("array.fill", [columns[0], []], types=[ArrayType(ArrayType(t))])[0] for t in new])
-        return rows
-    if not isinstance(wider, structure.Options):
-        if old != new:
-            raise _differ(session)
-        return columns
-    sources = item.options if isinstance(item, structure.Options) else (item,)
-    places = [_place_of(session, option, wider, PLAIN) for option in sources]
-    if len(set(places)) < len(places):
-        raise _differ(session)
-    if isinstance(item, structure.Options):
-        selectors, rest = columns[0], list(columns[1:])
-        if places != list(range(len(places))):
-            raise _differ(session)
-    else:
-        rest = list(columns)
-        (selectors,) = session.emit(
-            "array.fill_each", [columns[0], places[0]], types=[ArrayType(ArrayType(ScalarType("int")))]
-        )
-    made: dict[int, list[Variable]] = {}
-    for option, place in zip(sources, places):
-        if carrying.types(session, option) != carrying.types(session, wider.options[place]):
-            raise _differ(session)
-        made[place] = [rest.pop(0) for _ in range(structure.width(option))]
-    found = [selectors]
-    for place, option in enumerate(wider.options):
-        if place in made:
-            found += made[place]
-        else:
-            for type_ in carrying.types(session, option):
-                found += session.emit("array.fill_each", [selectors, None], types=[ArrayType(ArrayType(type_))])
-    return found
-
-
-def _place_of(
-    session: Session, item: structure.Structure, among: structure.Options, context: structure.JoinContext
-) -> int:
-    for index, option in enumerate(among.options):
-        if joining.fits(session, item, option, context):
-            return index
-    raise _differ(session)
-
-
-def _differ(session: Session) -> Exception:
-    return session.error(
-        "the items of a list that grows in a loop or branch differ in structure",
-        hint="Append items of one kind: all tensors, all numbers, or tuples of the same shape.",
-        code="D2S251",
-    )
 
 
 def _each(session: Session, grown: Growing, name: str, *args: list[Operand]) -> tuple[Variable, ...]:
@@ -239,16 +98,16 @@ def length(session: Session, target: list[Any]) -> Any:
 
 def append(session: Session, target: list[Any], value: Any) -> None:
     """``target.append(value)``."""
-    heaps.move_inside(session, (value,), content(target).item)
+    held.move_inside(session, (value,), content(target).item)
     grown, operands = lowered(session, content(target), value)
     _store(session, target, _each(session, grown, "array.append", operands), grown)
 
 
 def lowered(session: Session, grown: Growing, value: Any) -> tuple[Growing, list[Operand]]:
     """A list in a structure that carries another item, too, and the operands that carry that."""
-    item = _wider(session, grown.item, structure.item_structure(session, value, PLAIN))
+    item = _wider(session, grown.item, joining.item_structure(session, value, PLAIN))
     grown = with_items(session, grown, item, PLAIN)
-    grown.pool.put(session, value)
+    pool_items.put(session, grown.pool, value)
     return grown, carrying.lower_item(session, value, item, PLAIN)
 
 
@@ -311,13 +170,13 @@ def item_of(session: Session, grown: Growing, variables: list[Variable]) -> Any:
     value = carrying.lift(session, grown.item, iter(variables), PLAIN)
     if isinstance(value, structure.Choice) and len(value.options) == 1:
         value = value.options[0]
-    grown.pool.got(session, value)
+    pool_items.got(session, grown.pool, value)
     return value
 
 
 def set_(session: Session, target: list[Any], index: Any, value: Any) -> None:
     """``target[index] = value``."""
-    heaps.move_inside(session, (value,), content(target).item)
+    held.move_inside(session, (value,), content(target).item)
     grown, values = lowered(session, content(target), value)
     places: list[Operand] = [session.operand(index)] * len(grown.variables)
     _store(session, target, _each(session, grown, "array.set", places, values), grown)
@@ -421,5 +280,8 @@ def join(session: Session, name: str, target: list[Any], dim: int) -> Any:
         shape[place] = structure.DYNAMIC
     needs = item.requires_grad and torch.is_grad_enabled()
     joined = structure.Tensor(tuple(shape), None, item.dtype, item.device, needs, False, needs and item.sometimes)
-    (var,) = session.emit(name, [array, dim], types=carrying.types(session, joined))
+    (var,) = session.emit(name, [array, dim], types=structure.types_of(session, joined))
     return carrying.lift(session, joined, iter([var]), PLAIN)
+
+
+structure.register(parts_joined)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import UNDEF, ArrayType, Block, Operand, ScalarType, TensorType, Type, Variable
-from runtime.ir.types import said
-from runtime.tracer import hung, scalars
-from runtime.tracer.joining import fits
+from runtime.ir import UNDEF, ArrayType, Block, Operand, Variable
+from runtime.tracer import hung, pool_items, scalars
+from runtime.tracer.columns import with_items
+from runtime.tracer.joining import fits, structure_of
 from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import (
     BOUND,
@@ -32,9 +32,9 @@ from runtime.tracer.structure import (
     field_items,
     growing,
     rebuild_fields,
-    structure_of,
+    types_of,
     width,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -68,17 +68,15 @@ def _lower_array(session: Session, value: Any, s: Array, context: JoinContext) -
     """Arrays for a list: its own where it has grown already, new ones from the items of a plain list."""
     grown = growing(value)
     if grown is not None:
-        from runtime.tracer.array import with_items
-
         grown = grown.read()
         s.pool.merge(grown.pool)
         grown = with_items(session, grown, s.item, context)
         return [session.require_visible(var, "a list") for var in grown.variables]
     rows = [lower_item(session, item, s.item, context) for item in value]
     for item in value:
-        s.pool.put(session, item)
+        pool_items.put(session, s.pool, item)
     arrays: list[Operand] = []
-    for position, type_ in enumerate(types(session, s.item)):
+    for position, type_ in enumerate(types_of(session, s.item)):
         arrays += session.emit("array.new", [[row[position] for row in rows]], types=[ArrayType(type_)])
     return arrays
 
@@ -97,7 +95,7 @@ def lower_nothing(session: Session, s: Structure, context: JoinContext) -> list[
     if context.copying:
         return [UNDEF] * width(s)
     if isinstance(s, Array):
-        return [session.emit("array.new", [[]], types=[type_])[0] for type_ in types(session, s)]
+        return [session.emit("array.new", [[]], types=[type_])[0] for type_ in types_of(session, s)]
     if isinstance(s, Options):
         return [0, *(operand for option in s.options for operand in lower_nothing(session, option, context))]
     if isinstance(s, (Sequence, Fields)):
@@ -146,24 +144,7 @@ def _one_of(session: Session, flag: Any, a: list[Operand], b: list[Operand], s: 
     if not a:
         return a
     first, second = Block(yields=list(a)), Block(yields=list(b))
-    return list(session.emit("cond", [session.operand(flag)], types=types(session, s), blocks=[first, second]))
-
-
-def types(session: Session, s: Structure) -> list[Type]:
-    """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
-    if isinstance(s, (Known, Made)):
-        return []
-    if isinstance(s, Number):
-        return [ScalarType(s.kind)]  # type: ignore[arg-type]
-    if isinstance(s, Reference):
-        return [ScalarType("int")]
-    if isinstance(s, Tensor):
-        return [TensorType(s.dtype, None, said(s.device))]
-    if isinstance(s, Array):
-        return [ArrayType(type_) for type_ in types(session, s.item)]
-    if isinstance(s, Options):
-        return [ScalarType("int"), *(t for option in s.options for t in types(session, option))]
-    return [t for item in s.items for t in types(session, item)]
+    return list(session.emit("cond", [session.operand(flag)], types=types_of(session, s), blocks=[first, second]))
 
 
 def lift(session: Session, s: Structure, variables: Iterator[Variable], context: JoinContext) -> Any:
@@ -221,4 +202,4 @@ def _lift_tensor(session: Session, s: Tensor, var: Variable) -> torch.Tensor:
     return fake
 
 
-__all__ = ["lift", "lower", "lower_item", "lower_nothing", "types"]
+__all__ = ["lift", "lower", "lower_item", "lower_nothing"]

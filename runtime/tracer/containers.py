@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 
 from runtime.tracer import contents, objects, shown, staging, state
-from runtime.tracer.held import RowKey, held_in
+from runtime.tracer.held import RowKey, choice_of, held_in
 from runtime.tracer.journal import Place, python_kind
 from runtime.tracer.structure import (
     Choice,
@@ -85,9 +85,7 @@ def several(value: Any) -> Choice | None:
         return _put_together(value) if _any_hidden() else None
     (found,) = kind.__iter__(value)
     if type(found) is RowKey:
-        from runtime.tracer.tables import RowChoice
-
-        return RowChoice(state.current(), found.row)
+        return choice_of(state.current(), found.row)
     return found.choice if type(found) is Several else None
 
 
@@ -96,9 +94,7 @@ def _shown(view: Any) -> Choice | None:
     owner = shown.dict_behind(view)
     row = None if owner is None else held_in(owner)
     if row is not None:
-        from runtime.tracer.tables import RowChoice
-
-        return RowChoice(state.current(), row, lambda made: shown.like(view, made))
+        return choice_of(state.current(), row, lambda made: shown.like(view, made))
     found = None if owner is None else several(owner)
     return None if found is None else Choice(found.selector, tuple(shown.like(view, one) for one in found.options))
 

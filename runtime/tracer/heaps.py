@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.ir import ArrayType, Operand, Variable
-from runtime.tracer import objects, staging, structure, tables
+from runtime.tracer import array, carrying, columns, containers, held, joining, objects, staging, structure, tables
 from runtime.tracer.journal import Place
 from runtime.tracer.pools import Pool
 from runtime.tracer.structure import PLAIN, Array, Choice, Growing, ListContent, Options, Reference, list_row, row_of
@@ -82,12 +82,10 @@ class Heap:
 
     def add(self, session: Session, items: Sequence[Any]) -> Any:
         """A new row; its number."""
-        from runtime.tracer import array, carrying
-
         if not self.held:
             inner = self._inner(session, items)
             row = carrying.lower(session, list(items), Array(inner, self.pool), PLAIN)
-            types = [ArrayType(type_) for type_ in carrying.types(session, Array(inner, self.pool))]
+            types = [ArrayType(type_) for type_ in structure.types_of(session, Array(inner, self.pool))]
             made = [session.emit("array.new", [[one]], types=[type_])[0] for one, type_ in zip(row, types)]
             self._put(session, Growing(tuple(made), Array(inner, self.pool), self.pool))
             return 0
@@ -121,36 +119,27 @@ class Heap:
 
     def _inner(self, session: Session, items: Sequence[Any]) -> structure.Structure:
         """The structure that carries each of a row's items."""
-        from runtime.tracer import joining
-
         grown = structure.growing(items)
         if grown is not None:
             return grown.item
         found: structure.Structure = _NOTHING
         for item in items:
-            one = structure.item_structure(session, item, PLAIN)
+            one = joining.item_structure(session, item, PLAIN)
             found = joining.as_items(joining.unify(session, found, one, PLAIN))
         return found
 
     def _lowered(self, session: Session, grown: Growing, items: Sequence[Any]) -> tuple[Growing, list[Operand]]:
         """The heap's arrays in a structure that carries a row of some items, too, and the operands that carry it."""
-        from runtime.tracer import array, carrying, joining
-
         row = Array(self._inner(session, items), self.pool)
         item = grown.item
         if not joining.fits(session, row, item, PLAIN):
             item = joining.unify(session, item, row, PLAIN)
-            grown = array.with_items(session, grown, item, PLAIN)
+            grown = columns.with_items(session, grown, item, PLAIN)
         return grown, carrying.lower(session, list(items), item, PLAIN)
 
     def _put(self, session: Session, grown: Growing) -> None:
         session.journal.note(Place("content", self.held), joined=True)
         self.held[:] = [grown]
-
-
-def is_heap(session: Session, value: Any) -> bool:
-    """Whether a list is what a heap holds its rows in: it belongs to no path or iteration."""
-    return any(heap.holds(value) for heap in session.heaps.values())
 
 
 def heap_for(session: Session, value: list[Any]) -> Heap:
@@ -174,7 +163,7 @@ def _kind_of(session: Session, value: Any) -> Any:
     first = next(items, None) if grown is None else grown
     if first is None:
         return None
-    item = first.item if isinstance(first, Growing) else structure.item_structure(session, first, PLAIN)
+    item = first.item if isinstance(first, Growing) else joining.item_structure(session, first, PLAIN)
     if isinstance(item, structure.Known):
         return type(item.value)
     if isinstance(item, structure.Number):
@@ -233,11 +222,9 @@ def move_inside(session: Session, items: Iterable[Any], like: structure.Structur
 
 def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...]) -> bool:
     """Let a heap hold what a list does; whether it could be moved."""
-    from runtime.tracer import containers
-
     if row_of(value) is not None:
         return False
-    if id(value) in session.externals or id(value) in session.hidden or is_heap(session, value):
+    if id(value) in session.externals or id(value) in session.hidden or held.is_held(session, value):
         return False
     if id(value) in around:
         raise session.error(
@@ -279,8 +266,6 @@ def _added(session: Session, value: list[Any], heap: Heap, around: tuple[int, ..
 
 def settle(session: Session, values: Iterable[Any]) -> bool:
     """Move the lists inside of lists that are about to become lists that grow; whether there were any."""
-    from runtime.tracer import containers
-
     if not session.known.by_reference:
         return False
     moved, seen = False, set()
@@ -290,7 +275,7 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
         if isinstance(value, Choice):
             todo += value.options
         elif isinstance(value, (tuple, ListContent)) or structure.is_container(value):
-            if id(value) in seen or row_of(value) is not None or is_heap(session, value):
+            if id(value) in seen or row_of(value) is not None or held.is_held(session, value):
                 continue
             seen.add(id(value))
             direct = isinstance(value, (tuple, ListContent))
@@ -310,8 +295,6 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return None
     for one, other in ((a, b), (b, a)):
         if (row := row_of(one)) is not None and one is not other and row_of(other) is None:
-            from runtime.tracer import containers
-
             if containers.several(other) is not None:  # it may have moved on some paths
                 _move(session, other, row.heap, ()) if isinstance(row.heap, Heap) else tables.move(session, other)
     first, second = row_of(a), row_of(b)
@@ -322,4 +305,10 @@ def identical(session: Session, a: Any, b: Any) -> Any:
     return first.number == second.number
 
 
-__all__ = ["Heap", "heap_for", "identical", "is_heap", "move_inside", "settle"]
+def _holder(session: Session, value: Any) -> Heap | tables.Table | None:
+    return heap_for(session, value) if type(value) is list else tables.table_for(session, value)
+
+
+held.register(_holder, move_inside)
+
+__all__ = ["Heap", "heap_for", "identical", "move_inside", "settle"]

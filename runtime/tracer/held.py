@@ -6,13 +6,16 @@ Python that reads them without our operators meets these: all it can do with the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.tracer import state
 from runtime.tracer.scalars import Staged
 
 if TYPE_CHECKING:
+    from runtime.tracer.heaps import Heap
     from runtime.tracer.session import Session
+    from runtime.tracer.structure import Choice, Structure
     from runtime.tracer.tables import Table
 
 
@@ -125,4 +128,56 @@ def _first_slot(cls: type) -> str | None:
     return None
 
 
-__all__ = ["Held", "RowField", "RowKey", "held_in"]
+def keys_change(session: Session) -> Exception:
+    """The located error for a dict that gets other keys, or an object that gets other attributes."""
+    return session.error(
+        "a dict or object in a list whose length is only known while the Program runs, items of which are changed, "
+        "gets another key or attribute, or loses one",
+        hint="Give it all keys or attributes when it is made.", code="D2S226")
+
+
+# What heaps and tables do for those that stand below them: each says at its import how.
+
+_holders: list[Callable[[Session, Any], Any]] = []
+_moves: list[Callable[[Session, Iterable[Any], Any], bool]] = []
+_choices: list[Callable[..., Choice]] = []
+
+
+def register(holder: Callable[[Session, Any], Any], move: Callable[[Session, Iterable[Any], Any], bool]) -> None:
+    """``heaps`` says where what a container or object holds stands, and moves it there."""
+    _holders[:], _moves[:] = [holder], [move]
+
+
+def register_choice(choice: Callable[..., Choice]) -> None:
+    """``tables`` says how a dict that is a row is read."""
+    _choices[:] = [choice]
+
+
+def holder(session: Session, value: Any) -> Heap | Table | None:
+    """The heap or table of a list, dict or object that is held by reference; None where there can be none."""
+    found: Heap | Table | None = _holders[0](session, value)
+    return found
+
+
+def move_inside(session: Session, items: Iterable[Any], like: Structure | None = None) -> bool:
+    """Items are put into a list that grows: let heaps and tables hold what those inside do that are held by reference.
+
+    ``like``: the structure of the items that are there already. Returns whether anything was moved.
+    """
+    return _moves[0](session, items, like)
+
+
+def choice_of(session: Session, row: Held, like: Callable[[Any], Any] | None = None) -> Choice:
+    """A dict that is a row, as a choice with one option; ``like``: what is shown in place of that."""
+    return _choices[0](session, row, like)
+
+
+def is_held(session: Session, value: Any) -> bool:
+    """Whether a list is what a heap or table holds its rows in: it belongs to no path or iteration."""
+    return any(one.holds(value) for one in session.heaps.values())
+
+
+__all__ = [
+    "Held", "RowField", "RowKey", "choice_of", "held_in", "holder", "is_held", "keys_change", "move_inside", "register",
+    "register_choice",
+]

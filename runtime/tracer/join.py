@@ -51,7 +51,7 @@ class Join:
 
         def picture(path: Path, value: Any) -> structure.Structure:
             with path.inside(session):
-                pictured = structure.structure_of(session, value, context)
+                pictured = joining.structure_of(session, value, context)
                 if isinstance(value, structure.ListContent):
                     self._picture_records(value)
                 return joining.with_rows(session, pictured, context) if session.has_rows else pictured
@@ -78,7 +78,7 @@ class Join:
             if isinstance(value, tuple):
                 self._picture_records(value)
             elif id(value) in session.created and structure.can_be_copied(session, value):
-                found = structure.item_structure(session, value, self.context)
+                found = joining.item_structure(session, value, self.context)
                 before = pictures.get(id(value))
                 pictures[id(value)] = (
                     found if before is None else joining.unify(session, before, found, self.context.copies()))
@@ -95,7 +95,7 @@ class Join:
     def emit(self, name: str, pred: Staged, location: Location | None) -> list[Any]:
         """Close the paths' Blocks with yields, record the Operator; the joined values."""
         session = self.session
-        carried = [(type_, hint) for _, item, hint in self.items for type_ in carrying.types(session, item)]
+        carried = [(type_, hint) for _, item, hint in self.items for type_ in structure.types_of(session, item)]
         count = len(carried)
         for part in self.parts:
             carried += part.carried()

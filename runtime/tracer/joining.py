@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
-from runtime.tracer import scalars, state
+from runtime.tracer import objects, scalars, state
 from runtime.tracer.choices import too_many
+from runtime.tracer.held import RowField, holder
 from runtime.tracer.pools import Pool
 from runtime.tracer.scalars import Staged
+from runtime.tracer.staged_size import StagedSize
 from runtime.tracer.structure import (
     BOUND,
     DYNAMIC,
     Array,
     Choice,
+    DictContent,
     Fields,
     JoinContext,
     Known,
@@ -32,15 +35,14 @@ from runtime.tracer.structure import (
     Tensor,
     can_be_copied,
     field_items,
+    growing,
     has_traced,
     is_container,
-    item_structure,
     row_of,
     same_keys,
     same_known,
-    structure_of,
     width,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -54,6 +56,78 @@ _OPTIONS = 256
 
 _LENGTHS = 4
 """Tuples of so many lengths become one whose length is carried."""
+
+
+def structure_of(session: Session, value: Any, context: JoinContext) -> Structure:
+    """The structure in which ``value`` is carried by Variables."""
+    row = row_of(value)
+    if row is not None:
+        return Reference(row.heap, type(value))
+    if isinstance(value, RowField):
+        value.refuse()
+    copied = context.copying and (is_container(value) or can_be_copied(session, value))
+    if context.copying and session.holds_by_reference(type(value)):
+        found = holder(session, value)
+        if found is not None:
+            return Reference(found, type(value))
+    if id(value) in context.made and not copied:
+        return context.made[id(value)]
+    if isinstance(value, Staged):
+        return Number(value.kind)
+    if isinstance(value, torch.Tensor):
+        return _tensor_structure(session, value)
+    if isinstance(value, Choice):
+        pictures = [structure_of(session, option, context) for option in value.options]
+        options = Options(tuple(carried(session, picture, context) for picture in pictures))
+        if context.copying:
+            return one_kind(session, options, context)
+        return options
+    if is_container(value) and not context.copying:
+        return Known(value)
+    grown = growing(value) if type(value) in (list, ListContent, tuple) else None
+    if grown is not None:
+        return Array(grown.item, grown.pool, tuple if type(value) is tuple else list)
+    if type(value) is ListContent:
+        return Sequence(ListContent, tuple(map(Known, value)))
+    if type(value) is DictContent:
+        keys, items = tuple(value), tuple(value.values())
+        return Fields(DictContent, keys, tuple(map(Known, items)))
+    if type(value) in (list, tuple, StagedSize):
+        return Sequence(type(value), tuple(structure_of(session, item, context) for item in value))
+    if objects.is_record(value) and not copied:
+        return Known(value)
+    fields = field_items(value)
+    if fields is not None and (copied or isinstance(value, (dict, tuple)) or has_traced(value)):
+        return Fields(type(value), fields[0], tuple(structure_of(session, item, context) for item in fields[1]))
+    return Known(value)
+
+
+def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
+    info = session.info(value)
+    fake = session.fake(value)
+    strides: tuple[Any, ...] | None
+    if fake.layout is not torch.strided:
+        raise session.error(
+            "a sparse tensor is assigned in a branch or loop whose condition is a tensor",
+            hint="Make it dense before, or compute it outside.",
+            code="D2S240",
+        )
+    contiguous, known = torch_internals.contiguity(fake)
+    strides = None if contiguous else tuple(fake.stride())
+    return Tensor(
+        tuple(fake.shape),
+        strides,
+        fake.dtype,
+        fake.device,
+        info.requires_grad,
+        info.layout_known and known,
+        info.sometimes,
+    )
+
+
+def item_structure(session: Session, value: Any, context: JoinContext) -> Structure:
+    """The structure in which a list that grows holds ``value``."""
+    return structure_of(session, value, context.copies())
 
 
 def _same_size(a: Any, b: Any) -> bool:

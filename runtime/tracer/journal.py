@@ -21,6 +21,8 @@ import torch
 
 from runtime.ir import Location
 from runtime.tracer import objects
+from runtime.tracer.held import held_in, keys_change
+from runtime.tracer.shared_items import require_own
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -243,8 +245,6 @@ class Journal:
         ``joined``: what is stored is what paths or iterations have left there, which is no change.
         """
         if place.kind == "content":
-            from runtime.tracer.shared_items import require_own
-
             if not joined:
                 require_own(self._session, place.owner)
                 self._require_no_row(place.owner)
@@ -264,8 +264,6 @@ class Journal:
 
     def note_attribute(self, owner: Any, name: str) -> None:
         """Call before ``owner.name`` is stored or deleted."""
-        from runtime.tracer.shared_items import require_own
-
         require_own(self._session, owner)
         self._require_no_row(owner)
         self.note(Place("attribute", owner, name))
@@ -277,9 +275,6 @@ class Journal:
             TraceError: D2S226.
         """
         if self._session.has_rows:
-            from runtime.tracer.held import held_in
-            from runtime.tracer.tables import keys_change
-
             if not isinstance(owner, (list, set, deque)) and held_in(owner) is not None:
                 raise keys_change(self._session)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from runtime.tracer import containers, heaps, objects, shared_items, staging, structure
+from runtime.tracer import containers, held, joining, objects, shared_items, staging, structure
 from runtime.tracer.journal import Place
 from runtime.tracer.scalars import StagedInt
 from runtime.tracer.structure import Choice, Made
@@ -91,14 +91,14 @@ class LoopObjects:
                   if structure.is_container(known.value)
                   or structure.can_be_copied(self._session, known.value)}  # fmt: skip
         context = structure.JoinContext(made)
-        pictures = {key: structure.item_structure(self._session, value, context) for key, value in copied.items()}
+        pictures = {key: joining.item_structure(self._session, value, context) for key, value in copied.items()}
         return {key: replace(one, picture=pictures.get(key)) for key, one in made.items()}
 
     def is_made(self, value: Any) -> bool:
         """Whether the iteration made this very object, and it can be made again."""
         if structure.is_container(value):
             key, session = id(value), self._session
-            if structure.row_of(value) is not None or heaps.is_heap(session, value):
+            if structure.row_of(value) is not None or held.is_held(session, value):
                 return False
             return key not in self._old and key not in session.externals and key not in session.hidden
         made = id(value) in self._session.created and id(value) not in self._older

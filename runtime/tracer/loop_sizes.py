@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Location
-from runtime.tracer import structure
+from runtime.tracer import joining, structure
 
 if TYPE_CHECKING:
     from runtime.tracer.session import Session
@@ -20,7 +20,7 @@ def with_sizes(session: Session, name: str, value: Any, invariants: dict[str, An
     if name not in invariants:
         return structure.Known(value)
     sizes = invariants[name]
-    carried = structure.structure_of(session, value, structure.PLAIN) if isinstance(value, torch.Tensor) else None
+    carried = joining.structure_of(session, value, structure.PLAIN) if isinstance(value, torch.Tensor) else None
     if not isinstance(carried, structure.Tensor) or len(carried.shape) != len(sizes):
         what = f"{len(carried.shape)} dimensions" if isinstance(carried, structure.Tensor) else "no tensor"
         raise session.error(

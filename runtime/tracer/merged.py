@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import CellType
 from typing import Any
 
-from runtime.tracer import containers, heaps, joining, shared_items, structure
+from runtime.tracer import containers, held, joining, shared_items, structure
 from runtime.tracer.branches import Path
 from runtime.tracer.join import NOWHERE, outside
 from runtime.tracer.journal import Place
@@ -107,7 +107,7 @@ class Merged:
         session = self._session
         if key in self._old or key in session.externals or key in session.hidden:
             return False
-        return not heaps.is_heap(session, value)
+        return not held.is_held(session, value)
 
     def _belongs(self, place: Place) -> bool:
         """Whether a place is part of something that the path made."""
@@ -158,7 +158,7 @@ class Merged:
         for number, value in members.items():
             with paths[number].inside(self._session):
                 content = paths[number].contents[Place("content", value)]
-                picture = structure.structure_of(self._session, content, context)
+                picture = joining.structure_of(self._session, content, context)
                 pictures.append(joining.carried(self._session, picture, context))
         joined = pictures[0]
         for picture in pictures[1:]:
@@ -171,7 +171,7 @@ def is_new(session: Session, place: Place, old: frozenset[int], objects: set[int
     ``old``, ``objects``: containers and everything else that was there before."""
     owner = id(place.owner)
     if place.kind == "content":
-        return owner not in old and owner not in session.externals and not heaps.is_heap(session, place.owner)
+        return owner not in old and owner not in session.externals and not held.is_held(session, place.owner)
     return owner not in objects and (owner in session.created or isinstance(place.owner, CellType))
 
 

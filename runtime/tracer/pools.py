@@ -8,14 +8,11 @@ other, because one was made from the other, form a *pool*.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import torch
-
-from runtime.tracer import objects, shared_items
-from runtime.tracer.aliases import few_roots
+from runtime.tracer.aliases import related
 
 if TYPE_CHECKING:
     from runtime.ir import Location
@@ -71,25 +68,13 @@ class Pool:
         """A list of the pool."""
         self.find()._lists.append(weakref.ref(grown))
 
-    def put(self, session: Session, value: Any) -> None:
-        """A value becomes an item."""
-        from runtime.tracer import structure
+    def note_put(self, storages: Iterable[Storage]) -> None:
+        """Memory of what became an item."""
+        self.find()._put.update(storages)
 
-        for part in _parts(value):
-            if isinstance(part, torch.Tensor):
-                self.find()._put.update(_memory(session, part, self))
-            elif isinstance(part, structure.Growing):
-                self.merge(part.pool)
-            else:
-                _share(session, part)
-
-    def got(self, session: Session, value: Any) -> None:
-        """A value is one of the items."""
-        for part in _parts(value):
-            if isinstance(part, torch.Tensor):
-                self.find()._got.add(_storage(session, part, self))
-            elif isinstance(part, (list, dict)) or objects.is_record(part):
-                _share(session, part)
+    def note_got(self, storage: Storage) -> None:
+        """Memory of what came out as an item."""
+        self.find()._got.add(storage)
 
     def add(self, storage: Storage, like: Storage) -> bool:
         """Memory that may be that of a member; whether it was none itself."""
@@ -113,8 +98,6 @@ class Pool:
         Whether some of that is the caller's, who would see it. Nothing is asked about which lists and items are still
         in use: those that are not, nobody reads.
         """
-        from runtime.tracer.aliases import related
-
         one, location = self.find(), session.location()
         others = one._got if storage not in one._got else one._got | one._put
         reached = {more for other in others if other is not storage for more in related(session, other)} - {storage}
@@ -135,54 +118,3 @@ def inherit(storage: Storage, like: Storage) -> bool:
         if all(known.find() is not pool.find() for known, _ in storage.pools):
             storage.pools.append((pool, location))
     return new
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    """The tensors, lists that grow, lists, dicts and instances of dataclasses inside a value."""
-    from runtime.tracer import structure
-
-    if isinstance(value, (torch.Tensor, structure.Growing)):
-        yield value
-    elif isinstance(value, structure.Choice):
-        for option in value.options:
-            yield from _parts(option)
-    elif isinstance(value, (list, tuple)):
-        if type(value) is list:
-            yield value
-        for item in value:
-            yield from _parts(item)
-    elif (fields := structure.field_items(value)) is not None:
-        if isinstance(value, dict) or objects.is_record(value):
-            yield value
-        for item in fields[1]:
-            yield from _parts(item)
-
-
-def _share(session: Session, part: Any) -> None:
-    """Items are copies of the list, dict or record: it must not be changed."""
-    from runtime.tracer import structure
-
-    if session.holds_by_reference(type(part)):
-        return
-    if isinstance(part, (list, dict)) or structure.can_be_copied(session, part):
-        shared_items.hold(session, part)
-
-
-def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:
-    storage = session.info(tensor).storage
-    _note(session, storage, pool)
-    return storage
-
-
-def _memory(session: Session, tensor: torch.Tensor, pool: Pool) -> set[Storage]:
-    """All memory that a tensor may be: once it is only in the list, nothing else tells."""
-    roots, reached = few_roots(session.info(tensor), ())
-    found = {*reached, *(root.storage for root in roots)}
-    for storage in found:
-        _note(session, storage, pool)
-    return found
-
-
-def _note(session: Session, storage: Storage, pool: Pool) -> None:
-    if all(known.find() is not pool.find() for known, _ in storage.pools):
-        storage.pools.append((pool, session.location()))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.ir import Location
-from runtime.tracer import containers, heaps, structure
+from runtime.tracer import containers, heaps, pool_items, structure
 from runtime.tracer.branches import Names
 from runtime.tracer.describing import describe
 from runtime.tracer.journal import Place
@@ -57,7 +57,7 @@ def moved_lists(session: Session, slots: list[Slot]) -> bool:
     for slot in growing:
         if isinstance(slot.carried, structure.Array) and structure.growing(slot.init) is None:
             for item in slot.init:
-                slot.carried.pool.put(session, item)
+                pool_items.put(session, slot.carried.pool, item)
     return False
 
 

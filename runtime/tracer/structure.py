@@ -9,14 +9,15 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
 from runtime import torch_internals
-from runtime.ir import ObjectType, Variable
+from runtime.ir import ArrayType, ObjectType, ScalarType, TensorType, Type, Variable
+from runtime.ir.types import said
 from runtime.tracer import objects, state
 from runtime.tracer.guards import is_plain, same_plain
 from runtime.tracer.held import Held, RowField, RowKey, held_in
@@ -195,15 +196,21 @@ def growing(value: object) -> Growing | None:
     if not any(isinstance(item, Growing) for item in items):
         return None
     if len(items) > 1:  # made by Python's own +
-        from runtime.tracer.array import parts_joined
-
         if any(type(item) is Row for item in items):  # it may have been changed since
             _read_as_item(value)
 
-        return parts_joined(items)
+        return _join_parts[0](items)
     found = items[0]
     assert isinstance(found, Growing)
     return found
+
+
+_join_parts: list[Callable[[list[Any] | tuple[Any, ...]], Growing]] = []
+
+
+def register(join_parts: Callable[[list[Any] | tuple[Any, ...]], Growing]) -> None:
+    """``array`` says what a list holds that Python's own ``+`` made of lists that grew and others."""
+    _join_parts[:] = [join_parts]
 
 
 def _items(value: list[Any] | deque[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
@@ -428,79 +435,6 @@ def has_traced(value: Any, depth: int = 0) -> bool:
     return row_of(value) is not None
 
 
-def structure_of(session: Session, value: Any, context: JoinContext) -> Structure:
-    """The structure in which ``value`` is carried by Variables."""
-    row = row_of(value)
-    if row is not None:
-        return Reference(row.heap, type(value))
-    if isinstance(value, RowField):
-        value.refuse()
-    copied = context.copying and (is_container(value) or can_be_copied(session, value))
-    if context.copying and session.holds_by_reference(type(value)):
-        from runtime.tracer import heaps, tables
-
-        found = heaps.heap_for(session, value) if type(value) is list else tables.table_for(session, value)
-        if found is not None:
-            return Reference(found, type(value))
-    if id(value) in context.made and not copied:
-        return context.made[id(value)]
-    if isinstance(value, Staged):
-        return Number(value.kind)
-    if isinstance(value, torch.Tensor):
-        return _tensor_structure(session, value)
-    if isinstance(value, Choice):
-        from runtime.tracer.joining import carried
-
-        pictures = [structure_of(session, option, context) for option in value.options]
-        options = Options(tuple(carried(session, picture, context) for picture in pictures))
-        if context.copying:
-            from runtime.tracer.joining import one_kind
-
-            return one_kind(session, options, context)
-        return options
-    if is_container(value) and not context.copying:
-        return Known(value)
-    grown = growing(value) if type(value) in (list, ListContent, tuple) else None
-    if grown is not None:
-        return Array(grown.item, grown.pool, tuple if type(value) is tuple else list)
-    if type(value) is ListContent:
-        return Sequence(ListContent, tuple(map(Known, value)))
-    if type(value) is DictContent:
-        keys, items = tuple(value), tuple(value.values())
-        return Fields(DictContent, keys, tuple(map(Known, items)))
-    if type(value) in (list, tuple, StagedSize):
-        return Sequence(type(value), tuple(structure_of(session, item, context) for item in value))
-    if objects.is_record(value) and not copied:
-        return Known(value)
-    fields = field_items(value)
-    if fields is not None and (copied or isinstance(value, (dict, tuple)) or has_traced(value)):
-        return Fields(type(value), fields[0], tuple(structure_of(session, item, context) for item in fields[1]))
-    return Known(value)
-
-
-def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
-    info = session.info(value)
-    fake = session.fake(value)
-    strides: tuple[Any, ...] | None
-    if fake.layout is not torch.strided:
-        raise session.error(
-            "a sparse tensor is assigned in a branch or loop whose condition is a tensor",
-            hint="Make it dense before, or compute it outside.",
-            code="D2S240",
-        )
-    contiguous, known = torch_internals.contiguity(fake)
-    strides = None if contiguous else tuple(fake.stride())
-    return Tensor(
-        tuple(fake.shape),
-        strides,
-        fake.dtype,
-        fake.device,
-        info.requires_grad,
-        info.layout_known and known,
-        info.sometimes,
-    )
-
-
 def can_be_copied(session: Session, value: Any) -> bool:
     """Whether a list that grows holds an object by its fields: an instance of a dataclass with nothing more.
 
@@ -511,9 +445,21 @@ def can_be_copied(session: Session, value: Any) -> bool:
     return objects.attributes(value).keys() <= {field.name for field in dataclasses.fields(value)}
 
 
-def item_structure(session: Session, value: Any, context: JoinContext) -> Structure:
-    """The structure in which a list that grows holds ``value``."""
-    return structure_of(session, value, context.copies())
+def types_of(session: Session, s: Structure) -> list[Type]:
+    """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
+    if isinstance(s, (Known, Made)):
+        return []
+    if isinstance(s, Number):
+        return [ScalarType(s.kind)]  # type: ignore[arg-type]
+    if isinstance(s, Reference):
+        return [ScalarType("int")]
+    if isinstance(s, Tensor):
+        return [TensorType(s.dtype, None, said(s.device))]
+    if isinstance(s, Array):
+        return [ArrayType(type_) for type_ in types_of(session, s.item)]
+    if isinstance(s, Options):
+        return [ScalarType("int"), *(t for option in s.options for t in types_of(session, option))]
+    return [t for item in s.items for t in types_of(session, item)]
 
 
 def width(s: Structure) -> int:
@@ -555,13 +501,12 @@ __all__ = [
     "field_items",
     "has_traced",
     "is_container",
-    "item_structure",
     "list_row",
     "is_namedtuple",
     "rebuild_fields",
     "row_of",
     "same_keys",
     "same_known",
-    "structure_of",
+    "types_of",
     "width",
 ]

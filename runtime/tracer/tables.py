@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Operand
-from runtime.tracer import objects, staging, structure
+from runtime.tracer import array, containers, held, objects, shown, staging, structure
 from runtime.tracer.guards import is_plain
-from runtime.tracer.held import Held, RowField, RowKey, held_in
+from runtime.tracer.held import Held, RowField, RowKey, held_in, keys_change
 from runtime.tracer.journal import Place
 from runtime.tracer.structure import Choice, Growing
 
@@ -69,8 +69,6 @@ class Table:
 
     def get(self, session: Session, number: Any, key: Any) -> Any:
         """What a row holds under a key now."""
-        from runtime.tracer import array
-
         grown, row = self._column(session, key), session.operand(number)
         variables: list[Any] = []
         for var in grown.variables:
@@ -80,9 +78,7 @@ class Table:
 
     def set(self, session: Session, number: Any, key: Any, value: Any) -> None:
         """Let a row hold another value under a key."""
-        from runtime.tracer import array, heaps
-
-        heaps.move_inside(session, (value,), self._column(session, key).item)
+        held.move_inside(session, (value,), self._column(session, key).item)
         grown, operands = array.lowered(session, self._column(session, key), value)
         row = session.operand(number)
         stored: list[Any] = []
@@ -95,8 +91,6 @@ class Table:
 
     def add(self, session: Session, values: dict[Any, Any]) -> Any:
         """A new row; its number."""
-        from runtime.tracer import array
-
         number = array.length(session, self.held) if self.held else 0
         for key, column in self.columns.items():
             if column:
@@ -162,8 +156,6 @@ class RowChoice(Choice):
         Raises:
             TraceError: D2S226, it gives the dict other keys.
         """
-        from runtime.tracer import shown
-
         table, made = self.row.heap, self.made
         table.open.append(made)
         result: Any = None
@@ -178,14 +170,6 @@ class RowChoice(Choice):
             if value is not self.loaded[key] and type(value) is not RowField:
                 table.set(session, self.row.number, key, value)
         return result
-
-
-def keys_change(session: Session) -> Exception:
-    """The located error for a dict that gets other keys, or an object that gets other attributes."""
-    return session.error(
-        "a dict or object in a list whose length is only known while the Program runs, items of which are changed, "
-        "gets another key or attribute, or loses one",
-        hint="Give it all keys or attributes when it is made.", code="D2S226")
 
 
 def table_for(session: Session, value: Any) -> Table | None:
@@ -205,8 +189,6 @@ def table_for(session: Session, value: Any) -> Table | None:
 
 
 def _keys_of(session: Session, value: Any) -> tuple[Any, ...] | None:
-    from runtime.tracer import containers
-
     if type(value) is dict:
         choice = containers.several(value)
         if choice is not None:
@@ -223,8 +205,6 @@ def move(session: Session, value: Any) -> bool:
 
     All get their numbers before any row is added: they may lead to each other, and a row is added column by column.
     """
-    from runtime.tracer import array
-
     group = list(_group(session, value))
     lengths: dict[int, Any] = {}
     rows: list[tuple[Table, dict[Any, Any]]] = []
@@ -239,8 +219,8 @@ def move(session: Session, value: Any) -> bool:
         number = lengths.setdefault(id(table), array.length(session, table.held) if table.held else 0)
         lengths[id(table)] = number + 1
         _let_refer(session, one, Held(table, number))
-    for table, held in rows:
-        table.add(session, held)
+    for table, content in rows:
+        table.add(session, content)
     for table, one in apart:
         _let_refer(session, one, Held(table, _added_apart(session, table, one)))
     return bool(group)
@@ -248,8 +228,6 @@ def move(session: Session, value: Any) -> bool:
 
 def _group(session: Session, value: Any) -> Iterator[Any]:
     """The dicts and objects that are to move with one, itself included."""
-    from runtime.tracer import containers, heaps
-
     todo, seen = [value], set()
     while todo:
         one = todo.pop()
@@ -260,7 +238,7 @@ def _group(session: Session, value: Any) -> Iterator[Any]:
             continue
         seen.add(id(one))
         if isinstance(one, (tuple, list, dict)):
-            if heaps.is_heap(session, one):
+            if held.is_held(session, one):
                 continue
             todo += one if isinstance(one, tuple) else [item for _, item in containers.items_of(one)]
         elif objects.is_record(one) or session.holds_by_reference(type(one)):
@@ -270,15 +248,11 @@ def _group(session: Session, value: Any) -> Iterator[Any]:
 
 
 def _is_apart(value: Any) -> bool:
-    from runtime.tracer import containers
-
     return type(value) is dict and containers.several(value) is not None
 
 
 def _added_apart(session: Session, table: Table, value: Any) -> Any:
     """The number of the row for a dict of which some paths have made one."""
-    from runtime.tracer import containers
-
     choice = containers.several(value)
     assert choice is not None
 
@@ -322,4 +296,6 @@ def unbound(session: Session, value: Any) -> Any:
     return made
 
 
-__all__ = ["RowChoice", "Table", "keys_change", "move", "settle_objects", "table_for", "unbound"]
+held.register_choice(RowChoice)
+
+__all__ = ["RowChoice", "Table", "move", "settle_objects", "table_for", "unbound"]

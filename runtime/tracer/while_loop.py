@@ -24,7 +24,7 @@ from runtime.tracer import (
 )
 from runtime.tracer.branches import Names, Path, all_names, include_new, is_alone, trace_path
 from runtime.tracer.cond import truth
-from runtime.tracer.held import RowField
+from runtime.tracer.held import RowField, is_held
 from runtime.tracer.joined_views import LoopViews
 from runtime.tracer.journal import Place
 from runtime.tracer.late import PathEnd
@@ -165,7 +165,8 @@ class _Attempt:
         """Give every carried thing a Block argument and its stand-in inside the body."""
         session = self.session
         for slot in self.slots:
-            self.args += [session.new_variable(type_, slot.label) for type_ in carrying.types(session, slot.carried)]
+            types = structure.types_of(session, slot.carried)
+            self.args += [session.new_variable(type_, slot.label) for type_ in types]
         self.inner += self._lifted(iter(self.args))
         self.body = Body(session, scope, self.entry, self.touched, self.location)
         for part in self.parts:
@@ -218,7 +219,7 @@ class _Attempt:
         if path.ended:
             return True, set()
         unknown: set[Place] = set()
-        repeated = repeated | {place for place in path.places if heaps.is_heap(session, place.owner)}
+        repeated = repeated | {place for place in path.places if is_held(session, place.owner)}
         entry_places = {place: held(place) for place in path.places}
         known_places = {slot.place for slot in self.slots if slot.place is not None}
         outs, contents = self._outs([*known_places, *(repeated - known_places)])
@@ -226,7 +227,7 @@ class _Attempt:
         stable = self.old.isdisjoint(later) and self.objects.isdisjoint(later)  # the next iteration begins with them
         stable = stable and not any(storage.pools for storage in self.no_item)
         next_slots: list[Slot] = []
-        starts = [structure.structure_of(session, slot.init, structure.PLAIN) for slot in self.slots]
+        starts = [joining.structure_of(session, slot.init, structure.PLAIN) for slot in self.slots]
         context = structure.JoinContext(self.made)
         with path.inside(session):
             for slot, start, out in zip(self.slots, starts, outs):
@@ -235,7 +236,7 @@ class _Attempt:
                     next_slots.append(slot)
                     continue
                 mine = context.mixing(late or (slot.place is not None and slot.place.kind == "content"))
-                picture = structure.structure_of(session, out, mine)
+                picture = joining.structure_of(session, out, mine)
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
                         carried = joining.unify(session, start, picture, mine)
@@ -259,18 +260,18 @@ class _Attempt:
                         unknown.add(place)
                     continue
                 mine = context.mixing(late or place.kind == "content")
-                first, last = (structure.structure_of(session, value, mine) for value in (before, out))
+                first, last = (joining.structure_of(session, value, mine) for value in (before, out))
                 carried = joining.unify(session, first, last, mine)
                 next_slots.append(Slot(place.name, before, carried, place))
                 stable = False
             for cell in contents:
                 if any(slot.cell == cell for slot in self.slots):
                     continue
-                carried = joining.carried(session, structure.structure_of(session, contents[cell], context), context)
+                carried = joining.carried(session, joining.structure_of(session, contents[cell], context), context)
                 init = self.starts.get(cell)
                 if init is not None:
                     carried = joining.unify(
-                        session, structure.structure_of(session, init, context), carried, context
+                        session, joining.structure_of(session, init, context), carried, context
                     )
                 next_slots.append(Slot("", init, carried, cell=cell))
                 stable = False
@@ -317,7 +318,7 @@ class _Attempt:
                 continue
             start = self.firsts[places[0][0]]
             context = structure.JoinContext(self.made)
-            old, new = (structure.structure_of(session, value, context) for value in (start, content))
+            old, new = (joining.structure_of(session, value, context) for value in (start, content))
             like = cell in known or not isinstance(joining.unify(session, old, new, context), structure.Options)
             if like:
                 self.starts[cell] = start
@@ -332,7 +333,7 @@ class _Attempt:
         hints: list[str] = []
         for slot in self.slots:
             inits += self._lowered(slot, slot.init)
-            mine = carrying.types(session, slot.carried)
+            mine = structure.types_of(session, slot.carried)
             types += mine
             hints += [slot.label] * len(mine)
         for part in self.parts:
