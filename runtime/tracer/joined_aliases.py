@@ -83,12 +83,12 @@ class JoinAliases(JoinPart):
         """``dependent`` is ``steps`` of ``base`` on this path, where ``when`` holds."""
         if dependent is base:
             return
-        lates = {late.var: late for late in pending}
+        values = {one.var: one for one in pending}
         new: dict[Variable, Variable] = {}
         passed: list[Late] = []
         for var in aliases.step_variables(steps):
             if not self.branches.session.visible(var) and var not in new:
-                output = self._output(var.type, {path: lates.get(var, var)})
+                output = self._output(var.type, {path: values.get(var, var)})
                 passed.append(output)
                 new[var] = output.var
         steps = aliases.with_variables(steps, new)
