@@ -16,8 +16,8 @@ import numpy
 import torch
 
 from runtime import torch_internals
-from runtime.tracer.arguments import Again, Arguments, Container, Slot
-from runtime.tracer.storage_table import storage_key
+from runtime.tracer.memory.storage_table import storage_key
+from runtime.tracer.values.arguments import Again, Arguments, Container, Slot
 
 Key = Any
 """A hashable value; it keeps alive every object that it compares by identity."""

@@ -1,4 +1,4 @@
-"""Which code is whose, for telling faults of ours from exceptions of the user's (see ``runtime.tracer.faults``)."""
+"""Which code is whose, for telling faults of ours from exceptions of the user's (see ``recording/faults.py``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from dy2static.origin import is_generated_file, is_user_file, place_of_error
-from runtime.tracer import faults, source_places
+from runtime.tracer.ambient import source_places
+from runtime.tracer.recording import faults
 
 _HERE = Path(__file__).parent
 _OPERATORS = _HERE / "operators"

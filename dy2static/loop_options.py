@@ -15,8 +15,8 @@ from typing import Any
 
 from runtime.errors import TraceError
 from runtime.ir import Location
-from runtime.tracer import state
-from runtime.tracer.session import Session
+from runtime.tracer.ambient import state
+from runtime.tracer.recording.session import Session
 
 
 class loop_options:  # used like a function

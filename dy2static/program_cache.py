@@ -19,11 +19,11 @@ from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import Options, prepare
-from runtime.tracer import faults
-from runtime.tracer.arguments import Arguments
-from runtime.tracer.boundary import Traced, trace_lock
-from runtime.tracer.guards import READ_ERRORS, Guard
-from runtime.tracer.journal import Place
+from runtime.tracer.boundary.tracing import Traced, trace_lock
+from runtime.tracer.python_state.guards import READ_ERRORS, Guard
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording import faults
+from runtime.tracer.values.arguments import Arguments
 
 WARN_BEYOND = 16
 KEEP_AT_MOST = 64

@@ -31,13 +31,13 @@ from runtime.storage.artefact import (
 )
 from runtime.storage.trees import parts, records
 from runtime.storage.types import OBJECTS, object_kind
-from runtime.tracer import arguments as live
-from runtime.tracer.boundary import Effect, Traced, live_tensor
-from runtime.tracer.guards import Guard, is_plain
-from runtime.tracer.inputs import LiveParameter
-from runtime.tracer.journal import Place
-from runtime.tracer.remaking import REMADE
-from runtime.tracer.storage_table import HOLE as LIVE_HOLE
+from runtime.tracer.boundary.tracing import Effect, Traced, live_tensor
+from runtime.tracer.memory.inputs import LiveParameter
+from runtime.tracer.memory.storage_table import HOLE as LIVE_HOLE
+from runtime.tracer.python_state.guards import Guard, is_plain
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.values import arguments as live
+from runtime.tracer.values.remaking import REMADE
 from runtime.translated.running import device_of
 
 

@@ -32,10 +32,10 @@ from runtime.ir.input_spec import InputSpec
 from runtime.storage.artefact import MODES, Argument, Artefact, Method, ModuleEntry, TensorRef, Variant
 from runtime.storage.files import write_artefact
 from runtime.storage.modules import describe_modules
-from runtime.tracer import structure
-from runtime.tracer.arguments import Arguments, flatten
-from runtime.tracer.boundary import Traced
-from runtime.tracer.inputs import LiveParameter
+from runtime.tracer.boundary.tracing import Traced
+from runtime.tracer.memory.inputs import LiveParameter
+from runtime.tracer.values import structure
+from runtime.tracer.values.arguments import Arguments, flatten
 from runtime.translated import TranslatedLayer
 from runtime.translated import save as save_loaded
 from runtime.translated.fitting import spell_assumption

@@ -20,13 +20,13 @@ from dy2static.specialization import Specialization, layout_key
 from runtime import torch_internals
 from runtime.autodiff import Runner
 from runtime.ir.tree import Leaf
-from runtime.tracer import state
-from runtime.tracer.arguments import Arguments, Slot, flatten
-from runtime.tracer.boundary import Traced
-from runtime.tracer.guard_code import Check, CheckWriter
-from runtime.tracer.guards import is_plain
-from runtime.tracer.hung import same
-from runtime.tracer.results import build_tree
+from runtime.tracer.ambient import state
+from runtime.tracer.boundary.results import build_tree
+from runtime.tracer.boundary.tracing import Traced
+from runtime.tracer.memory.hung import same
+from runtime.tracer.python_state.guard_code import Check, CheckWriter
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.values.arguments import Arguments, Slot, flatten
 
 MADE_AT = (3, 24, 192)
 """How often a Program is found the long way until a shortcut is made, and made anew if it does not help."""

@@ -13,15 +13,15 @@ from runtime import torch_internals
 from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
-from runtime.tracer.arguments import Arguments
-from runtime.tracer.boundary import Traced, live_tensor
-from runtime.tracer.facts import can_be_fact
-from runtime.tracer.guard_code import CheckWriter
-from runtime.tracer.guards import READ_ERRORS, Guard
-from runtime.tracer.hung import same
-from runtime.tracer.inputs import LiveParameter
-from runtime.tracer.inside import leads_to, shows_containers
-from runtime.tracer.journal import Place
+from runtime.tracer.boundary.tracing import Traced, live_tensor
+from runtime.tracer.memory.hung import same
+from runtime.tracer.memory.inputs import LiveParameter
+from runtime.tracer.python_state.facts import can_be_fact
+from runtime.tracer.python_state.guard_code import CheckWriter
+from runtime.tracer.python_state.guards import READ_ERRORS, Guard
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.values.arguments import Arguments
+from runtime.tracer.values.inside import leads_to, shows_containers
 
 Sizes = tuple[int | None, ...]
 

@@ -36,9 +36,10 @@ from runtime import torch_internals
 from runtime.executor.trial import trial
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
-from runtime.tracer import faults, source_places, state
-from runtime.tracer.arguments import Arguments, flatten
-from runtime.tracer.boundary import Traced, trace
+from runtime.tracer.ambient import source_places, state
+from runtime.tracer.boundary.tracing import Traced, trace
+from runtime.tracer.recording import faults
+from runtime.tracer.values.arguments import Arguments, flatten
 from runtime.translated import located as located_calls
 from runtime.translated.located import located
 

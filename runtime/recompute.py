@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from runtime.tracer import state
-from runtime.tracer.session import Session
+from runtime.tracer.ambient import state
+from runtime.tracer.recording.session import Session
 
 
 class recompute:  # used like a function

@@ -22,8 +22,8 @@ from types import FrameType
 from typing import Any
 from unittest import mock
 
-from runtime.tracer import cond, while_loop
-from runtime.tracer.journal import Journal
+from runtime.tracer.control import cond, while_loop
+from runtime.tracer.python_state.journal import Journal
 
 _LIBRARIES = f"{os.sep}site-packages{os.sep}", os.path.dirname(os.__file__) + os.sep
 

@@ -22,12 +22,12 @@ from dy2static.operators import chosen
 from dy2static.operators.sequences import StagedSequence
 from dy2static.static_function import StaticFunction
 from runtime import torch_internals
-from runtime.tracer import objects, state
-from runtime.tracer.containers import Several
-from runtime.tracer.guards import is_plain
-from runtime.tracer.journal import MISSING
-from runtime.tracer.scalars import Staged
-from runtime.tracer.structure import CONTAINERS, Choice, Growing, Undefined, growing
+from runtime.tracer.ambient import objects, state
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import MISSING
+from runtime.tracer.values.containers import Several
+from runtime.tracer.values.structure import CONTAINERS, Choice, Growing, Undefined, growing
 
 STAND_INS = (Staged, Choice, Several, Growing, Undefined, StagedSequence)
 _MOST, _DEPTH = 500, 5

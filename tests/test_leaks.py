@@ -6,7 +6,7 @@ import torch
 
 import dy2static
 from dy2static.static_function import StaticFunction
-from runtime.tracer.structure import Undefined
+from runtime.tracer.values.structure import Undefined
 from tests.leaks import stand_in, watching
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from dy2static.operators.call import call
 from dy2static.operators.staging import NO_NAMES, Session, Staged, active
 from dy2static.operators.truth import truth_of
-from runtime.tracer import cond as tracer_cond
+from runtime.tracer.control import cond as tracer_cond
 
 
 def assert_stmt(cond: Any, message: Callable[[], Any] | None = None) -> None:

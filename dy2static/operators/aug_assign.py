@@ -19,8 +19,8 @@ from dy2static.operators.call import call
 from dy2static.operators.observed import observed
 from dy2static.operators.staging import Choice, Session, Staged, active, distribute, python_method
 from dy2static.operators.user_methods import NOT_USERS, operated
-from runtime.tracer.containers import is_container, opened, several
-from runtime.tracer.structure import row_of
+from runtime.tracer.values.containers import is_container, opened, several
+from runtime.tracer.values.structure import row_of
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "@=": operator.imatmul, "/=": operator.itruediv,

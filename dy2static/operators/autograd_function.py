@@ -20,10 +20,10 @@ from dy2static.operators.provenance import memo
 from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime import torch_internals
 from runtime.ir import Operand, Type, Variable
-from runtime.tracer import carrying, joining, structure
-from runtime.tracer.branches import trace_path
-from runtime.tracer.session import Scope
-from runtime.tracer.storage_table import mark_uncertain
+from runtime.tracer.control.branches import trace_path
+from runtime.tracer.memory.storage_table import mark_uncertain
+from runtime.tracer.recording.session import Scope
+from runtime.tracer.values import flattening, structure, unification
 
 
 class Context:
@@ -215,11 +215,11 @@ class _Saved:
             name: value for name, value in vars(context).items() if name == "_saved" or structure.has_traced(value)
         }
         self.plain = {name: value for name, value in vars(context).items() if name not in self.values}
-        self.structure = joining.item_structure(session, self.values, structure.PLAIN)
+        self.structure = unification.item_structure(session, self.values, structure.PLAIN)
 
     def operands(self) -> list[Operand]:
         """The residuals, read at the end of the forward block."""
-        return carrying.lower(self.session, self.values, self.structure, structure.PLAIN.copies())
+        return flattening.lower(self.session, self.values, self.structure, structure.PLAIN.copies())
 
     def types(self) -> list[Type]:
         """Their types."""
@@ -229,7 +229,7 @@ class _Saved:
         """``ctx`` as backward sees it."""
         made = Context(self.plain["needs_input_grad"])
         vars(made).update(self.plain)
-        vars(made).update(carrying.lift(self.session, self.structure, variables, structure.PLAIN))
+        vars(made).update(flattening.lift(self.session, self.structure, variables, structure.PLAIN))
         return made
 
 

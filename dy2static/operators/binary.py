@@ -13,9 +13,9 @@ import torch
 from dy2static.operators import boundary, growing, user_methods
 from dy2static.operators.staging import Choice, Session, active, distribute
 from dy2static.operators.user_methods import NOT_USERS, operated
-from runtime.tracer import array, structure
-from runtime.tracer.containers import opened
-from runtime.tracer.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
+from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
+from runtime.tracer.values import array, structure
+from runtime.tracer.values.containers import opened
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "*": operator.mul, "@": operator.matmul, "/": operator.truediv, "//": operator.floordiv,

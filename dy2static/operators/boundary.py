@@ -1,8 +1,8 @@
 """What may leave converted code: which callees that are not converted get a list whose length only the run knows.
 
-While tracing, such a list or deque holds a stand-in for its items (``runtime.tracer.structure.Growing``). Code that is
-not converted would take it for one item. So a call gets such a list, or what holds one, only if the callee is in the
-table below; every other call is a located error.
+While tracing, such a list or deque holds a stand-in for its items (``runtime.tracer.values.structure.Growing``). Code
+that is not converted would take it for one item. So a call gets such a list, or what holds one, only if the callee is
+in the table below; every other call is a located error.
 
     setattr(obj, "items", xs)     in the table: it only hands the list on
     json.dumps({"items": xs})     refused: it reads the items
@@ -29,11 +29,11 @@ import torch
 
 from dy2static.operators import growing, policy
 from dy2static.operators.staging import Choice, Session, Staged
-from runtime.tracer import contents, objects
-from runtime.tracer.containers import Several, several
-from runtime.tracer.guards import is_plain
-from runtime.tracer.held import RowField, RowKey
-from runtime.tracer.structure import Growing
+from runtime.tracer.ambient import contents, objects
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.held import RowField, RowKey
+from runtime.tracer.values.containers import Several, several
+from runtime.tracer.values.structure import Growing
 
 
 class Takes(enum.Flag):

@@ -25,11 +25,12 @@ from dy2static.operators.call import call, traced
 from dy2static.operators.functions import require_plain
 from dy2static.operators.provenance import CONTAINERS, adopt, namespace_owner, note_content_write, note_space_read
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute
-from runtime.tracer import containers, contents, unseen
-from runtime.tracer.identities import Identity
-from runtime.tracer.scalars import StagedInt
-from runtime.tracer.shown import VIEWS
-from runtime.tracer.tables import RowChoice
+from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.shown import VIEWS
+from runtime.tracer.numbers.scalars import StagedInt
+from runtime.tracer.values import containers, unjournaled
+from runtime.tracer.values.identities import Identity
+from runtime.tracer.values.tables import RowChoice
 
 _MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
@@ -98,7 +99,7 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         raise growing.refusal(session, f"deque.{name} with maxlen")
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
         iterators.require_known(session, owner)
-        unseen.note_advanced(session, owner)
+        unjournaled.note_advanced(session, owner)
     noted = isinstance(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
     if isinstance(owner, (list, dict, set, deque)):
         if noted:

@@ -26,12 +26,12 @@ from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.ir import Operator
 from runtime.ops.registry import definition
-from runtime.tracer import state
-from runtime.tracer.guards import is_plain
-from runtime.tracer.journal import Place
-from runtime.tracer.session import Scope
-from runtime.tracer.staged_size import StagedSize
-from runtime.tracer.watcher import Watcher
+from runtime.tracer.ambient import state
+from runtime.tracer.numbers.staged_size import StagedSize
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording.interceptor import Watcher
+from runtime.tracer.recording.session import Scope
 
 CACHED: Any = type(functools.lru_cache(lambda: None))
 """The class of what ``functools.lru_cache`` makes."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dy2static.operators.staging import Session, active
-from runtime.tracer import faults
-from runtime.tracer.catching import Passed
+from runtime.tracer.ambient.catching import Passed
+from runtime.tracer.recording import faults
 
 passed = Passed
 """Around what a clause names that does nothing but ``raise``; used by generated code."""

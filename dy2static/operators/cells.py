@@ -13,7 +13,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from dy2static.origin import is_made
-from runtime.tracer.journal import Place, cell_value, set_cell
+from runtime.tracer.python_state.journal import Place, cell_value, set_cell
 
 
 class Cells:

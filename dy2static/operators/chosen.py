@@ -20,7 +20,7 @@ from typing import Any
 from dy2static.operators import tensor_keys
 from dy2static.operators.policy import home_of
 from dy2static.operators.staging import Choice, Session, any_staged, held_choice, spread
-from runtime.tracer.containers import opened
+from runtime.tracer.values.containers import opened
 
 Run = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 Look = tuple[str, int]

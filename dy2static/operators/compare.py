@@ -16,8 +16,8 @@ from dy2static.operators.equality import equal
 from dy2static.operators.staging import Choice, active, distribute
 from dy2static.operators.traced_compare import contains, identical
 from dy2static.operators.user_methods import NOT_USERS, operated
-from runtime.tracer.containers import opened
-from runtime.tracer.structure import row_of
+from runtime.tracer.values.containers import opened
+from runtime.tracer.values.structure import row_of
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "is": operator.is_, "is not": operator.is_not,

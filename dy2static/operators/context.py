@@ -23,7 +23,7 @@ from dy2static.operators.handler import OURS
 from dy2static.operators.policy import home_of
 from dy2static.operators.staging import Choice, Session, Staged, active, python_method, stages
 from dy2static.operators.truth import truth_of
-from runtime.tracer import faults
+from runtime.tracer.recording import faults
 
 
 def context(manager: Any) -> Any:

@@ -17,7 +17,7 @@ from dy2static.operators.load import settle
 from dy2static.operators.observed import done
 from dy2static.operators.provenance import adopt, holds_traced, memo, written
 from dy2static.operators.staging import Choice, Session, distribute
-from runtime.tracer.journal import MISSING, Place, set_variable
+from runtime.tracer.python_state.journal import MISSING, Place, set_variable
 
 
 def call(session: Session, var: contextvars.ContextVar[Any], name: str, args: tuple[Any, ...],

@@ -11,7 +11,7 @@ from typing import Any
 from dy2static.operators import tensor_keys
 from dy2static.operators.chosen import hashed
 from dy2static.operators.staging import Choice, Session, active, held_choice
-from runtime.tracer.containers import opened
+from runtime.tracer.values.containers import opened
 
 
 def dict_of(*parts: tuple[Any, ...]) -> Any:

@@ -17,9 +17,9 @@ from dy2static.operators.if_expr import if_expr
 from dy2static.operators.staging import Choice, Session, Staged, distribute
 from dy2static.operators.truth import truth_of
 from dy2static.operators.user_methods import NOT_USERS, operated
-from runtime.tracer import array, containers, structure
-from runtime.tracer.heaps import identical
-from runtime.tracer.held import RowKey
+from runtime.tracer.python_state.held import RowKey
+from runtime.tracer.values import array, containers, structure
+from runtime.tracer.values.heaps import identical
 
 _DEPTH = 8
 

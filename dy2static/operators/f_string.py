@@ -13,8 +13,10 @@ import torch
 from dy2static.operators import growing, user_methods
 from dy2static.operators.call import call
 from dy2static.operators.staging import Choice, Session, Staged, active, any_staged, distribute
-from runtime.tracer import histories, scalars, structure
-from runtime.tracer.staged_size import StagedSize
+from runtime.tracer.numbers import scalars
+from runtime.tracer.numbers.staged_size import StagedSize
+from runtime.tracer.recording import histories
+from runtime.tracer.values import structure
 
 _CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s", "r": "r", "a": "a"}
 _FUNCTIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}

@@ -44,8 +44,10 @@ from dy2static.operators.staging import (
 from dy2static.operators.torch_values import from_torch, to_torch
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
-from runtime.tracer import contents, faults, number_arguments, reads, source_places
-from runtime.tracer.choices import require_converted
+from runtime.tracer.ambient import contents, source_places
+from runtime.tracer.numbers import number_arguments
+from runtime.tracer.recording import faults, reads
+from runtime.tracer.values.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

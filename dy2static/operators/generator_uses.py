@@ -16,7 +16,7 @@ from dy2static.operators.provenance import note_content_write
 from dy2static.operators.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
 from dy2static.operators.traced_for import drive
 from dy2static.operators.truth import truth_of
-from runtime.tracer import cond as tracer_cond
+from runtime.tracer.control import cond as tracer_cond
 
 
 def is_alone(session: Session, value: Any) -> bool:

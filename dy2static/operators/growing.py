@@ -12,10 +12,10 @@ import torch
 
 from dy2static.operators.call import call
 from dy2static.operators.staging import NO_NAMES, Session, Staged, any_staged
-from runtime.tracer import array, array_methods
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.scalars import StagedInt
-from runtime.tracer.structure import Growing, growing, list_row
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.numbers.scalars import StagedInt
+from runtime.tracer.values import array, array_methods
+from runtime.tracer.values.structure import Growing, growing, list_row
 
 
 def is_growing(value: object) -> bool:

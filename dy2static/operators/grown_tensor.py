@@ -16,7 +16,7 @@ from dy2static.operators.if_expr import if_expr
 from dy2static.operators.sequences import GrownItems
 from dy2static.operators.staging import LocalNames, Session, Staged, structure
 from dy2static.operators.traced_for import traced_for
-from runtime.tracer import array
+from runtime.tracer.values import array
 
 
 def common_dtype(session: Session, data: list[Any]) -> torch.dtype:

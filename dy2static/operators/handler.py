@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dy2static.operators.staging import active
 from runtime.errors import Dy2StaticError
-from runtime.tracer.branches import PathEnds
-from runtime.tracer.calls import Restart
+from runtime.tracer.ambient.calls import Restart
+from runtime.tracer.control.branches import PathEnds
 
 OURS = (Dy2StaticError, PathEnds, Restart)
 """Errors of the tracer, which no code of the user's may catch."""

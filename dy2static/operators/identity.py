@@ -8,8 +8,9 @@ import torch
 
 from dy2static.operators.staging import Session
 from runtime import torch_internals
-from runtime.tracer import aliases, same_object, structure
-from runtime.tracer.shared_items import require_own
+from runtime.tracer.memory import aliases
+from runtime.tracer.python_state.shared_items import require_own
+from runtime.tracer.values import same_object, structure
 
 
 def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:

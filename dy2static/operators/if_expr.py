@@ -11,8 +11,8 @@ from typing import Any
 from dy2static.operators.cells import Cells
 from dy2static.operators.staging import NO_NAMES, Staged, active
 from dy2static.operators.truth import truth_of
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer import known_sizes
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.numbers import known_sizes
 
 
 def if_expr(cond: Any, body: Callable[[], Any], orelse: Callable[[], Any], names: str = "") -> Any:

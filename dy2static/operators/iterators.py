@@ -12,7 +12,7 @@ from typing import Any
 
 from dy2static.operators.generator import require_not_left
 from dy2static.operators.staging import Session
-from runtime.tracer import unseen
+from runtime.tracer.values import unjournaled
 
 _KEEPING = frozenset(
     id(function) for function in (
@@ -36,8 +36,8 @@ def note_given(session: Session, args: tuple[Any, ...]) -> None:
     """
     for arg in args:
         require_not_left(session, arg)
-        unseen.note_advanced(session, arg)
-        unseen.require_own(session, arg)
+        unjournaled.note_advanced(session, arg)
+        unjournaled.require_own(session, arg)
 
 
 def require_known(session: Session, iterator: Any) -> None:
@@ -47,4 +47,4 @@ def require_known(session: Session, iterator: Any) -> None:
         TraceError: The trace is on a path that only some inputs take.
     """
     if len(session.journal.frames) > 1:
-        raise unseen.advanced(session)
+        raise unjournaled.advanced(session)

@@ -18,10 +18,11 @@ import torch
 
 from dy2static.operators import growing
 from dy2static.operators.staging import Session, Staged, active, python_method
-from runtime.tracer import array, reads
-from runtime.tracer.containers import several
-from runtime.tracer.guards import is_plain
-from runtime.tracer.held import held_in
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.held import held_in
+from runtime.tracer.recording import reads
+from runtime.tracer.values import array
+from runtime.tracer.values.containers import several
 
 _ENDS = {"pop": -1, "popleft": 0}
 _METHODS = {"get": "__getitem__", "set": "__setitem__", "del": "__delitem__", "pop": "pop", "popleft": "popleft"}

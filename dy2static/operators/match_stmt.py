@@ -15,7 +15,7 @@ from dy2static.operators.attribute import attr
 from dy2static.operators.call import call
 from dy2static.operators.staging import Choice, active, distribute
 from dy2static.operators.subscript import item
-from runtime.tracer.containers import opened
+from runtime.tracer.values.containers import opened
 
 _SEQUENCES = (list, tuple, range, collections.deque, array.array, memoryview, Sequence)
 _TEXT = (str, bytes, bytearray)

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from dy2static.operators.staging import any_staged
-from runtime.tracer.guard_code import CheckWriter
-from runtime.tracer.guards import is_like, is_plain
+from runtime.tracer.python_state.guard_code import CheckWriter
+from runtime.tracer.python_state.guards import is_like, is_plain
 
 _SLOTS = ("_parameters", "_buffers")
 _HOOKS = (

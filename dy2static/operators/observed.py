@@ -31,9 +31,10 @@ from dy2static.operators.provenance import (
 )
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
-from runtime.tracer import contents, objects, structure
-from runtime.tracer.guards import is_plain
-from runtime.tracer.journal import MISSING, Place
+from runtime.tracer.ambient import contents, objects
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import MISSING, Place
+from runtime.tracer.values import structure
 
 _OBJECTS = 2_000
 _DEPTH = 3

@@ -9,7 +9,8 @@ from dy2static.operators.autograd_function import patched_functions
 from dy2static.operators.modules import patched_modules
 from dy2static.operators.staging import Session
 from dy2static.origin import user_location
-from runtime.tracer import boundary, source_places
+from runtime.tracer.ambient import source_places
+from runtime.tracer.boundary import tracing
 
 
 @contextlib.contextmanager
@@ -22,5 +23,5 @@ def patches(session: Session) -> Iterator[None]:
 def install() -> None:
     """Have every trace use them, and find its place in the user's files; calling it again changes nothing."""
     source_places.location_provider = user_location
-    if patches not in boundary.trace_contexts:
-        boundary.trace_contexts.append(patches)
+    if patches not in tracing.trace_contexts:
+        tracing.trace_contexts.append(patches)

@@ -14,7 +14,7 @@ from dy2static.operators import boundary
 from dy2static.operators.call import call
 from dy2static.operators.f_string import format_value, fstring
 from dy2static.operators.staging import Staged, active, any_staged
-from runtime.tracer.identities import Identity
+from runtime.tracer.values.identities import Identity
 
 _FIELD = re.compile(r"%(?:%|([-+ 0]*)(\d*)(?:\.(\d+))?([diouxXeEfFgGsra]))")
 

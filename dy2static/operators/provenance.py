@@ -22,13 +22,14 @@ from dy2static.names import OPERATORS
 from dy2static.operators.module_facts import ModuleFacts
 from dy2static.operators.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
-from runtime.tracer import contents, facts
-from runtime.tracer.ages import existed_before
-from runtime.tracer.calls import Known
-from runtime.tracer.guard_code import CheckWriter
-from runtime.tracer.guards import is_plain
-from runtime.tracer.inside import inside
-from runtime.tracer.journal import MISSING, Place
+from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.calls import Known
+from runtime.tracer.python_state import facts
+from runtime.tracer.python_state.ages import existed_before
+from runtime.tracer.python_state.guard_code import CheckWriter
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import MISSING, Place
+from runtime.tracer.values.inside import inside
 
 CONTAINERS = (list, dict, set, deque)
 _WALK = 20_000

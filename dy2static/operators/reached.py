@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from runtime.tracer.guards import is_plain
-from runtime.tracer.journal import Place
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import Place
 
 _BUDGET = 20_000
 _LIBRARY = frozenset(sys.stdlib_module_names) | {"torch", "numpy"}

@@ -13,9 +13,11 @@ import torch
 
 from dy2static.operators.call import traced
 from dy2static.operators.staging import Session, Staged, python_method
-from runtime.tracer import array, stale_views, state
-from runtime.tracer.staged_size import StagedSize
-from runtime.tracer.structure import growing
+from runtime.tracer.ambient import state
+from runtime.tracer.numbers.staged_size import StagedSize
+from runtime.tracer.recording import nonwritable_views
+from runtime.tracer.values import array
+from runtime.tracer.values.structure import growing
 
 
 class StagedSequence:
@@ -123,7 +125,7 @@ class TensorRows(StagedSequence):
 
     def __init__(self, session: Session, tensor: torch.Tensor) -> None:
         self.tensor = tensor
-        self._rows = stale_views.Rows(session.info(tensor))
+        self._rows = nonwritable_views.Rows(session.info(tensor))
 
     def length(self, session: Session) -> Any:
         size = self.tensor.shape[0]

@@ -5,7 +5,7 @@
 
 What an argument takes is read from the operators' schemas. Sizes and numbers that operators take as such are not
 touched here. Another ``float`` or ``int`` in a schema is a number that a kernel reads when it is called: the Operator
-is recorded with the staged one as its operand (``runtime.tracer.number_operands``).
+is recorded with the staged one as its operand (``runtime.tracer.numbers.number_operands``).
 
     F.avg_pool1d(x, int(n))   ->   aten.avg_pool1d(x, [n], ...)
 """
@@ -22,10 +22,11 @@ from dy2static.operators import staged_counts
 from dy2static.operators.staging import NO_NAMES, Session, Staged
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
-from runtime.tracer import attempt, known_sizes, number_operands, sampled_shapes
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.branches import PathEnds
-from runtime.tracer.raising import stage_raise
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.control.branches import PathEnds
+from runtime.tracer.numbers import known_sizes, number_operands
+from runtime.tracer.recording import attempt, sampled_shapes
+from runtime.tracer.recording.raising import stage_raise
 
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 Place = tuple[int | str, ...]

@@ -8,7 +8,7 @@ import torch
 
 from dy2static.operators.staging import NO_NAMES, Session, Staged
 from dy2static.operators.truth import truth_of
-from runtime.tracer import cond as tracer_cond
+from runtime.tracer.control import cond as tracer_cond
 
 _AT_MOST = 32
 

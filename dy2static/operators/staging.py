@@ -9,15 +9,16 @@ from typing import Any
 
 import torch
 
-from runtime.tracer import state, structure
-from runtime.tracer.choices import distribute, held_choice, spread, unbound_message
-from runtime.tracer.containers import Several
-from runtime.tracer.held import RowKey
-from runtime.tracer.journal import MISSING, Place
-from runtime.tracer.scalars import Staged
-from runtime.tracer.session import Session
-from runtime.tracer.staging import NoNames
-from runtime.tracer.structure import Choice, Undefined
+from runtime.tracer.ambient import state
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.numbers.staging import NoNames
+from runtime.tracer.python_state.held import RowKey
+from runtime.tracer.python_state.journal import MISSING, Place
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import structure
+from runtime.tracer.values.choices import distribute, held_choice, spread, unbound_message
+from runtime.tracer.values.containers import Several
+from runtime.tracer.values.structure import Choice, Undefined
 
 active = state.active
 

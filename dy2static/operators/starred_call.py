@@ -20,9 +20,9 @@ import torch
 
 from dy2static.operators import growing
 from dy2static.operators.staging import NO_NAMES, Session
-from runtime.tracer import array
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.structure import Growing
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.values import array
+from runtime.tracer.values.structure import Growing
 
 _VARIADIC = 0x04
 

@@ -10,8 +10,9 @@ from dy2static.operators.sequences import GrownItems
 from dy2static.operators.staging import Choice, Session, Staged, distribute, spread
 from dy2static.operators.traced_for import fold
 from runtime.ir import ScalarType
-from runtime.tracer import array, scalars, structure
-from runtime.tracer.scalars import python_type
+from runtime.tracer.numbers import scalars
+from runtime.tracer.numbers.scalars import python_type
+from runtime.tracer.values import array, structure
 
 
 def str_join(session: Session, between: str, pieces: Any) -> Any:

@@ -15,9 +15,10 @@ import torch
 from dy2static.operators.provenance import note_attribute_read
 from dy2static.operators.staging import MISSING, Session
 from runtime import torch_internals
-from runtime.tracer import hung, structure
-from runtime.tracer.guards import is_plain
-from runtime.tracer.journal import Place
+from runtime.tracer.memory import hung
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.values import structure
 
 eager_class = torch_internals.eager_class
 _OF_THE_OBJECT = frozenset({

@@ -10,7 +10,8 @@ import torch
 
 from dy2static.operators.provenance import note_module
 from dy2static.operators.staging import Session, active
-from runtime.tracer import gradients, hung
+from runtime.tracer.memory import hung
+from runtime.tracer.recording import gradients
 
 _PATCHED: tuple[Any, ...] = (torch.Tensor, torch.nn.Parameter)
 _NO_LEAF = (

@@ -17,8 +17,8 @@ from dy2static.operators.torch_values import to_torch
 from runtime import torch_internals
 from runtime.ir import TensorType
 from runtime.ir.types import said
-from runtime.tracer import stale_views
-from runtime.tracer.storage_table import HOLE, TensorInfo, ViewStep
+from runtime.tracer.memory.storage_table import HOLE, TensorInfo, ViewStep
+from runtime.tracer.recording import nonwritable_views
 
 
 def is_staged(session: Session, tensor: torch.Tensor, key: Any) -> bool:
@@ -164,7 +164,7 @@ def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ..
     modes = session.modes()
     step = ViewStep(name, (HOLE, *rest), (), 0, 1, modes)
     made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known)
-    made.sometimes, made.fixed = info.sometimes, stale_views.of(session, info, step, info.requires_grad)
+    made.sometimes, made.fixed = info.sometimes, nonwritable_views.of(session, info, step, info.requires_grad)
     session.register(out, made)
     type_ = TensorType(fake.dtype, None, said(fake.device))
     (var,) = session.emit(name, (source, *rest), types=[type_], attrs=attrs, modes=modes)

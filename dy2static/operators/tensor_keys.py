@@ -13,7 +13,8 @@ import torch
 
 from dy2static.operators.identity import require_identity
 from dy2static.operators.staging import Session
-from runtime.tracer import contents, structure
+from runtime.tracer.ambient import contents
+from runtime.tracer.values import structure
 
 
 def own_items(session: Session, values: Any) -> Any:

@@ -28,11 +28,11 @@ from dy2static.operators.provenance import (
 )
 from dy2static.operators.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.torch_values import from_torch
-from runtime.tracer import containers
-from runtime.tracer.guards import is_plain
-from runtime.tracer.held import RowField, held_in
-from runtime.tracer.journal import Place
-from runtime.tracer.structure import row_of
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.held import RowField, held_in
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.values import containers
+from runtime.tracer.values.structure import row_of
 
 _NOTHING = object()
 

@@ -53,7 +53,8 @@ from dy2static.operators.staging import (
     held_choice,
     unbound_message,
 )
-from runtime.tracer import containers, contents, objects, unseen
+from runtime.tracer.ambient import contents, objects
+from runtime.tracer.values import containers, unjournaled
 
 _ABOUT_OBJECTS: tuple[Any, ...] = (id, isinstance, type, callable, hasattr, getattr, setattr, delattr)
 """Builtins that ask which object it is, or of what class, not what it holds."""
@@ -170,7 +171,7 @@ _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
 def _require_living(session: Session, reference: Any) -> None:
     """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
     staged = session.pictures or any(op.name in _PATHS for op in session.program.block.ops)
-    if staged and id(reference) in memo(session).created and not unseen.is_local(session, reference()):
+    if staged and id(reference) in memo(session).created and not unjournaled.is_local(session, reference()):
         raise session.error(
             "whether the object of a weak reference still lives may depend on the path that a run takes",
             hint="Keep the object, and a flag for whether it is in use.", code="D2S264")

@@ -25,8 +25,8 @@ from dy2static.operators.staging import (
 )
 from dy2static.operators.truth import truth_of
 from runtime import torch_internals
-from runtime.tracer import containers, heaps, same_object, unseen
-from runtime.tracer.shared_items import require_own
+from runtime.tracer.python_state.shared_items import require_own
+from runtime.tracer.values import containers, heaps, same_object, unjournaled
 
 _HASHING = (dict, set, frozenset)
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
@@ -41,7 +41,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
         return distribute(session, value, lambda option: contains(session, container, option))
     if isinstance(container, _HASHING) and held_choice(value) is not None:
         return spread(session, value, lambda given: contains(session, container, given))
-    unseen.require_own(session, container)
+    unjournaled.require_own(session, container)
     value = own_key(session, container, value)
     if isinstance(container, StagedRange):
         return _in_range(session, container, value)

@@ -23,12 +23,14 @@ from dy2static.operators.sequences import StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, LocalNames, Session, Staged, python_method
 from dy2static.operators.truth import truth_of
 from runtime.errors import Dy2StaticError
-from runtime.tracer import attempt, containers, contents, unseen
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.branches import Names, all_names
-from runtime.tracer.journal import Place
-from runtime.tracer.tables import RowChoice
-from runtime.tracer.while_loop import while_loop
+from runtime.tracer.ambient import contents
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.control.branches import Names, all_names
+from runtime.tracer.control.while_loop import while_loop
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording import attempt
+from runtime.tracer.values import containers, unjournaled
+from runtime.tracer.values.tables import RowChoice
 
 ROLL_THRESHOLD = 64
 """A plain range longer than this is tried as a staged loop first, and unrolled where that is not possible."""
@@ -56,7 +58,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         return
     if isinstance(iterable, Staged):
         raise TypeError(f"'{iterable.kind}' object is not iterable")
-    unseen.require_own(session, iterable)
+    unjournaled.require_own(session, iterable)
     with region(session, options):
         sequence = staged_sequence(session, iterable)
         if sequence is not None:
@@ -265,8 +267,8 @@ def iterate(session: Session, iterable: Any) -> Iterator[Any]:
     if growing.is_growing(iterable):
         raise growing.refusal(session, "iteration outside a for loop")
     require_not_left(session, iterable)
-    unseen.note_advanced(session, iterable)
-    unseen.require_own(session, iterable)
+    unjournaled.note_advanced(session, iterable)
+    unjournaled.require_own(session, iterable)
     method = python_method(iterable, "__iter__")
     if method is None or home_of(method.__code__.co_filename):
         return iter(iterable)

@@ -36,10 +36,11 @@ from dy2static.operators.staging import (
     spread,
 )
 from dy2static.operators.torch_values import to_torch
-from runtime.tracer import array, containers, reads
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.catching import require_uncaught_type
-from runtime.tracer.held import Held, held_in
+from runtime.tracer.ambient.catching import require_uncaught_type
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.python_state.held import Held, held_in
+from runtime.tracer.recording import reads
+from runtime.tracer.values import array, containers
 
 _MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 

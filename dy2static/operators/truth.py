@@ -10,9 +10,9 @@ import torch
 from dy2static.operators.call import call
 from dy2static.operators.sequences import StagedIterator, StagedSequence
 from dy2static.operators.staging import Choice, Session, Staged, Undefined, distribute, python_method, unbound_message
-from runtime.tracer import array, structure
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.containers import opened
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.values import array, structure
+from runtime.tracer.values.containers import opened
 
 
 def truth_of(session: Session, value: Any) -> Any:

@@ -19,11 +19,11 @@ from dy2static.operators.call import KEYWORDS, call
 from dy2static.operators.sequences import StagedSequence
 from dy2static.operators.staging import NO_NAMES, Choice, Session, active, distribute, python_method
 from dy2static.operators.traced_for import as_list
-from runtime.tracer import array
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.choices import lengths
-from runtime.tracer.containers import one_list, opened
-from runtime.tracer.state import current
+from runtime.tracer.ambient.state import current
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.values import array
+from runtime.tracer.values.choices import lengths
+from runtime.tracer.values.containers import one_list, opened
 
 
 def unpack(value: Any, before: int, after: int | None = None) -> Any:

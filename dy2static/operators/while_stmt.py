@@ -16,7 +16,7 @@ from dy2static.operators.cells import Cells
 from dy2static.operators.loop_limits import count, region, require_rollable, rest
 from dy2static.operators.staging import Staged, active
 from dy2static.operators.truth import truth_of
-from runtime.tracer.while_loop import while_loop
+from runtime.tracer.control.while_loop import while_loop
 
 
 def while_stmt(

@@ -9,7 +9,7 @@ import torch
 
 from runtime.autodiff.tape import Activity
 from runtime.ir import Operand, Variable
-from runtime.tracer.session import Session
+from runtime.tracer.recording.session import Session
 
 
 def join_activity(parts: Iterable[Activity]) -> Activity:

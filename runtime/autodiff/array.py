@@ -16,7 +16,7 @@ from runtime.autodiff.forward import Forward, NotDifferentiable, modes, types_of
 from runtime.autodiff.tape import Activity, ArrayEntry, Grads, ListGrad, Tape
 from runtime.ir import UNDEF, ArrayType, Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.operator import leaves
-from runtime.tracer.session import Session
+from runtime.tracer.recording.session import Session
 
 _SIZES = ArrayType(ScalarType("int"))
 FLAGS = ArrayType(ScalarType("bool"))

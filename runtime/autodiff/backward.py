@@ -16,7 +16,7 @@ from runtime.autodiff.forward import Forward
 from runtime.autodiff.residuals import Rebuilds, is_cheap, repeatable
 from runtime.autodiff.tape import Grad, Grads, ListGrad, Tape
 from runtime.ir import ArrayType, Operand, Operator, Type, Variable
-from runtime.tracer.session import Session
+from runtime.tracer.recording.session import Session
 
 RULES: dict[type[Any], Callable[[Backward, Any, Grads], None]] = {}
 """How each entry of a tape is walked back: ``rules.py`` fills it."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from runtime.tracer.session import Scope, Session
+from runtime.tracer.recording.session import Scope, Session
 
 if TYPE_CHECKING:
     from runtime.autodiff.versions import Memory

@@ -21,7 +21,7 @@ from runtime.autodiff.residuals import inner_variables, rebuild, substitute
 from runtime.autodiff.tape import Activity, BranchEntry, Grad, Grads, ListGrad, Tape
 from runtime.autodiff.versions import Inside
 from runtime.ir import UNDEF, ArrayType, Block, Operand, Operator, ScalarType, Variable
-from runtime.tracer.session import Scope, Session
+from runtime.tracer.recording.session import Scope, Session
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:

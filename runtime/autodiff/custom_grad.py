@@ -14,7 +14,7 @@ from runtime.autodiff.segment import unless_none
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
 from runtime.ir import UNDEF, Operator, Type, Variable
 from runtime.ops.custom_grad import backward_for
-from runtime.tracer.session import Scope
+from runtime.tracer.recording.session import Scope
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:

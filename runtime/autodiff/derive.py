@@ -23,7 +23,7 @@ from runtime.autodiff.view_results import ViewResult, chains
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
 from runtime.passes.dead_code import does_more, remove_dead
-from runtime.tracer.session import Session
+from runtime.tracer.recording.session import Session
 
 
 @dataclass

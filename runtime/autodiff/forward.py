@@ -25,9 +25,11 @@ from runtime.ir.definition import definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
-from runtime.tracer import carrying, faults, joining, number_operands, sampled_shapes, scalars, structure
-from runtime.tracer.calls import flatten_results, tensors_in
-from runtime.tracer.session import Session
+from runtime.tracer.ambient.calls import flatten_results, tensors_in
+from runtime.tracer.numbers import number_operands, scalars
+from runtime.tracer.recording import faults, sampled_shapes
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import flattening, structure, unification
 
 
 class NotDifferentiable(Exception):
@@ -474,10 +476,10 @@ class Forward:
             return var
         if old.type.dtype is None or old.type.shape is None or len({fake.dtype for fake in fakes}) > 1:
             raise NotDifferentiable("a value whose dtype or rank differs between paths")
-        merged: structure.Structure = joining.structure_of(session, fakes[0], structure.PLAIN)
+        merged: structure.Structure = unification.structure_of(session, fakes[0], structure.PLAIN)
         for fake in fakes[1:]:
-            merged = joining.unify(
-                session, merged, joining.structure_of(session, fake, structure.PLAIN), structure.PLAIN
+            merged = unification.unify(
+                session, merged, unification.structure_of(session, fake, structure.PLAIN), structure.PLAIN
             )
         if not isinstance(merged, structure.Tensor):
             raise NotDifferentiable("values on different devices")
@@ -493,7 +495,7 @@ class Forward:
             device = next(value.device for value in self.env.values() if isinstance(value, torch.Tensor))
         shape = tuple(dim if isinstance(dim, int) else self.sizes.get(dim, structure.DYNAMIC) for dim in old.type.shape)
         pictured = structure.Tensor(shape, None, old.type.dtype, device, False, True)
-        lifted: torch.Tensor = carrying.lift(self.session, pictured, iter([var]), structure.PLAIN)
+        lifted: torch.Tensor = flattening.lift(self.session, pictured, iter([var]), structure.PLAIN)
         for dim, size in zip(old.type.shape, lifted.shape):
             if isinstance(dim, str):
                 self.sizes.setdefault(dim, size)

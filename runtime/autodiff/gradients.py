@@ -18,7 +18,7 @@ from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.tape import ArrayEntry, Entry, Grad, Grads, ListGrad, Segment, Tape
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.walk import map_operand
-from runtime.tracer import scalars
+from runtime.tracer.numbers import scalars
 
 
 def leaf(forward: Forward, op: Operator, tape: Tape) -> None:

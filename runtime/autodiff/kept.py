@@ -18,7 +18,7 @@ from runtime.autodiff.activity import join_activity
 from runtime.autodiff.tape import Activity
 from runtime.autodiff.versions import Memory
 from runtime.ir import Operator, Variable
-from runtime.tracer.storage_table import storage_key
+from runtime.tracer.memory.storage_table import storage_key
 
 if TYPE_CHECKING:
     from runtime.autodiff.forward import Forward

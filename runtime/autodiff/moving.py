@@ -21,7 +21,7 @@ from runtime.autodiff.activity import any_of
 from runtime.autodiff.tape import Activity
 from runtime.autodiff.versions import Inside, Link, Memory, Versions, Watch
 from runtime.ir import Operator, ScalarType, Variable
-from runtime.tracer.session import Session
+from runtime.tracer.recording.session import Session
 
 Pair = tuple[int, int | Memory]
 """A position among what the loop carries, and another or an older memory."""

@@ -21,7 +21,7 @@ from runtime.autodiff.halves import Casting, Compile, Executable, Halves
 from runtime.autodiff.lower import lower_gradients, targets
 from runtime.errors import InternalError, TraceError
 from runtime.ir import Program
-from runtime.tracer import faults
+from runtime.tracer.recording import faults
 
 
 class _Path(threading.local):

@@ -11,10 +11,10 @@ from runtime import torch_internals
 from runtime.autodiff.forward import Forward
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.ir import TensorType, Variable
-from runtime.tracer import state
-from runtime.tracer.boundary import trace_lock
-from runtime.tracer.session import Replaying, Session
-from runtime.tracer.storage_table import TensorInfo
+from runtime.tracer.ambient import state
+from runtime.tracer.boundary.tracing import trace_lock
+from runtime.tracer.memory.storage_table import TensorInfo
+from runtime.tracer.recording.session import Replaying, Session
 
 
 @contextlib.contextmanager

@@ -16,9 +16,9 @@ import torch
 
 from runtime import torch_internals
 from runtime.ir import Variable
-from runtime.tracer.recorder import Recorder
-from runtime.tracer.session import Session
-from runtime.tracer.storage_table import Storage
+from runtime.tracer.memory.storage_table import Storage
+from runtime.tracer.recording.recorder import Recorder
+from runtime.tracer.recording.session import Session
 
 
 class ReplayRecorder(Recorder):

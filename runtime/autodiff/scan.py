@@ -23,8 +23,8 @@ from runtime.autodiff.tape import Activity, Entry, Grad, Grads, ListGrad, Tape
 from runtime.autodiff.while_loop import accumulate
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable, inference
 from runtime.ops import scan
-from runtime.tracer import scalars
-from runtime.tracer.session import Scope
+from runtime.tracer.numbers import scalars
+from runtime.tracer.recording.session import Scope
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Location, Operator, Variable
-from runtime.tracer.session import Scope
+from runtime.tracer.recording.session import Scope
 
 if TYPE_CHECKING:
     from runtime.autodiff.versions import SavedValue, Watch

@@ -25,8 +25,8 @@ from runtime.autodiff.activity import any_of
 from runtime.autodiff.chances import Chances
 from runtime.autodiff.tape import Activity, Segment
 from runtime.ir import Operator, Variable
-from runtime.tracer.session import Scope, Session
-from runtime.tracer.storage_table import storage_key
+from runtime.tracer.memory.storage_table import storage_key
+from runtime.tracer.recording.session import Scope, Session
 
 if TYPE_CHECKING:
     from runtime.autodiff.kept import Keeping
@@ -252,7 +252,7 @@ class Versions:
     def same(
         self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope] = (), late: bool = False
     ) -> Activity:
-        """When two memories are one: a flag of that Block. ``late``: a new one, for a place in the middle of it.
+        """When two memories are one: a flag of that Block. ``deferred``: a new one, for a place in the middle of it.
 
         What the newer one may be tells: a loop has a flag for each, a branch gives one of them.
         """

@@ -22,7 +22,7 @@ from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import Activity, Grad, Grads, ListGrad, LoopEntry, Tape
 from runtime.autodiff.versions import Inside, Memory
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
-from runtime.tracer.session import Scope, Session
+from runtime.tracer.recording.session import Scope, Session
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:

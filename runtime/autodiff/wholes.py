@@ -18,7 +18,7 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Operator, Variable
 from runtime.ops.raising import may_raise
-from runtime.tracer import unknown_sizes
+from runtime.tracer.recording import unknown_sizes
 
 if TYPE_CHECKING:
     from runtime.autodiff.forward import Forward

@@ -18,9 +18,9 @@ from runtime.ir.assume import check, symbols_of
 from runtime.ir.tree import Record
 from runtime.storage.artefact import Again, Slot, Variant
 from runtime.storage.trees import parts
-from runtime.tracer import arguments as live
-from runtime.tracer.guards import same_plain
-from runtime.tracer.storage_table import storage_key
+from runtime.tracer.memory.storage_table import storage_key
+from runtime.tracer.python_state.guards import same_plain
+from runtime.tracer.values import arguments as live
 
 
 def fit(variant: Variant, given: live.Arguments) -> list[torch.Tensor]:

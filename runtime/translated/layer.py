@@ -21,10 +21,10 @@ from runtime.errors import SignatureError, TraceError
 from runtime.storage.artefact import Artefact, Attribute, Constant, Method, ModuleEntry, Passed, State, Target, Variant
 from runtime.storage.modules import describe_modules
 from runtime.storage.reading import signature_of
-from runtime.tracer import state
-from runtime.tracer.arguments import Arguments, flatten, follow
-from runtime.tracer.boundary import Effect
-from runtime.tracer.journal import Place
+from runtime.tracer.ambient import state
+from runtime.tracer.boundary.tracing import Effect
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.values.arguments import Arguments, flatten, follow
 from runtime.translated.fitting import check_memory, check_parameters, fit
 from runtime.translated.located import located
 from runtime.translated.running import device_of, traced

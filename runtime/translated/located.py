@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from runtime.errors import Dy2StaticError
 from runtime.executor.traceback import trimmed
-from runtime.tracer import source_places
+from runtime.tracer.ambient import source_places
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -16,8 +16,8 @@ from runtime.storage import artefact
 from runtime.storage.artefact import Variant
 from runtime.storage.trees import at_path, records
 from runtime.storage.types import OBJECTS, exception_class, record_class
-from runtime.tracer.boundary import Traced, ViewOutput
-from runtime.tracer.storage_table import HOLE, ViewStep
+from runtime.tracer.boundary.tracing import Traced, ViewOutput
+from runtime.tracer.memory.storage_table import HOLE, ViewStep
 
 _lock = threading.Lock()
 _ready: weakref.WeakKeyDictionary[Variant, dict[str, Traced]] = weakref.WeakKeyDictionary()

@@ -24,7 +24,8 @@ from dy2static import Dy2StaticError, to_static
 
 ROOMS = ("runtime.tracer", "runtime.autodiff", "runtime.executor", "dy2static.operators")
 REPORTING = {
-    "runtime.tracer.faults", "runtime.tracer.state", "runtime.tracer.theirs", "runtime.executor.traceback",
+    "runtime.tracer.recording.faults", "runtime.tracer.ambient.state", "runtime.tracer.ambient.theirs",
+    "runtime.executor.traceback",
     "dy2static.operators.handler",
 }  # fmt: skip
 """Modules that tell of errors, and the slot that the session is in."""

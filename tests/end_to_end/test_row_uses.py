@@ -15,7 +15,7 @@ import torch
 
 import dy2static
 from dy2static import TraceError
-from runtime.tracer import objects
+from runtime.tracer.ambient import objects
 from tests.end_to_end.row_uses import CAUGHT, DICTS, OBJECTS, REFUSED
 
 CALLS = [(3, True), (3, False), (2, True), (1, False), (4, True)]

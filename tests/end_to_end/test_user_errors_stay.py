@@ -179,7 +179,7 @@ def test_a_shape_rule_that_is_wrong_is_not_believed() -> None:
     from runtime import torch_internals
 
     rule = torch_internals.fake_call
-    from runtime.tracer import shape_rules
+    from runtime.tracer.recording import shape_rules
 
     def wrong(mode: Any, func: Any, *args: Any) -> Any:
         if func in (torch.ops.aten.sin.default, torch.ops.aten.t.default):

@@ -17,7 +17,7 @@ from dy2static.operators.f_string import format_value, is_staged_container
 from dy2static.operators.sequences import StagedIterator, StagedSequence, staged_sequence
 from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method
 from dy2static.operators.truth import truth_of
-from runtime.tracer import reads
+from runtime.tracer.recording import reads
 
 
 def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,8 +22,8 @@ from dy2static.operators.torch_values import to_torch
 from dy2static.operators.truth import truth_of
 from runtime import torch_internals
 from runtime.torch_internals import TORCH_CHECKS
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer.theirs import theirs
+from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.control import cond as tracer_cond
 
 _UNSAID = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "

@@ -9,7 +9,8 @@ from dy2static.operators import tensor_copies
 from dy2static.operators.provenance import memo, note_attribute_read
 from dy2static.operators.staging import Choice, Session, Staged, distribute
 from runtime import torch_internals
-from runtime.tracer import objects, tables
+from runtime.tracer.ambient import objects
+from runtime.tracer.values import tables
 
 
 def _copy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

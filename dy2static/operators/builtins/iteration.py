@@ -26,8 +26,9 @@ from dy2static.operators.staged_sort import in_order
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method, stages
 from dy2static.operators.traced_for import as_list, fold, iterate
 from dy2static.operators.truth import truth_of
-from runtime.tracer import array, reads
-from runtime.tracer.containers import is_container
+from runtime.tracer.recording import reads
+from runtime.tracer.values import array
+from runtime.tracer.values.containers import is_container
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

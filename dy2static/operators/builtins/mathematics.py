@@ -17,8 +17,8 @@ from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, any_s
 from dy2static.operators.traced_for import fold, iterate
 from dy2static.operators.truth import truth_of
 from runtime.ops import scalar as scalar_ops
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer import reads
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.recording import reads
 
 _MISSING = object()
 

@@ -31,10 +31,10 @@ from dy2static.operators.staging import (
     spread,
 )
 from runtime import torch_internals
-from runtime.tracer import cond as tracer_cond
-from runtime.tracer import identities, same_object
-from runtime.tracer.scalars import refuse
-from runtime.tracer.watcher import History
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.numbers.scalars import refuse
+from runtime.tracer.recording.interceptor import History
+from runtime.tracer.values import identities, same_object
 
 _TYPES: dict[type, type] = {
     StagedRange: range, StagedEnumerate: enumerate, StagedZip: zip, StagedMap: map, StagedReversed: reversed,

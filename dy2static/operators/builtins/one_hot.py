@@ -9,7 +9,7 @@ import torch
 from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, distribute
 from dy2static.operators.torch_values import to_torch
 from dy2static.operators.truth import truth_of
-from runtime.tracer import cond as tracer_cond
+from runtime.tracer.control import cond as tracer_cond
 
 
 def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

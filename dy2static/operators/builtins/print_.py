@@ -15,7 +15,8 @@ from dy2static.operators.f_string import text_of
 from dy2static.operators.sequences import StagedSequence, StagedSize
 from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method
 from runtime.ir.constants import spell_constant
-from runtime.tracer import histories, structure
+from runtime.tracer.recording import histories
+from runtime.tracer.values import structure
 
 
 def _print(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 from dy2static.operators.builtins import copying
 from dy2static.operators.provenance import memo, note_attribute_read
 from dy2static.operators.staging import Choice, Session, distribute
-from runtime.tracer import objects, tables
-from runtime.tracer.structure import row_of
+from runtime.tracer.ambient import objects
+from runtime.tracer.values import tables
+from runtime.tracer.values.structure import row_of
 
 
 def _fields(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from dy2static import operators
 from runtime.executor import compile_program
 from runtime.ir.verify import verify
 from runtime.tracer import flatten, trace
-from runtime.tracer.boundary import Traced
+from runtime.tracer.boundary.tracing import Traced
 
 
 def bind(function: Any, args: tuple[Any, ...]) -> dict[str, Any]:

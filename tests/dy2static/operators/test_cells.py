@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dy2static.operators.cells import Cells
-from runtime.tracer.journal import Place, Undefined
+from runtime.tracer.python_state.journal import Place, Undefined
 
 
 def shared() -> Any:

@@ -1,0 +1,187 @@
+"""``try`` around what may raise only while the Program runs: no handler can catch that, so it is refused.
+
+    try:
+        if x.sum() > 0:           # both paths are traced; the Program raises, long after the handler is gone
+            raise ValueError
+    except ValueError:
+        ...
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime.ir import Operand, ScalarType, TensorType, Variable
+from runtime.ops.scalar import FUNCTIONS
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+_RAISES: dict[str, type[BaseException]] = {
+    "scalar.truediv": ZeroDivisionError, "scalar.floordiv": ZeroDivisionError, "scalar.mod": ZeroDivisionError,
+    "array.get": IndexError, "array.set": IndexError, "array.pop": IndexError,
+    "scalar.math.sqrt": ValueError, "scalar.math.log": ValueError,
+}  # fmt: skip
+_LINEAR_ALGEBRA = frozenset({
+    "cholesky", "linalg_cholesky", "linalg_inv", "inverse", "linalg_solve", "linalg_lu_factor", "linalg_lu_solve",
+    "linalg_lstsq", "linalg_eigh", "linalg_eig", "linalg_eigvals", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals",
+    "linalg_tensorinv", "linalg_tensorsolve", "linalg_matrix_power", "linalg_pinv", "linalg_ldl_factor",
+})  # fmt: skip
+_INDEXING = frozenset({"index", "index_select", "gather", "embedding", "take", "select"})
+"""Handlers that name IndexError are for these; broader ones stand around code that indexes without fear."""
+
+
+def _of_aten(name: str, caught: Any) -> type[BaseException] | None:
+    """What an ATen operator may raise for its data, as far as a handler for ``caught`` is about that."""
+    operator = name.split(".")[1]
+    if operator in _LINEAR_ALGEBRA:
+        return torch.linalg.LinAlgError
+    return IndexError if operator in _INDEXING and caught in (IndexError, LookupError) else None
+
+
+def _is_in_range(session: Session, name: str, args: Sequence[Operand]) -> bool:
+    """Whether an index is known while tracing, and so is the size it must be smaller than."""
+    if name == "aten.select.int":
+        return type(args[2]) is int  # torch has compared it with the size
+    source = args[0].type if args and isinstance(args[0], Variable) else None
+    if name != "aten.index.Tensor" or not isinstance(source, TensorType) or source.shape is None:
+        return False
+    indices = args[1]
+    if not isinstance(indices, (list, tuple)) or len(indices) > len(source.shape):
+        return False
+    for index, size in zip(indices, source.shape):
+        known = session.literals.get(index) if isinstance(index, Variable) else None
+        if index is not None and (
+            known is None or type(size) is not int or known.dtype == torch.bool
+            or bool(((known < -size) | (known >= size)).any())
+        ):  # fmt: skip
+            return False
+    return True
+
+
+_SAMPLES: dict[str, tuple[Any, ...]] = {
+    "int": (0, -3, 3), "float": (0.0, -2.5, 1e308, float("inf"), float("nan")), "bool": (False, True), "str": ("", "x"),
+}  # fmt: skip
+_OF_VALUES = (ArithmeticError, ValueError)
+"""What a function of numbers raises for its values. Broader handlers stand around code that has no such fear."""
+
+
+def _of_numbers(name: str, args: Sequence[Operand]) -> frozenset[type[BaseException]]:
+    """What a scalar Operator may raise for the values it may get."""
+    operands: list[Any] = []
+    for arg in args:
+        if not isinstance(arg, Variable):
+            operands.append((type(arg), arg))
+        elif isinstance(arg.type, ScalarType) and arg.type.kind in _SAMPLES:
+            operands.append(arg.type.kind)
+        else:
+            return frozenset()
+    if len(operands) > 3:
+        return frozenset()
+    return _raised(name, tuple(operands))
+
+
+@functools.lru_cache(maxsize=1024)
+def _raised(name: str, operands: tuple[Any, ...]) -> frozenset[type[BaseException]]:
+    """Found out by trying: ``int`` of an infinite float raises OverflowError, of NaN a ValueError."""
+    found = set()
+    for values in itertools.product(*(_SAMPLES[one] if isinstance(one, str) else (one[1],) for one in operands)):
+        try:
+            FUNCTIONS[name](*values)
+        except _OF_VALUES as error:
+            found.add(type(error))
+        except TypeError:  # not for such operands at all
+            pass
+    return frozenset(found)
+
+
+def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs: dict[str, Any]) -> None:
+    """Refuse an Operator that may raise what an ``except`` clause around it names.
+
+    Raises:
+        TraceError: The clause would not see the exception.
+    """
+    if name.startswith("aten."):
+        if not _is_in_range(session, name, args):
+            _require(session, lambda caught: _of_aten(name, caught))
+        return
+    if name in ("raise", "assert"):
+        exception = str(attrs.get("exception", ""))
+        error = getattr(builtins, exception, None) or session.raised_types.get(exception)
+        if name == "assert" and error is RuntimeError:
+            return
+    else:
+        error = _RAISES.get(name)
+    if isinstance(error, type) and issubclass(error, BaseException):
+        require_uncaught_type(session, error)
+    for kind in _of_numbers(name, args) if name in FUNCTIONS else ():
+        _require(session, lambda caught, kind=kind: kind if _is_of_values(caught) else None)  # type: ignore[misc]
+
+
+def handlers(session: Session) -> str:
+    """The handlers around this point as text: what the executor tells an exception that one of them would have caught.
+
+    ``"!ValueError Exception"``: the first clause only raises again. Exceptions of users' own classes are left out: no
+    operator raises them.
+    """
+    names = []
+    for types in reversed(session.catching):
+        for caught, passes in _handlers(types()):
+            name = caught.__name__ if isinstance(caught, type) else ""
+            if name and getattr(builtins, name, None) is caught:
+                names.append("!" * passes + name)
+    return " ".join(dict.fromkeys(names))
+
+
+def _is_of_values(caught: Any) -> bool:
+    return isinstance(caught, type) and issubclass(caught, _OF_VALUES)
+
+
+def require_uncaught_type(session: Session, error: type[BaseException]) -> None:
+    """The same for what may raise ``error``: that an index is the user's own, say, its Operator does not tell.
+
+    Raises:
+        TraceError: The clause would not see the exception.
+    """
+    _require(session, lambda caught: error)
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What an ``except`` clause names that does nothing but ``raise``: the exception comes out as it went in."""
+
+    types: Any
+
+
+def _handlers(caught: Any, passes: bool = False) -> Iterator[tuple[Any, bool]]:
+    """The exception types that the clauses of a ``try`` name, in order, and whether theirs only raises again."""
+    if isinstance(caught, Passed):
+        yield from _handlers(caught.types, True)
+    elif isinstance(caught, tuple):
+        for one in caught:
+            yield from _handlers(one, passes)
+    else:
+        yield caught, passes
+
+
+def _require(session: Session, error_for: Callable[[Any], type[BaseException] | None]) -> None:
+    for types in session.catching:
+        for caught, passes in _handlers(types()):
+            error = error_for(caught)
+            if error is None or not isinstance(caught, type) or not issubclass(error, caught):
+                continue
+            if passes:
+                break
+            raise session.error(
+                f"whether this raises {error.__name__} is only known while the Program runs, where the except "
+                f"{caught.__name__} around it cannot catch it",
+                hint="Test the condition with if instead, or move the try out of the converted function.",
+                code="D2S229",
+            )

@@ -1,0 +1,40 @@
+"""Which tracing session this thread is in."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from runtime.tracer.ambient.leaked import leaked
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+
+class _Local(threading.local):
+    session: Session | None = None
+
+
+_local = _Local()
+
+
+def active() -> Session | None:
+    """The session this thread is tracing in, or None."""
+    return _local.session
+
+
+def current() -> Session:
+    """The session this thread is tracing in.
+
+    Raises:
+        TraceError: A staged value outlived its trace and is used outside one.
+    """
+    if _local.session is None:
+        raise leaked()
+    return _local.session
+
+
+def enter(session: Session | None) -> Session | None:
+    """Make ``session`` this thread's session; returns the one before."""
+    before, _local.session = _local.session, session
+    return before

@@ -1,0 +1,1 @@
+"""A call from arguments to results: one trace, and the tree of what it gives."""

@@ -1,0 +1,402 @@
+"""The boundary: what goes into a Program, what comes out, and what it changes in the caller's world.
+
+``flatten`` takes a call's arguments apart, ``trace`` makes the Program, ``Traced.call`` runs it like the function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import TraceError
+from runtime.ir import Location, Operator, Program, Variable, Write
+from runtime.tracer.ambient import contents, state
+from runtime.tracer.ambient.calls import Known, Restart
+from runtime.tracer.ambient.leaked import leaked
+from runtime.tracer.boundary.results import Outputs, ViewOutput, build_tree
+from runtime.tracer.control.branches import PathEnds
+from runtime.tracer.memory.hung import Question
+from runtime.tracer.memory.inputs import LiveParameter, SharedBase
+from runtime.tracer.memory.storage_table import ViewStep
+from runtime.tracer.numbers import number_arguments
+from runtime.tracer.numbers.number_arguments import NeedsGradient
+from runtime.tracer.python_state.facts import Fact
+from runtime.tracer.python_state.guards import Guard
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording import faults
+from runtime.tracer.recording.interceptor import Watcher
+from runtime.tracer.recording.raising import must_run, stage_raise
+from runtime.tracer.recording.recorder import Recorder
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import containers, structure
+from runtime.tracer.values.arguments import Arguments, Path, flatten, follow
+
+trace_lock = threading.RLock()
+"""Held while a Program is traced (tracing patches torch process-wide); running one takes no lock."""
+
+trace_contexts: list[Callable[[Session], Any]] = []
+"""Context managers entered around every trace: the converter installs its patches here."""
+
+
+class Executable(Protocol):
+    """A Program ready to run."""
+
+    def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
+        """The flat yields of the main Block."""
+
+
+@dataclass
+class Effect:
+    """A store to the caller's Python state that every run repeats: ``tree`` goes to ``place``."""
+
+    place: Place
+    tree: Any
+    path: tuple[Any, ...] | None = None
+    """For a container among the arguments: where to find the caller's."""
+    location: Location | None = None
+    target: Variable | None = None
+    """The input, for an attribute of a tensor among the arguments."""
+
+
+@dataclass
+class Traced:
+    """A Program with what a live call needs beside it."""
+
+    program: Program
+    live: list[LiveParameter]
+    guards: tuple[Guard, ...]
+    effects: list[Effect]
+    classes: dict[str, Any]
+    raised: dict[str, type[BaseException]]
+    views: dict[int, ViewOutput]
+    """By yield position: results that alias the caller's memory."""
+    bases: list[tuple[int, SharedBase]] = field(default_factory=list)
+    """Inputs after the arguments' tensors: the memory that several arguments share, and one of them by position."""
+    same: dict[int, Path] = field(default_factory=dict)
+    """By identity of a subtree of an output tree: the path of the argument that it is."""
+    kept: dict[int, Any] = field(default_factory=dict)
+    """By identity of a subtree: the container from before the trace that it is."""
+    facts: list[Fact] = field(default_factory=list)
+    """Inputs after those: numbers outside the arguments, read at each call."""
+    leaves: dict[int, bool] = field(default_factory=dict)
+    """By position of an argument's tensor: whether it has to be a leaf of autograd's graph, where the trace asked."""
+    uses: list[Callable[[], Any]] = field(default_factory=list)
+    """Calls of cached functions that the trace made: each later run uses the same entries of the caches."""
+    asked: dict[int, list[Question]] = field(default_factory=dict)
+    """By position of an argument's tensor: what else the trace asked it, and the answers."""
+    whole: dict[int, Any] = field(default_factory=dict)
+    """Containers among the arguments, by number, that are these very objects: something outside leads to them."""
+    executable: Executable | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def only_results(self) -> bool:
+        """Whether a run does nothing but give a result made of what the Program yields."""
+        values = (self.program.writes, self.views, self.bases, self.same, self.kept, self.facts)
+        beside = (*values, self.effects, self.uses)
+        return not any(beside)
+
+    def parameters(self) -> list[torch.Tensor]:
+        """The live tensors behind the Program's parameters, as they are now."""
+        return [live_tensor(live) for live in self.live]
+
+    def call(self, arguments: Arguments, params: list[torch.Tensor] | None = None) -> Any:
+        """Run the Program on a call's arguments, write back what it changed, and build the function's result.
+
+        ``params``: the live tensors, where the caller has them already.
+        """
+        assert self.executable is not None
+        if self.extra.setdefault("runs", 0):
+            for use in self.uses:
+                use()
+        self.extra["runs"] = 1
+        params = self.parameters() if params is None else params
+        inputs = self.inputs(arguments)
+        values = self.executable.run(inputs, params)
+        return self.finish(arguments, inputs, params, values)
+
+    def inputs(self, arguments: Arguments) -> list[Any]:
+        """What the Program's inputs are for a call."""
+        inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
+        return [*inputs, *(fact.tensor() for fact in self.facts)]
+
+    def finish(self, arguments: Arguments, inputs: list[Any], params: list[Any], values: list[Any]) -> Any:
+        """Write-backs, effects and the result of one run whose flat yields are ``values``."""
+        targets = dict(zip((arg for arg in self.program.block.args), [*inputs, *params]))
+        for write in self.program.writes:
+            try:
+                write_back(targets[write.target], values[write.index])
+            except RuntimeError as error:
+                if str(error).startswith("a leaf Variable") and _through_view(self.program, write.target):
+                    raise RuntimeError(str(error).replace("a leaf", "a view of a leaf")) from error
+                raise
+        for position, view in self.views.items():
+            values[position] = replay(targets[view.source], view.steps)
+        built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
+        stores = []
+        for effect in self.effects:
+            place = effect.place
+            if effect.path is not None:
+                place = Place(place.kind, follow(arguments, effect.path), place.name)
+            elif effect.target is not None:
+                place = Place(place.kind, targets[effect.target], place.name)
+            stores.append((place, build_tree(effect.tree, values, self.classes, built)))
+        result = build_tree(self.program.output, values, self.classes, built)
+        for place, value in stores:
+            place.set(value)
+        return result
+
+
+def live_tensor(live: LiveParameter) -> torch.Tensor:
+    """The tensor that stands behind a Program parameter now."""
+    if live.owner is None:
+        return live.real
+    owner, name = live.owner, live.attribute
+    if isinstance(owner, torch.nn.Module):
+        for slot in (owner._parameters, owner._buffers):
+            if name in slot:
+                return slot[name]  # type: ignore[return-value]
+    return getattr(owner, name)
+
+
+def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
+    """Put a new value into the caller's tensor, as the function's in-place operation would have.
+
+    A value without history comes from a write outside the graph: the caller's tensor keeps the history it has. So does
+    a leaf: what autograd lets an operator write to one, it knows nothing of.
+    """
+    if value is target:
+        return
+    if value.shape != target.shape:  # an ``out=`` that was resized
+        target.resize_(value.shape)
+    elif not value.requires_grad and value.layout is torch.strided and value.is_set_to(target):
+        return  # not written in this run, or in the tensor itself: for autograd that is no write
+    seen = value.requires_grad and not (target.is_leaf and target.requires_grad)
+    with contextlib.nullcontext() if seen else torch.no_grad():
+        target.copy_(value)
+
+
+def _through_view(program: Program, base: Variable) -> bool:
+    """Whether the first write to an argument that autograd sees is one to a view of it."""
+    for op in program.block.walk():
+        if op.name == "update" and base in op.args and op.grad_mode != "off":
+            (block,) = op.blocks
+            return block.ops[-1].args[:1] != (block.args[op.args.index(base)],)
+    return False
+
+
+def replay(tensor: torch.Tensor, steps: tuple[ViewStep, ...]) -> torch.Tensor:
+    """Apply a chain of view operators to a real tensor."""
+    from runtime.ops import aten
+    from runtime.tracer.ambient.calls import flatten_results
+    from runtime.tracer.recording.session import fill
+
+    for step in steps:
+        result = aten.resolve(step.name)(*fill(step.args, tensor), **{k: fill(v, tensor) for k, v in step.kwargs})  # type: ignore[arg-type]
+        tensor = flatten_results(result)[step.index]
+    return tensor
+
+
+def trace(
+    function: Callable[..., Any],
+    arguments: Arguments,
+    *,
+    name: str,
+    dynamic: dict[str, frozenset[int]] | None = None,
+    call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None = None,
+    varying: frozenset[Place] = frozenset(),
+    apart: dict[str, frozenset[int]] | None = None,
+) -> Traced:
+    """Run ``function`` once on fake tensors and return its Program.
+
+    Args:
+        function: Called with the rebuilt arguments (by ``call``, default: as keywords).
+        arguments: The call's arguments, taken apart by ``flatten``.
+        name: The Program's name.
+        dynamic: For an input's label, its dimensions whose size is not fixed.
+        varying: Places outside the arguments whose plain number is read at each call, not fixed.
+        apart: Those of ``dynamic`` for whose sizes 0 and 1 the caller has other Programs.
+
+    Raises:
+        TraceError: Something in the function has no static meaning; the error is located in the user's source.
+    """
+    known = Known()
+    with trace_lock:
+        while True:
+            session = Session(name)
+            session.known, session.varying, session.sizes.apart = known, varying, apart or {}
+            try:
+                with faults.guarded(session):
+                    return _trace_once(session, function, arguments, dynamic or {}, call)
+            except Restart as restart:
+                wider = known.and_also(restart.known)
+                if wider == known:
+                    raise AssertionError("tracing again with what is known settled nothing") from restart
+                known = wider
+
+
+def _trace_once(
+    session: Session,
+    function: Callable[..., Any],
+    arguments: Arguments,
+    dynamic: dict[str, frozenset[int]],
+    call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None,
+) -> Traced:
+    with torch_internals.fake_only_metadata():
+        fakes = [
+            session.inputs.add_input(real, label, dynamic.get(label, frozenset()))
+            for real, label in zip(arguments.tensors, arguments.labels)
+        ]
+    session.inputs.join_shared_inputs(arguments.tensors, arguments.labels)
+    whole = session.known.whole
+    bound, built = arguments.rebuild(fakes, whole)
+    for number, (container, path) in enumerate(built):
+        session.externals[id(container)] = (container, path)
+        if path is None:
+            session.guards.pin(container)
+            continue
+        original = arguments.containers[number]
+        session.originals[id(original)] = session.copies[id(container)] = number
+        if isinstance(container, set) and list(container) != list(original):  # the copy has another order
+            raise Restart(Known(whole=frozenset((number,))))
+        if isinstance(container, (list, dict)):
+            session.journal.note_content(container)
+    for value in _iterators(bound, set()):
+        session.externals[id(value)] = (value, None)
+    before = state.enter(session)
+    result: Any = None
+    raised = False
+    try:
+        with contextlib.ExitStack() as stack:
+            for context in trace_contexts:
+                stack.enter_context(context(session))
+            stack.enter_context(torch_internals.quiet_shapes())
+            stack.enter_context(torch_internals.without_autocast_cache())
+            stack.enter_context(torch_internals.below_autograd())
+            stack.enter_context(Watcher(session))
+            stack.enter_context(Recorder(session))
+            try:
+                result = call(function, bound) if call is not None else function(**bound)
+            except PathEnds:
+                raised = True
+            except Exception as error:
+                faults.require_users(session, error)
+                if not must_run(session, error):
+                    session.journal.keep(error)
+                    raise
+                stage_raise(session, error)
+                raised = True
+            outputs = Outputs(session)
+            tree = outputs.tree(None if raised else result)
+            effects = _effects(session, outputs)
+            writes = _writes(session, outputs)
+            outputs.pin(effect.place.owner for effect in effects)
+    except torch_internals.SHAPE_ERRORS as error:
+        raise session.undecidable() from error
+    except NeedsGradient as error:
+        raise number_arguments.refusal(session) from error
+    finally:
+        try:
+            for place, old in reversed(session.journal.frames[0].items()):  # an object may have got another __dict__
+                place.set(old)
+        finally:
+            state.enter(before)
+            session.fake_mode.finished = leaked
+    program = session.program
+    program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
+    program.block.yields = outputs.values
+    program.output = tree
+    program.writes = writes
+    return Traced(
+        program,
+        session.inputs.live,
+        session.guards.freeze(),
+        effects,
+        outputs.classes,
+        session.raised_types,
+        outputs.views,
+        [(arguments.labels.index(base.label), base) for base in session.inputs.bases],
+        outputs.same,
+        outputs.kept,
+        [fact for fact, _ in session.facts.values()],
+        {
+            position: session.inputs.leaves[given.var]
+            for position, given in enumerate(program.inputs[: len(arguments.tensors)])
+            if given.var in session.inputs.leaves
+        },
+        session.uses,
+        {
+            position: list(session.inputs.asked[given.var].values())
+            for position, given in enumerate(program.inputs[: len(arguments.tensors)])
+            if given.var in session.inputs.asked
+        },
+        {number: container for number, (container, path) in enumerate(built) if path is None},
+    )
+
+
+def _effects(session: Session, outputs: Outputs) -> list[Effect]:
+    """Stores to objects of the caller that must happen at each run."""
+    effects = []
+    for place, old in session.journal.frames[0].items():
+        external = session.externals.get(id(place.owner))
+        target = session.inputs.own_variable(place.owner) if isinstance(place.owner, torch.Tensor) else None
+        if external is None and target is None and place.kind not in ("global", "context"):
+            continue
+        new = place.get()
+        changed = place.kind == "content" and containers.several(place.owner) is not None
+        if place in session.facts and new is session.facts[place][1]:
+            continue
+        if changed:
+            new = containers.content(place.owner)
+        elif new is old or structure.same_known(new, old) or (place.kind == "content" and _same_content(new, old)):
+            continue
+        path = external[1] if external is not None else None
+        if place.kind == "content" and path is None:
+            session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
+        outputs.location = session.journal.first_stores.get(place)
+        effects.append(Effect(place, outputs.tree(new), path, outputs.location, target))
+    return effects
+
+
+def _iterators(value: Any, seen: set[int]) -> Iterator[Any]:
+    """Iterators among the arguments; ``seen``: containers that need no second look."""
+    if isinstance(value, (list, tuple, dict)) and id(value) not in seen:
+        seen.add(id(value))
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _iterators(item, seen)
+    elif contents.is_iterator(value):
+        yield value
+
+
+def _same_content(new: Any, old: Any) -> bool:
+    if isinstance(new, list):
+        return len(new) == len(old) and all(structure.same_known(a, b) for a, b in zip(new, old))
+    if isinstance(new, dict):
+        return list(new) == list(old) and all(structure.same_known(new[key], old[key]) for key in new)
+    return bool(new == old)
+
+
+def _writes(session: Session, outputs: Outputs) -> list[Write]:
+    """Memory of the caller that the Program wrote."""
+    writes = []
+    for storage in session.storages.snapshot():
+        if storage.origin is not None and storage.value is not storage.origin:
+            value = storage.value
+            if not storage.in_graph and (session.inputs.needs_gradient(storage.origin) or storage.unnoticed):
+                (value,) = session.emit("aten.detach.default", [value], types=[value.type])
+            writes.append(Write(storage.origin, outputs.leaf(value).index))
+    return writes
+
+
+def operators(program: Program) -> Iterator[Operator]:
+    """Every Operator of a Program."""
+    return program.block.walk()
+
+
+__all__ = ["Arguments", "Effect", "Traced", "TraceError", "flatten", "trace"]

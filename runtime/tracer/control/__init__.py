@@ -1,0 +1,1 @@
+"""Branches and loops: paths, what takes part in their joins, and the fixed point of a loop."""

@@ -1,0 +1,199 @@
+"""Tracing one path of a staged construct on its own: into a Block, from a snapshot, and back."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from runtime import torch_internals
+from runtime.errors import Dy2StaticError
+from runtime.ir import Variable
+from runtime.tracer.ambient.calls import Restart
+from runtime.tracer.memory.storage_table import Storage
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.notes import noted, others, own_references
+from runtime.tracer.recording import faults
+from runtime.tracer.recording.raising import stage_raise
+from runtime.tracer.recording.session import Scope, Session
+from runtime.tracer.values import tables, unjournaled
+
+
+class PathEnds(BaseException):
+    """A staged path ended in a ``raise``. Not an Exception, so that no handler in user code catches it."""
+
+
+class Names(Protocol):
+    """The local variables a construct may change."""
+
+    names: tuple[str, ...]
+
+    def get(self) -> tuple[Any, ...]:
+        """Their values now."""
+
+    def set(self, values: tuple[Any, ...]) -> None:
+        """Assign them."""
+
+    def holds(self, place: Place) -> bool:
+        """Whether the place is one of them, as the functions see it that share it."""
+
+
+class _Together:
+    """The local variables of a construct, and those of what runs inside it."""
+
+    def __init__(self, parts: Sequence[Names]) -> None:
+        self._parts = parts
+        self.names = tuple(name for part in parts for name in part.names)
+
+    def get(self) -> tuple[Any, ...]:
+        return tuple(value for part in self._parts for value in part.get())
+
+    def set(self, values: tuple[Any, ...]) -> None:
+        for part in self._parts:
+            part.set(tuple(values[: len(part.names)]))
+            values = values[len(part.names) :]
+
+    def holds(self, place: Place) -> bool:
+        return any(part.holds(place) for part in self._parts)
+
+
+def all_names(session: Session, names: Names) -> Names:
+    """``names``, and those of the consumers that the generator around this construct hands its items to."""
+    return _Together((names, *session.surrounding)) if session.surrounding else names
+
+
+@dataclass(eq=False)
+class Path:
+    """What one path did, seen from outside: its scope, and what changed."""
+
+    scope: Scope
+    ended: bool
+    """Whether it raised, so that nothing after it runs."""
+    names: tuple[Any, ...]
+    places: dict[Place, Any] = field(default_factory=dict)
+    storages: dict[Storage, Variable] = field(default_factory=dict)
+    """Values at the end of every storage alive then."""
+    result: Any = None
+    contents: dict[Place, Any] = field(default_factory=dict)
+    """What the containers among the places' owners held at the end (see ``containers.content``)."""
+
+    def held(self) -> Iterator[Any]:
+        """The objects that it refers to."""
+        yield from self.names
+        yield self.result
+        for place, value in self.places.items():
+            if place.kind != "content":
+                yield value
+            elif isinstance(value, (list, dict)):
+                yield from value.values() if isinstance(value, dict) else value
+
+    @contextlib.contextmanager
+    def inside(self, session: Session) -> Iterator[None]:
+        """Record at the path's end, with memory and Python state as they were there."""
+        storages = session.storages.snapshot()
+        session.storages.restore(self.storages)
+        places = {place: place.get() for place in self.places}
+        for place, value in self.places.items():
+            place.set(value)
+        try:
+            with session.reopen(self.scope):
+                yield
+        finally:
+            for place, value in reversed(places.items()):
+                place.set(value)
+            session.storages.restore(storages)
+
+
+def trace_path(
+    session: Session, kind: str, names: Names, run: Callable[[], Any], prepare: Callable[[Scope], None] | None = None
+) -> Path:
+    """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before."""
+    entry_names = names.get()
+    entry_storages = session.storages.snapshot()
+    reachable = unjournaled.picture(session)
+    modes = torch_internals.ambient_modes()
+    made = len(session.created)
+    session.journal.open()
+    session.pictures.append(reachable)
+    ended = False
+    result = None
+    try:
+        with noted(session, lambda: entry_names), session.open(kind) as scope:
+            if prepare is not None:
+                prepare(scope)
+            try:
+                result = run()
+                tables.settle_objects(session)
+            except PathEnds:
+                ended = True
+            except (Dy2StaticError, Restart, RecursionError):
+                raise
+            except torch_internals.SHAPE_ERRORS as error:
+                raise session.undecidable() from error
+            except Exception as error:
+                faults.require_users(session, error)
+                stage_raise(session, error)
+                error.__traceback__ = None  # see _forget_frames
+                ended = True
+        exit_names = names.get()
+        exit_storages = session.storages.snapshot()
+    finally:
+        session.pictures.pop()
+        places = session.journal.close()
+        names.set(entry_names)
+        session.storages.restore(entry_storages)
+        _forget_frames(session, made)
+    require_modes(session, modes, ended)
+    unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
+    return Path(scope, ended, exit_names, places, exit_storages, result)
+
+
+def is_alone(session: Session, position: int, names: Sequence[Any], paths: Sequence[Path] = ()) -> bool:
+    """Whether a variable of a construct, ``names[position]``, is all that refers to its list or dict.
+
+    Nobody can tell it from a new one then. This is an optimisation: it decides how much is recorded, never what it
+    means. Where a debugger refers to it as well, or on a Python that counts otherwise, it becomes one of several
+    (``pytest --held`` runs tests with the answer no).
+    """
+    value = names[position]
+    if type(value) not in (list, dict) or id(value) in session.externals or id(value) in session.hidden:
+        return False
+    mine = 1 + sum(one is value for one in names)
+    mine += sum(one is value for path in paths for one in (*path.names, path.result))
+    own = own_references(session, (id(value),), *(path.places for path in paths))[id(value)]
+    return others(value) - own - mine <= 0
+
+
+def _forget_frames(session: Session, made: int) -> None:
+    """Exceptions raised and caught on a path: their frames would keep alive what the path, and we, had."""
+    for error in itertools.islice(session.created.values(), made, None):
+        if isinstance(error, BaseException):
+            error.__traceback__ = None
+
+
+def require_modes(session: Session, before: dict[str, Any], ended: bool) -> None:
+    """Refuse a path that leaves torch in another mode than it found it in: the paths run one after the other.
+
+    Raises:
+        TraceError: The grad mode, autocast or another setting differs now.
+    """
+    after = torch_internals.ambient_modes()
+    changed = [what for what, value in before.items() if after[what] != value]
+    if changed:
+        torch_internals.set_ambient_modes(before)
+    if changed and not ended:
+        raise session.error(
+            f"{changed[0]} is changed on a path that only some inputs take, and stays so after it",
+            hint="Use a with statement around what the setting is for.",
+            code="D2S227",
+        )
+
+
+def include_new(entry: dict[Storage, Variable], paths: Sequence[Path]) -> None:
+    """Add to a snapshot the caller's memory that paths met first, with what it held at entry."""
+    for path in paths:
+        for storage in path.storages:
+            if storage.origin is not None:
+                entry.setdefault(storage, storage.origin)

@@ -1,0 +1,123 @@
+"""Tracing ``cond`` and ``switch``: every path into its own Block, then one join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runtime.ir import Location
+from runtime.tracer.control.branches import Names, Path, PathEnds, all_names, include_new, is_alone, trace_path
+from runtime.tracer.control.join import NOWHERE, Join, outside
+from runtime.tracer.control.merged import Merged, is_new
+from runtime.tracer.control.older import older
+from runtime.tracer.numbers import staging
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.python_state.held import RowField
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.python_state.notes import noted
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import containers, structure, tables
+
+
+def truth(session: Session, value: Any) -> Any:
+    """``bool(value)`` as a staged bool: PyTorch's rules for tensors, Python's for numbers and strings."""
+    if isinstance(value, torch.Tensor):
+        fake = session.fake(value)
+        if fake.dim() > 0 and all(type(size) is int for size in fake.shape) and fake.numel() != 1:
+            raise RuntimeError(
+                f"Boolean value of Tensor with {'no values' if fake.numel() == 0 else 'more than one value'} "
+                "is ambiguous"
+            )
+        return session.from_tensor("truth", value, kind="bool")
+    if isinstance(value, Staged) and value.kind != "bool":
+        return session.scalar("bool", value)
+    return value
+
+
+def cond(session: Session, pred: Staged, if_true: Callable[[], Any], if_false: Callable[[], Any], names: Names) -> Any:
+    """Stage ``if pred``: runs both paths, leaves names, Python state and memory joined; returns the joined result."""
+    try:
+        return _stage(session, "cond", pred, (if_true, if_false), names)
+    finally:
+        session.origins.forget_unused()
+
+
+def switch(session: Session, index: Staged, branches: Sequence[Callable[[], Any]], names: Names,
+           of: structure.Choice | None = None) -> Any:  # fmt: skip
+    """Stage a choice among ``branches`` by position; returns the joined result.
+
+    ``of``: the choice whose options the branches work on, which is the result where each gives back its option.
+    """
+    try:
+        return _stage(session, "switch", index, tuple(branches), names, of)
+    finally:
+        session.origins.forget_unused()
+
+
+def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], Any], ...], names: Names,
+           of: structure.Choice | None = None) -> Any:  # fmt: skip
+    location = session.location()
+    tables.settle_objects(session)
+    held_before = dict(session.held_in_lists)
+    held_by_path: list[dict[int, Location | None]] = []
+    names = all_names(session, names)
+    entry = session.storages.snapshot()
+    entry_names = names.get()
+    objects = set(session.created)
+    old = older(session, runs, entry_names, objects)
+    paths: list[Path] = []
+    with noted(session, lambda: (*entry_names, *(value for path in paths for value in path.held()))):
+        for run in runs:
+            session.held_in_lists = dict(held_before)
+            paths.append(trace_path(session, name, names, run))
+            held_by_path.append(session.held_in_lists)
+    only = [is_alone(session, position, entry_names, paths) for position in range(len(entry_names))]
+    alone = [value if flag else None for value, flag in zip(entry_names, only)]
+    session.held_in_lists = {key: value for held in (held_before, *held_by_path) for key, value in held.items()}
+    include_new(entry, paths)
+    alive = [path for path in paths if not path.ended]
+    merged = Merged(session, paths, alone, old, objects, of)
+    join = Join(session, paths, entry, merged.context())
+    places: dict[Place, None] = {
+        place: None for path in alive for place, value in path.places.items()
+        if type(value) is not RowField and not names.holds(place) and merged.leaves(place)
+    }
+    for position in range(len(entry_names)):
+        join.add([path.names[position] for path in paths], hint=names.names[position])
+    for place in places:
+        before = _before(place)
+        made = is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
+        if made and not outside(session, entry, before):
+            before = NOWHERE
+        content = place.kind == "content"
+        ends = [path.contents if content else path.places for path in paths]
+        join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
+        if made and isinstance(join.items[-1][1], structure.Options):
+            del join.items[-1]
+            join.add([end.get(place, NOWHERE) for end in ends], place.name, mixed_lists=content)
+    join.items += merged.contents
+    join.add([path.result for path in paths], of=of)
+    values = join.emit(name, pred, location)
+    if not alive:
+        raise PathEnds()
+    names.set(tuple(values[: len(entry_names)]))
+    for place, value in zip((*places, *merged.places), values[len(entry_names) :]):
+        if place.kind == "content":
+            containers.require_few(session, place.owner, value, location)
+            containers.put(session, place.owner, value)
+        else:
+            session.journal.write(place, value)
+    for place, held in merged.unreadable(paths):
+        place.set(held)  # that a read of it is an error, if there is one
+    return values[-1]
+
+
+def _before(place: Place) -> Any:
+    return containers.content(place.owner) if place.kind == "content" else place.get()
+
+
+staging.register(_stage)
+
+__all__ = ["cond", "switch", "truth"]

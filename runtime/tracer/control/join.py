@@ -1,0 +1,208 @@
+"""Values that the paths of a construct bring out: one structure for each, and the Variables that carry what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+from runtime.ir import UNDEF, Location, Operand, Variable, leaves
+from runtime.tracer.control.branches import Path
+from runtime.tracer.control.joined_aliases import JoinAliases
+from runtime.tracer.control.joined_nonwritable_views import JoinViews
+from runtime.tracer.control.memory_parts import JoinMemory
+from runtime.tracer.control.parts import Branches, JoinPart, Met
+from runtime.tracer.memory.deferred import PathEnd
+from runtime.tracer.memory.storage_table import Storage
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import flattening, origins, structure, unification
+from runtime.tracer.values.tensor_pairs import tensor_pairs
+
+NOWHERE = object()
+"""What a place holds on a path that does not have it: its owner was made on another path."""
+
+
+class Join:
+    """Values that paths bring out of a construct, and the Variables that carry what differs."""
+
+    def __init__(
+        self, session: Session, paths: Sequence[Path], entry: dict[Storage, Variable], context: structure.JoinContext
+    ) -> None:
+        self.session = session
+        self.context = context
+        self.paths = paths
+        self.entry = entry
+        self.items: list[tuple[list[Any], structure.Structure, str]] = []
+        branches = Branches(session, paths, entry)
+        self.parts: tuple[JoinPart, ...] = (
+            JoinMemory(branches), JoinAliases(branches), JoinViews(branches)
+        )  # fmt: skip
+
+    def add(
+        self, values: list[Any], hint: str = "", of: structure.Choice | None = None, mixed_lists: bool = False
+    ) -> None:
+        """One value per path; those of paths that ended, or do not have it, are not looked at."""
+        session, context = self.session, self.context.mixing(mixed_lists)
+        alive = [
+            (path, value) for path, value in zip(self.paths, values) if not path.ended and value is not NOWHERE
+        ]
+
+        def picture(path: Path, value: Any) -> structure.Structure:
+            with path.inside(session):
+                pictured = unification.structure_of(session, value, context)
+                if isinstance(value, structure.ListContent):
+                    self._picture_records(value)
+                return unification.with_rows(session, pictured, context) if session.has_rows else pictured
+
+        joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
+        if of is not None and alive and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended):
+            joined = structure.Known(of)
+        elif len(alive) == 1:
+            path, value = alive[0]
+            if self._is_made_inside(path, value):
+                with path.inside(session):
+                    joined = unification.carried(session, picture(path, value), context)
+        elif any(not structure.same_known(value, alive[0][1]) for _, value in alive[1:]):
+            pictures = [picture(path, value) for path, value in alive]
+            joined = pictures[0]
+            for one in pictures[1:]:
+                joined = unification.require_few(session, unification.unify(session, joined, one, context))
+        self.items.append((values, joined, hint))
+
+    def _picture_records(self, values: Iterable[Any]) -> None:
+        """Note how a list that grows holds copies of the records among what a path leaves in a list."""
+        session, pictures = self.session, self.context.pictures
+        for value in values:
+            if isinstance(value, tuple):
+                self._picture_records(value)
+            elif id(value) in session.created and structure.can_be_copied(session, value):
+                found = unification.item_structure(session, value, self.context)
+                before = pictures.get(id(value))
+                pictures[id(value)] = (
+                    found if before is None else unification.unify(session, before, found, self.context.copies()))
+
+    def _is_made_inside(self, path: Path, value: Any) -> bool:
+        """Whether a value means nothing outside the path that has it."""
+        if structure.has_traced(value) and not outside(self.session, self.entry, value):
+            return True
+        if not self.session.has_rows:
+            return False
+        with path.inside(self.session):  # where it is known which dicts and objects are rows
+            return _holds_row(value)
+
+    def emit(self, name: str, pred: Staged, location: Location | None) -> list[Any]:
+        """Close the paths' Blocks with yields, record the Operator; the joined values."""
+        session = self.session
+        carried = [(type_, hint) for _, item, hint in self.items for type_ in structure.types_of(session, item)]
+        count = len(carried)
+        for part in self.parts:
+            carried += part.carried()
+        for index, path in enumerate(self.paths):
+            path.scope.block.yields.extend(self._yields(index, path) if not path.ended else [UNDEF] * len(carried))
+        outputs = session.emit(
+            name, [session.operand(pred)], None, [type_ for type_, _ in carried], hints=[hint for _, hint in carried],
+            blocks=[path.scope.block for path in self.paths], location=location,
+        )  # fmt: skip
+        op = session.scope.block.ops[-1]
+        session.looks.path_ends[op] = tuple(PathEnd(path.scope, path.ended) for path in self.paths)
+        rest = iter(outputs[count:])
+        for part in self.parts:
+            part.recorded(op, rest)
+        if all(path.ended for path in self.paths):
+            return []
+        results = self._lifted(list(outputs[:count]))
+        rows = [([None if value is NOWHERE else value for value in values], item, result)
+                for (values, item, _), result in zip(self.items, results)]  # fmt: skip
+        origins.note_join(session, op, self.paths, rows)
+        met = self._met(results)
+        for part in self.parts:
+            part.tensors(op, met)
+        return results
+
+    def _yields(self, index: int, path: Path) -> list[Operand]:
+        session = self.session
+        yields: list[Operand] = []
+        with path.inside(session):
+            for values, item, _ in self.items:
+                value = values[index]
+                if value is NOWHERE:
+                    yields += flattening.lower_nothing(session, item, self.context)
+                else:
+                    yields += flattening.lower(session, value, item, self.context)
+            for part in self.parts:
+                yields += part.yields(path)
+        return yields
+
+    def _lifted(self, outputs: list[Variable]) -> list[Any]:
+        session = self.session
+        variables = iter(outputs)
+        results = []
+        seen: dict[tuple[int, ...], Any] = {}
+        for values, item, _ in self.items:
+            identity = tuple(id(value) for value, path in zip(values, self.paths) if not path.ended)
+            one_object = isinstance(item, (structure.Tensor, structure.Sequence, structure.Fields, structure.Array))
+            if one_object and identity in seen:
+                for _ in range(structure.width(item)):
+                    next(variables)
+                results.append(seen[identity])
+                continue
+            value = flattening.lift(session, item, variables, self.context)
+            if one_object:
+                seen[identity] = value
+            results.append(value)
+        return results
+
+    def _met(self, results: list[Any]) -> Met:
+        """By path, the tensors that it leaves, beside those of the joined values."""
+        session = self.session
+        met: list[tuple[Path, list[tuple[torch.Tensor, torch.Tensor]]]] = [(path, []) for path in self.paths]
+        for index, (path, tensors) in enumerate(met):
+            for (values, item, _), result in zip(self.items, results):
+                if not path.ended and not isinstance(item, structure.Known):
+                    with path.inside(session):
+                        tensors += tensor_pairs(values[index], result, item)
+        return met
+
+
+def outside(session: Session, entry: dict[Storage, Variable], value: Any) -> bool:
+    """Whether every tensor and number inside a value exists outside the paths."""
+    if isinstance(value, torch.Tensor):
+        info = session.info(value)
+        return info.storage in entry and all(
+            session.visible(var) for step in info.steps for var in _step_variables(step)
+        )
+    if isinstance(value, Staged):
+        return session.visible(value.var)
+    if (row := structure.row_of(value)) is not None:
+        return row.visible(session)
+    if isinstance(value, structure.Row):
+        return value.visible(session)
+    if isinstance(value, structure.Growing):
+        return all(map(session.visible, value.arrays))
+    if isinstance(value, structure.Choice):
+        return session.visible(value.selector.var) and all(outside(session, entry, option) for option in value.options)
+    if isinstance(value, (list, tuple)):
+        return all(outside(session, entry, item) for item in value)
+    fields = structure.field_items(value)
+    return fields is None or all(outside(session, entry, item) for item in fields[1])
+
+
+def _holds_row(value: Any) -> bool:
+    """Whether a list, dict or object that others hold by reference is in a value."""
+    if structure.row_of(value) is not None:
+        return True
+    if isinstance(value, structure.Choice):
+        return any(map(_holds_row, value.options))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_row, value))
+    fields = structure.field_items(value)
+    return fields is not None and any(map(_holds_row, fields[1]))
+
+
+def _step_variables(step: Any) -> list[Variable]:
+    return [*leaves(step.args), *leaves(dict(step.kwargs))]
+
+
+__all__ = ["NOWHERE", "Join", "outside"]

@@ -1,0 +1,143 @@
+"""Tensors that are, on some path or from some iteration, a view that autograd does not let be written.
+
+What is known of such views is in ``nonwritable_views``. What a join gives is memory of its own, brought up to date where it
+is another's (``aliases``): its values since the join tell of writes to its base. Two flags, late values of the
+construct, say whether it is such a view at all, and whether its base was written before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runtime.ir import Operand, Operator
+from runtime.tracer.control.branches import Path
+from runtime.tracer.control.parts import Body, JoinPart, LoopPart, Met, Number, Pairs
+from runtime.tracer.memory.conditions import NEVER, Late, PathCondition, when
+from runtime.tracer.memory.deferred import BOOL, LoopValue, PathEnd, joined
+from runtime.tracer.memory.storage_table import FixedView, TensorInfo
+from runtime.tracer.recording.nonwritable_views import stale_when
+from runtime.tracer.recording.session import Scope, Session
+
+Key = tuple[str, bool, bool]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """When a tensor is such a view at a path's end, and when its base was written."""
+
+    when: PathCondition = NEVER
+    stale: PathCondition = NEVER
+
+    def also(self, fixed: FixedView, stale: PathCondition) -> _Found:
+        return _Found(self.when | fixed.when, self.stale | stale)
+
+
+def _key(fixed: FixedView) -> Key:
+    return fixed.output, fixed.has_node, fixed.several
+
+
+class JoinViews(JoinPart):
+    """The results of a ``cond`` or ``switch`` are such views where a path's tensors are."""
+
+    def tensors(self, op: Operator, met: Met) -> None:
+        """Note it of each."""
+        _note_join(self.branches.session, op, met)
+
+
+def _note_join(session: Session, op: Operator, pairs: Met) -> None:
+    found: dict[tuple[int, Key], tuple[TensorInfo, dict[Path, _Found]]] = {}
+    for path, tensors in pairs:
+        for inside, outside in tensors:
+            mine, info = session.info(outside), session.info(inside)
+            if mine is info or path.ended:
+                continue
+            for fixed in info.fixed:
+                _, by_path = found.setdefault((id(mine), _key(fixed)), (mine, {}))
+                end = path.storages.get(info.storage, info.storage.value)
+                by_path[path] = by_path.get(path, _Found()).also(fixed, stale_when(info, fixed, end))
+    for (_, key), (mine, by_path) in found.items():
+        ends = [(PathEnd(path.scope, path.ended), by_path.get(path, _Found())) for path, _ in pairs]
+        view = joined(session, op, session.scope, [(end, found.when) for end, found in ends])
+        stale = joined(session, op, session.scope, [(end, found.stale) for end, found in ends])
+        mine.fixed = (*mine.fixed, FixedView(mine.storage.value, *key, view, stale))
+
+
+class LoopViews(LoopPart):
+    """The same for what a loop carries round; each attempt to trace the body starts from what the one before found."""
+
+    def __init__(self, before: LoopViews | None = None) -> None:
+        self._found: dict[Number, dict[Key, None]] = {} if before is None else before._found
+        self._values: dict[tuple[Number, Key], tuple[LoopValue, LoopValue]] = {}
+
+    def forget(self, slots: set[int]) -> None:
+        """Slots whose structure changed are numbered anew."""
+        for number in [number for number in self._found if number[0] in slots]:
+            del self._found[number]
+
+    def again(self) -> LoopViews:
+        """With what iterations left."""
+        return LoopViews(self)
+
+    def enter(self, body: Body, pairs: Pairs, stand_ins: Pairs) -> None:
+        """Let what enters the body be such a view where it was one before the loop, or an iteration left one."""
+        session, entry = body.session, body.entry
+        first: dict[tuple[Number, Key], _Found] = {}
+        for number, outside, _ in pairs:
+            info = session.info(outside)
+            for fixed in info.fixed:
+                self._found.setdefault(number, {})[_key(fixed)] = None
+                stale = stale_when(info, fixed, entry.get(info.storage, info.storage.value))
+                at = number, _key(fixed)
+                first[at] = first.get(at, _Found()).also(fixed, stale)
+        for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
+            for key in self._found.get(number, ()):
+                before = first.get((number, key), _Found())
+                at_first = [_now(session, body.scope, one) for one in (before.when, before.stale)]
+                values = LoopValue(BOOL, at_first[0], body.scope), LoopValue(BOOL, at_first[1], body.scope)
+                self._values[number, key] = values
+                info.fixed += (_carried(info, key, values[0].inside, values[1].inside),)
+
+    def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
+        """Note what an iteration leaves; whether the body was traced as if that had been known."""
+        session = body.session
+        known = True
+        left: dict[tuple[Number, Key], _Found] = {}
+        for number, out, _ in pairs:
+            info = session.info(out)
+            for fixed in info.fixed:
+                key = _key(fixed)
+                if key not in self._found.setdefault(number, {}):
+                    self._found[number][key] = None
+                    known = False
+                end = path.storages.get(info.storage, info.storage.value)
+                left[number, key] = left.get((number, key), _Found()).also(fixed, stale_when(info, fixed, end))
+        for at, (view, stale) in self._values.items():
+            found = left.get(at, _Found())
+            view.next, stale.next = found.when, found.stale
+        return known
+
+    def finish(self, body: Body, op: Operator, path: Path, pairs: Pairs) -> None:
+        """The loop is recorded: its results are what the last iteration left."""
+        session = body.session
+        results = {number: session.info(result) for number, _, result in pairs}
+        for (number, key), (view, stale) in self._values.items():
+            end = PathEnd(path.scope, path.ended)
+            view.finish(session, op, end)
+            stale.finish(session, op, end)
+            if number in results:
+                info = results[number]
+                info.fixed += (_carried(info, key, view.after, stale.after),)
+
+
+def _carried(info: TensorInfo, key: Key, view: Late, stale: Late) -> FixedView:
+    return FixedView(info.storage.value, *key, when(view), when(stale))
+
+
+def _now(session: Session, body: Scope, condition: PathCondition) -> Operand:
+    """Whether it holds before the loop, outside its body."""
+    assert body.parent is not None
+    with session.reopen(body.parent):
+        return condition.operand(session)
+
+
+__all__ = ["JoinViews", "LoopViews"]

@@ -1,0 +1,179 @@
+"""Containers that the paths of a construct made: those known in the same places become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CellType
+from typing import Any
+
+from runtime.tracer.control.branches import Path
+from runtime.tracer.control.join import NOWHERE, outside
+from runtime.tracer.python_state import held, shared_items
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import containers, structure, unification
+
+
+class Merged:
+    """The containers that paths made: what each held leaves its path, and those known in the same places become one."""
+
+    def __init__(
+        self, session: Session, paths: Sequence[Path], alone: Sequence[Any], old: frozenset[int], objects: set[int],
+        of: structure.Choice | None,
+    ) -> None:  # fmt: skip
+        """``alone``: by variable, the container with which it began, if the variable is all that refers to it."""
+        self._session = session
+        self._old, self._objects = old, objects
+        self._left: set[int] = set()
+        self.made: dict[int, structure.Made] = {}
+        self.stand_ins: dict[Any, Any] = {}
+        self.contents: list[tuple[list[Any], structure.Structure, str]] = []
+        """For each merged container, what the paths leave in it, as an item of a Join."""
+        self.places: list[Place] = []
+        """Those contents' places."""
+        found: dict[Any, dict[int, Any]] = {}
+        for number, path in enumerate(paths):
+            if path.ended:
+                continue
+            with path.inside(session):
+                leaving = self._leaving(path)
+                self._left |= self._unreadable(path, leaving)
+                for fresh in leaving.containers.values():
+                    place = Place("content", fresh.value)
+                    if place not in path.places:
+                        path.places[place] = place.get()
+                    if not fresh.fixed:
+                        key = (containers.kind_of(fresh.value), frozenset(fresh.positions))
+                        found.setdefault(key, {})[number] = fresh.value
+                for position, value in enumerate(path.names):
+                    if value is alone[position] and containers.is_container(value) and not self._is_new(value):
+                        if self._is_only(value, position, paths) and id(value) not in session.hidden:
+                            key = (containers.kind_of(value), frozenset({("name", position)}))
+                            found.setdefault(key, {})[number] = value
+                            path.places.setdefault(Place("content", value), Place("content", value).get())
+                path.contents = {
+                    place: containers.content(place.owner, None if of is None else (of, number))
+                    for place in path.places
+                    if place.kind == "content"
+                }
+        self._merge(paths, {key: members for key, members in found.items() if len(members) > 1})
+
+    def _is_only(self, value: Any, position: int, paths: Sequence[Path]) -> bool:
+        """Whether no path leaves a value anywhere but in one variable."""
+        held = ((place, one) for path in paths for place, one in (*enumerate(path.names), (-1, path.result)))
+        return not any(one is value and place != position for place, one in held)
+
+    def _leaving(self, path: Path) -> containers.Leaving:
+        session = self._session
+        leaving = containers.Leaving(session, self._is_new)
+        for name, value in enumerate(path.names):
+            leaving.walk(value, ("name", name))
+        leaving.walk(path.result, ("result",))
+        waiting = dict(path.places)
+        while waiting:  # what is stored to an object that the path made leaves it with the object
+            ready = [place for place in waiting if not self._belongs(place) or id(place.owner) in leaving.reached]
+            if not ready:
+                break
+            for place in ready:
+                value = waiting.pop(place)
+                if place.kind == "content" and id(place.owner) in leaving.containers:
+                    continue
+                where = (place.kind, id(place.owner), place.name)
+                if place.kind == "content":
+                    for key, item in containers.items_of(place.owner):
+                        leaving.walk(item, (*where, key))
+                else:
+                    leaving.walk(value, where, place.kind == "attribute" and isinstance(place.owner, CellType))
+        return leaving
+
+    def unreadable(self, paths: Sequence[Path]) -> list[tuple[Place, Any]]:
+        """The places that no path brings out, with what they hold."""
+        return [(place, held) for path in paths for place, held in path.places.items() if id(place.owner) in self._left]
+
+    def _unreadable(self, path: Path, leaving: containers.Leaving) -> set[int]:
+        """The containers that the path made and that nothing which leaves it leads to, by identity, if what they hold
+        is not to be read where the path ends: a loop or branch inside it made them, and its own notes know them."""
+        readable = {storage: value for storage, value in path.storages.items() if self._session.visible(value)}
+        return {
+            id(place.owner)
+            for place in path.places
+            if place.kind == "content"
+            and self._belongs(place)
+            and id(place.owner) not in leaving.reached
+            and not outside(self._session, readable, place.get())
+        }
+
+    def _is_new(self, value: Any) -> bool:
+        key = id(value)
+        session = self._session
+        if key in self._old or key in session.externals or key in session.hidden:
+            return False
+        return not held.is_held(session, value)
+
+    def _belongs(self, place: Place) -> bool:
+        """Whether a place is part of something that the path made."""
+        return is_new(self._session, place, self._old, self._objects)
+
+    def leaves(self, place: Place) -> bool:
+        """Whether a place that paths stored to is seen after them, and joined on its own."""
+        if id(place.owner) in self._left:
+            return False
+        return id(place.owner) not in self._session.hidden and id(place.owner) not in self.made
+
+    def _merge(self, paths: Sequence[Path], groups: dict[Any, dict[int, Any]]) -> None:
+        """Make each group one, as far as its contents have one structure: a group that has not stays apart, and then
+        the contents that refer to its members differ in another way."""
+        session = self._session
+        left = [members for members in groups.values() if any(map(self._is_new, members.values()))]
+        while True:
+            self.made = {
+                id(value): structure.Made(number, type(value))
+                for number, members in enumerate(left)
+                for value in members.values()
+            }
+            joined = [self._joined_content(paths, members) for members in left]
+            one = [not isinstance(s, structure.Options) and not (isinstance(s, structure.Known) and s.value)
+                   for s in joined]  # fmt: skip
+            if all(one):
+                break
+            left = [members for members, kept in zip(left, one) if kept]
+        for number, (members, content) in enumerate(zip(left, joined)):
+            first = next(value for value in members.values() if self._is_new(value))
+            self.stand_ins[number] = first
+            shared_items.note_same(session, members.values(), first)
+            self.contents.append((self._contents_of(paths, members), content, ""))
+            self.places.append(Place("content", first))
+
+    def context(self) -> structure.JoinContext:
+        """What joins of what the paths leave know of these containers."""
+        return structure.JoinContext(self.made, self.stand_ins, arrays_hold_containers=False)
+
+    def _contents_of(self, paths: Sequence[Path], members: dict[int, Any]) -> list[Any]:
+        return [path.contents[Place("content", members[n])] if n in members else NOWHERE
+                for n, path in enumerate(paths)]  # fmt: skip
+
+    def _joined_content(self, paths: Sequence[Path], members: dict[int, Any]) -> structure.Structure:
+        """The structure that carries what any of a group holds at the end of its path."""
+        context = self.context()
+        pictures: list[structure.Structure] = []
+        for number, value in members.items():
+            with paths[number].inside(self._session):
+                content = paths[number].contents[Place("content", value)]
+                picture = unification.structure_of(self._session, content, context)
+                pictures.append(unification.carried(self._session, picture, context))
+        joined = pictures[0]
+        for picture in pictures[1:]:
+            joined = unification.unify(self._session, joined, picture, context)
+        return joined
+
+
+def is_new(session: Session, place: Place, old: frozenset[int], objects: set[int]) -> bool:
+    """Whether a path made what the place belongs to: a container, an object, or the variables of a function it called;
+    ``old``, ``objects``: containers and everything else that was there before."""
+    owner = id(place.owner)
+    if place.kind == "content":
+        return owner not in old and owner not in session.externals and not held.is_held(session, place.owner)
+    return owner not in objects and (owner in session.created or isinstance(place.owner, CellType))
+
+
+__all__ = ["Merged", "is_new"]

@@ -1,0 +1,69 @@
+"""Containers and objects that existed before a construct: what its paths bring out of them is no other one.
+
+The bodies of a construct are functions, so what they can reach from outside is in their closure cells, or was noted as
+the caller's when it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import FunctionType, MappingProxyType, ModuleType
+from typing import Any
+
+import torch
+
+from runtime.ir import Block, Operator, Variable
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.recording.session import Scope, Session
+from runtime.tracer.values.containers import Several, opaque_parts
+from runtime.tracer.values.structure import Choice, Growing, is_container
+
+_LEAVES = (
+    torch.Tensor, torch.nn.Module, str, bytes, int, float, complex, type, type(None), ModuleType, Session, Scope,
+    Staged, Block, Operator, Variable, Growing,
+)  # fmt: skip
+"""What holds no container of the user's. Operators' functions close over the session: it is the whole trace."""
+
+
+def older(
+    session: Session, functions: Iterable[Callable[..., Any]], values: Iterable[Any] = (),
+    objects: set[int] | None = None,
+) -> frozenset[int]:  # fmt: skip
+    """Identities of the lists, dicts, sets and deques reachable from functions' closures and from some values.
+
+    ``objects`` gets those of everything else, closure cells included. They are valid while the construct is traced:
+    its entry values and the journal keep those objects alive.
+    """
+    found: set[int] = set()
+    seen: set[int] = set()
+    todo: list[Any] = [*functions, *values, *(owner for owner, _ in session.externals.values())]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, _LEAVES) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if is_container(value):
+            found.add(id(value))
+            if id(value) in session.hidden:
+                todo.append(session.hidden[id(value)][1])
+        if isinstance(value, dict):
+            todo += value.values()
+            todo += (key for key in value if isinstance(key, Several))
+        elif isinstance(value, Iterable) and is_container(value):
+            todo += value
+        elif isinstance(value, (tuple, frozenset)):
+            todo += value
+        elif isinstance(value, Choice):
+            todo += value.options
+        elif isinstance(value, Several):
+            todo.append(value.choice)
+        else:
+            if isinstance(value, FunctionType):
+                todo += value.__closure__ or ()
+            todo += opaque_parts(value)
+            namespace = getattr(value, "__dict__", None)  # some classes give that name another meaning
+            if isinstance(namespace, (dict, MappingProxyType)):
+                todo += namespace.values()
+    if objects is not None:
+        objects |= seen
+    return frozenset(found)

@@ -1,0 +1,111 @@
+"""What a loop may carry: local names and places in Python state, one slot each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.ir import Location
+from runtime.tracer.control.branches import Names
+from runtime.tracer.control.loop_objects import Cell
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import alias_set_items, containers, heaps, structure
+from runtime.tracer.values.describing import describe
+from runtime.tracer.values.loop_sizes import with_sizes
+
+TRIES = 12
+"""So often a body is traced to find what the loop carries."""
+
+
+@dataclass(eq=False)
+class Slot:
+    """One thing the loop may carry: a local name or a place in Python state."""
+
+    label: str
+    init: Any
+    carried: structure.Structure
+    place: Place | None = None
+    cell: Cell | None = None
+    """What a stand-in holds is carried as a tuple."""
+
+    def describe(self) -> str:
+        """How the user would call it."""
+        if self.cell is not None:
+            return f"what a {self.cell.cls.__name__} made in the loop holds"
+        return self.place.describe() if self.place is not None else f"'{self.label}'"
+
+
+def first_slots(session: Session, names: Names, invariants: dict[str, Any]) -> list[Slot]:
+    """One for each variable, with what it holds before the loop."""
+    return [
+        Slot(name, value, with_sizes(session, name, value, invariants))
+        for name, value in zip(names.names, names.get())
+    ]
+
+
+def moved_lists(session: Session, slots: list[Slot]) -> bool:
+    """Make ready what a list that comes to grow in the loop holds; whether that is new, so that the loop begins anew.
+
+    The list holds the lists inside by reference, which they must be before the body is traced, or copies of them, and
+    then the body must not change them.
+    """
+    kinds = list, structure.Choice
+    growing = [slot for slot in slots if _holds_arrays(slot.carried) and isinstance(slot.init, kinds)]
+    if session.known.by_reference:
+        return heaps.settle(session, [slot.init for slot in growing])
+    for slot in growing:
+        if isinstance(slot.carried, structure.Array) and structure.growing(slot.init) is None:
+            for item in slot.init:
+                alias_set_items.put(session, slot.carried.pool, item)
+    return False
+
+
+def _holds_arrays(s: structure.Structure) -> bool:
+    if isinstance(s, structure.Options):
+        return any(map(_holds_arrays, s.options))
+    if isinstance(s, (structure.Sequence, structure.Fields)):
+        return any(map(_holds_arrays, s.items))
+    return isinstance(s, structure.Array)
+
+
+def never_fixed(session: Session, changing: list[Slot], location: Location | None) -> Exception:
+    """The located error that says which variable never gets a structure that stays, and what it was last."""
+    named = [slot for slot in changing if slot.label or slot.place is not None]
+    cells = [slot for slot in changing if slot.cell is not None]
+    session.hold_by_reference(*(slot.cell.cls for slot in cells if slot.cell and not slot.cell.is_container))
+    found = named or cells
+    names = [slot.describe() for slot in found]
+    lasts = [f"{name} was {describe(slot.carried)}" for name, slot in zip(names, found)]
+    return session.error(
+        f"{' and '.join(names) or 'what this loop changes'} never reach{'es' if len(names) == 1 else ''} a fixed "
+        f"structure: after {TRIES} iterations {', '.join(lasts) or 'it still changes'}",
+        hint="Give it its final kind before the loop: the same number of items and dimensions in every iteration, or a "
+        "list that grows by append.",
+        code="D2S250",
+        location=location,
+    )
+
+
+def store(session: Session, place: Place | None, value: Any) -> None:
+    """Let a place hold what a slot does."""
+    if place is not None and place.kind == "content":
+        containers.put(session, place.owner, value)
+    elif place is not None:
+        session.journal.write(place, value)
+
+
+def held(place: Place) -> Any:
+    return containers.content(place.owner) if place.kind == "content" else place.get()
+
+
+def same_items(a: Any, b: Any) -> bool:
+    """Whether a container's content did not change."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(structure.same_known(x, y) for x, y in zip(a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return list(a) == list(b) and all(structure.same_known(a[key], b[key]) for key in a)
+    return isinstance(a, frozenset) and isinstance(b, frozenset) and a == b  # one of several is no set
+
+
+__all__ = ["TRIES", "Slot", "first_slots", "held", "moved_lists", "never_fixed", "same_items", "store"]

@@ -1,0 +1,404 @@
+"""Memory that is other memory on some paths only, and what a write to either does to the other.
+
+After ``if c: b = a`` ``else: b = x * 2`` the tensor ``b`` is ``a`` when ``c`` held. The join gives ``b`` a storage of
+its own and an ``Alias`` to ``a``'s, with a flag that says at run time whether they are one. Nothing is recorded for it
+until one of them is written; then the other is brought up to date under that flag.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import torch
+
+from runtime.ir import Block, Operand, TensorType, Type, Variable, leaves
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, Late, PathCondition, both, either, when
+from runtime.tracer.memory.unknown_aliasing import require_certain
+
+if TYPE_CHECKING:
+    from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep
+    from runtime.tracer.recording.session import Session
+
+N = TypeVar("N")
+
+
+@dataclass(eq=False)
+class Alias:
+    """Where ``when`` holds, ``dependent``'s content is what ``steps`` show of ``base``'s."""
+
+    dependent: weakref.ref[Storage]
+    base: Storage
+    steps: tuple[ViewStep, ...]
+    when: PathCondition
+    pending: tuple[Late, ...] = ()
+    """Values that ``steps`` read."""
+
+
+def add(
+    dependent: Storage, base: Storage, steps: tuple[ViewStep, ...], when: PathCondition, pending: tuple[Late, ...] = ()
+) -> None:
+    """Note that ``dependent`` is ``steps`` of ``base`` where ``when`` holds."""
+    alias = Alias(weakref.ref(dependent), base, steps, when, pending)
+    dependent.aliases.append(alias)
+    base.dependents.append(weakref.ref(alias))
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """Memory that a tensor is a view of where ``when`` holds; ``through``: what lies between."""
+
+    storage: Storage
+    steps: tuple[ViewStep, ...]
+    when: PathCondition = ALWAYS
+    pending: tuple[Late, ...] = ()
+    through: tuple[Storage, ...] = ()
+
+
+def is_outside(storage: Storage, outside: Container[Storage]) -> bool:
+    """Whether memory exists outside a construct: it was there before, or is the caller's, met only now."""
+    return storage in outside or storage.origin is not None
+
+
+def roots(info: TensorInfo, outside: Container[Storage]) -> Iterator[Root]:
+    """The memory a tensor may be a view of; of what exists ``outside`` only the nearest."""
+    from runtime.tracer.memory.storage_table import compose
+
+    todo = [Root(info.storage, info.steps)]
+    while todo:
+        root = todo.pop()
+        yield root
+        if is_outside(root.storage, outside):
+            continue
+        for alias in root.storage.aliases:
+            if alias.base is not root.storage and alias.base not in root.through:
+                todo.append(
+                    Root(
+                        alias.base,
+                        compose(alias.steps, root.steps),
+                        root.when & alias.when,
+                        (*root.pending, *alias.pending),
+                        (*root.through, root.storage),
+                    )
+                )
+
+
+_WAYS = 200
+"""So many ways from a tensor to memory that it may be a view of are told apart."""
+
+
+def few_roots(info: TensorInfo, outside: Container[Storage]) -> tuple[list[Root], list[Storage]]:
+    """The roots of a tensor; where there are too many ways to them, none, and the memory they lead to."""
+    found = list(itertools.islice(roots(info, outside), _WAYS + 1))
+    if len(found) <= _WAYS:
+        return found, []
+    reached: dict[Storage, None] = {info.storage: None}
+    todo = [info.storage]
+    while todo:
+        storage = todo.pop()
+        for alias in () if is_outside(storage, outside) else storage.aliases:
+            if alias.base not in reached:
+                reached[alias.base] = None
+                todo.append(alias.base)
+    return [], list(reached)
+
+
+@dataclass(frozen=True, eq=False)
+class Link(Generic[N]):
+    """Two tensors, by number, are one memory where ``when`` holds: ``one`` is ``steps`` of ``other``."""
+
+    one: N
+    other: N
+    steps: tuple[ViewStep, ...]
+    when: PathCondition
+    pending: tuple[Late, ...]
+
+
+def links(members: Sequence[tuple[N, Root]]) -> tuple[list[Link[N]], list[tuple[N, N]]]:
+    """How tensors that are views of one memory are views of each other, and pairs where neither shows all of it."""
+    for number, root in members:
+        if not root.steps and root.when.always:  # this one always is that memory
+            hub = number
+            return [Link(n, hub, r.steps, r.when, r.pending) for n, r in members if n != hub], []
+    found: list[Link[N]] = []
+    unknown: list[tuple[N, N]] = []
+    for position, (a, mine) in enumerate(members):
+        for b, theirs in members[position + 1 :]:
+            if a == b or any(storage in theirs.through for storage in mine.through):
+                continue
+            when, pending = mine.when & theirs.when, (*mine.pending, *theirs.pending)
+            if not mine.steps:
+                found.append(Link(b, a, theirs.steps, when, pending))
+            elif not theirs.steps:
+                found.append(Link(a, b, mine.steps, when, pending))
+            else:
+                unknown.append((a, b))
+    return found, unknown
+
+
+def key(steps: Any) -> Any:
+    """Something to compare and hash view chains, or parts of them, by."""
+    from runtime.tracer.memory.storage_table import ViewStep
+
+    if isinstance(steps, ViewStep):
+        return (steps.name, key(steps.args), key(steps.kwargs), steps.index, key(steps.modes), steps.location,
+                steps.unnoticed)  # fmt: skip
+    if isinstance(steps, (list, tuple)):
+        return tuple(map(key, steps))
+    return steps if isinstance(steps, Variable) else (type(steps), repr(steps))
+
+
+def step_variables(steps: Sequence[ViewStep]) -> list[Variable]:
+    """The Variables that a view chain reads beside its source."""
+    return [var for step in steps for var in (*leaves(step.args), *leaves(dict(step.kwargs)))]
+
+
+def with_variables(steps: tuple[ViewStep, ...], new: dict[Variable, Variable]) -> tuple[ViewStep, ...]:
+    """A view chain that reads other Variables."""
+
+    def put(value: Any) -> Any:
+        if isinstance(value, Variable):
+            return new.get(value, value)
+        return type(value)(map(put, value)) if type(value) in (list, tuple) else value
+
+    return tuple(
+        replace(step, args=put(step.args), kwargs=tuple((key, put(value)) for key, value in step.kwargs))
+        for step in steps
+    )
+
+
+# -- writes --------------------------------------------------------------------------------------------------------
+
+
+def propagate(session: Session, written: Sequence[Storage]) -> None:
+    """Bring memory up to date that may be the same as what was just written."""
+    for touched in session.touched:
+        touched.update(written)
+    if not any(storage.aliases or storage.dependents for storage in written):
+        return
+    infos = session.known_tensors()
+    observed = {id(info.storage) for info in infos}
+    for source in written:
+        for reached in _reached(session, source):
+            require_certain(session, reached)
+        connected = related(session, source)
+        for touched in session.touched:
+            touched.update(connected)
+        targets = [s for s in connected if s is not source and (id(s) in observed or s.origin is not None)]
+        if targets:
+            _Update(session, source, set(connected), infos).run(targets)
+
+
+def related(session: Session, source: Storage) -> list[Storage]:
+    """The storages that aliases connect with one, itself included."""
+    return _closure(session, [source], lambda s: [*(alias.base for alias in s.aliases), *_dependents(s)])
+
+
+def _reached(session: Session, source: Storage) -> list[Storage]:
+    """The storages that a write to one may change."""
+    above = _closure(session, [source], lambda storage: [alias.base for alias in storage.aliases])
+    return _closure(session, above, _dependents)[1:]
+
+
+def _dependents(storage: Storage) -> list[Storage]:
+    found = [alias.dependent() for ref in storage.dependents if (alias := ref()) is not None]
+    return [dependent for dependent in found if dependent is not None]
+
+
+def _closure(session: Session, start: list[Storage], of: Callable[[Storage], list[Storage]]) -> list[Storage]:
+    """What is reached from some storages, themselves first."""
+    found = dict.fromkeys(start)
+    todo = list(start)
+    while todo:
+        for other in of(todo.pop()):
+            # One that is not visible belongs to a path, or to an attempt at a loop's body, that is over.
+            if other not in found and session.visible(other.first):
+                found[other] = None
+                todo.append(other)
+    return list(found)
+
+
+class _Update:
+    """One write's way to other memory: up to what the written storage is a view of, then down to the views of that.
+
+    Memory that is two others at once is known to be so by aliases between those, so that one way up and one down finds
+    all of it.
+    """
+
+    def __init__(self, session: Session, source: Storage, related: set[Storage], infos: list[TensorInfo]) -> None:
+        self.session, self.source, self.related, self.infos = session, source, related, infos
+        self.noticed = {source: not source.written[source.value].happened.never}
+        """Whether PyTorch counts it as a write to each."""
+        self.carrying: set[Storage] = set()
+        """Storages that hold a history now; of those that no tensor shows any more nothing else tells."""
+        self.up: dict[Storage, Any] = {source: True}
+        self.same: dict[Storage, Any] = {source: True}
+        self.reached: dict[Storage, PathCondition] = {source: ALWAYS}
+        """When the write reached each storage, as far as the content has gone."""
+
+    def run(self, targets: list[Storage]) -> None:
+        """Update what is observed."""
+        whole = not any(alias.steps for storage in self.related for alias in storage.aliases)
+        if whole:
+            for target in targets:
+                flag = self._same(target)
+                if flag is not False:
+                    before, operand = target.value, self.session.operand(flag)
+                    needs = any(info.storage is self.source and info.requires_grad for info in self.infos)
+                    _copy(self.session, self.source, target, (), True, operand, self.infos, needs)
+                    reached = when(operand) if isinstance(operand, Variable) else ALWAYS
+                    self._note(target, before, reached if self.noticed[self.source] else NEVER)
+            return
+        for target in targets:
+            self._refresh(target)
+
+    def _below(self, storage: Storage) -> Iterator[tuple[Storage, Alias]]:
+        for ref in storage.dependents:
+            alias = ref()
+            dependent = alias.dependent() if alias is not None else None
+            if alias is not None and dependent is not None and dependent in self.related:
+                yield dependent, alias
+
+    def _above(self, storage: Storage) -> Iterator[tuple[Storage, Alias]]:
+        for alias in storage.aliases:
+            if alias.base in self.related:
+                yield alias.base, alias
+
+    # Whole tensors: whether each is the written one, as a flag.
+
+    def _up(self, storage: Storage) -> Any:
+        if storage not in self.up:
+            self.up[storage] = False  # nothing is above itself
+            self.up[storage] = self._any(self._up, self._below(storage))
+        return self.up[storage]
+
+    def _same(self, storage: Storage) -> Any:
+        if storage not in self.same:
+            self.same[storage] = False
+            self.same[storage] = either(self.session, self._up(storage), self._any(self._same, self._above(storage)))
+        return self.same[storage]
+
+    def _any(self, of: Callable[[Storage], Any], edges: Iterable[tuple[Storage, Alias]]) -> Any:
+        result: Any = False
+        for other, alias in edges:
+            flag = of(other)
+            if flag is not False:
+                result = either(self.session, result, both(self.session, flag, alias.when.staged(self.session)))
+        return result
+
+    # Views: the content goes from one to the next.
+
+    def _raise(self, storage: Storage) -> Any:
+        """Bring a storage up to date with those below it; when any of those was reached."""
+        if storage not in self.up:
+            self.up[storage] = False
+            for other, alias in list(self._below(storage)):
+                case = self._along(alias, other, storage, self._raise(other))
+                self.up[storage] = either(self.session, self.up[storage], case)
+        return self.up[storage]
+
+    def _refresh(self, storage: Storage) -> Any:
+        """Bring a storage up to date with all that may be the same; when any of that was reached."""
+        if storage not in self.same:
+            self.same[storage] = False
+            self.same[storage] = self._raise(storage)
+            for other, alias in list(self._above(storage)):
+                case = self._along(alias, other, storage, self._refresh(other))
+                self.same[storage] = either(self.session, self.same[storage], case)
+        return self.same[storage]
+
+    def _along(self, alias: Alias, source: Storage, target: Storage, reached: Any) -> Any:
+        """Where the source was reached and the alias holds, the target gets what it holds now; when that is.
+
+        A source that was not reached may hold what the target, which is the same memory, held before.
+        """
+        if reached is False:
+            return False
+        for late in alias.pending:
+            late.demand(self.session)
+        flag = both(self.session, reached, alias.when.staged(self.session))
+        before = target.value
+        operand = self.session.operand(flag)
+        carries = source in self.carrying or any(i.storage is source and i.requires_grad for i in self.infos)
+        _copy(self.session, source, target, alias.steps, target is alias.base, operand, self.infos, carries)
+        if carries and torch.is_grad_enabled() and not any(step.detaches for step in alias.steps):
+            self.carrying.add(target)
+        reaches = self.reached[source] & alias.when
+        self.reached[target] = self.reached.get(target, NEVER) | reaches
+        noticed = self.noticed[source] and not any(step.unnoticed for step in alias.steps)
+        self.noticed[target] = self.noticed.get(target, False) or noticed
+        self._note(target, before, reaches if noticed else NEVER)
+        return flag
+
+    def _note(self, target: Storage, before: Variable, reached: PathCondition) -> None:
+        from runtime.tracer.memory.storage_table import Write
+
+        target.written[target.value] = Write(before, reached)
+
+
+def _copy(
+    session: Session, source: Storage, target: Storage, steps: tuple[ViewStep, ...], up: bool, flag: Operand,
+    infos: list[TensorInfo], needs: bool,
+) -> None:  # fmt: skip
+    """Where the flag holds, write the source's content into the target: ``up``: the source is ``steps`` of it.
+
+    ``needs``: the content may have a history.
+    """
+    location, modes = session.location(), session.modes()
+    before, content = session.require_visible(target.value), session.require_visible(source.value)
+    detached = any(step.detaches for step in steps)
+    if detached:
+        modes = ("off", modes[1])
+    without = detached or not torch.is_grad_enabled()
+    shown = [info for info in infos if info.storage is target]
+    history = without and (not shown or any(info.requires_grad for info in shown))
+
+    def new() -> Variable:
+        if not history and (not up or not steps):
+            return content if up else session.replay(content, steps)
+        what = content if up else session.replay(content, steps)
+        onto = session.replay(before, steps) if up else before
+        sizes = _sizes(session, onto, content.type)
+        for dim, size in enumerate(sizes):
+            (what,) = session.emit("aten.slice.Tensor", [what, dim, 0, size], types=[TensorType(None, None)])
+        sizes = _sizes(session, what, before.type)
+        with session.open("update") as scope:  # the rest of the target stays, or its history does
+            inner = session.new_variable(before.type, before.hint)
+            scope.block.args.append(inner)
+            onto = session.replay(inner, steps) if up else inner
+            for dim, size in enumerate(sizes):
+                (onto,) = session.emit("aten.slice.Tensor", [onto, dim, 0, size], types=[TensorType(None, None)])
+            session.emit("aten.copy_.default", [onto, what], None, [before.type], modes=modes, location=location)
+            scope.block.yields.append(inner)
+        (result,) = session.emit(
+            "update", [before], None, [before.type],
+            hints=[before.hint], blocks=[scope.block], modes=modes, location=location,
+        )  # fmt: skip
+        return result
+
+    if flag is True:
+        target.value = new()
+    else:
+        with session.open("cond") as taken:
+            taken.block.yields.append(new())
+        (target.value,) = session.emit(
+            "cond", [flag], None, [before.type],
+            hints=[before.hint], blocks=[taken.block, Block(yields=[before])], location=location,
+        )  # fmt: skip
+    target.in_graph |= source.in_graph and torch.is_grad_enabled() and not detached
+    if needs and torch.is_grad_enabled() and not detached:
+        histories = [info for info in infos if info.storage is source and info.requires_grad]
+        sometimes = flag is not True or all(info.sometimes for info in histories)
+        for info in shown:
+            if not info.detached:
+                session.require_gradient(info, sometimes)
+
+
+def _sizes(session: Session, like: Variable, type: Type) -> list[Variable]:
+    """The sizes that a tensor of a type with unknown ones has where it is ``like``."""
+    if not isinstance(type, TensorType) or type.shape is None or all(isinstance(dim, int) for dim in type.shape):
+        return []
+    return [session.emit("scalar.size", [like, dim])[0] for dim in range(len(type.shape))]

@@ -1,0 +1,125 @@
+"""What users hang on tensors (``y.note = 3``), and what a trace asked the caller's tensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime.tracer.memory import aliases
+from runtime.tracer.python_state.journal import MISSING
+
+if TYPE_CHECKING:
+    from runtime.tracer.memory.storage_table import Storage
+    from runtime.tracer.recording.session import Session
+
+Question = tuple[str, Callable[[torch.Tensor], Any], Any]
+"""What was asked of an argument, how to ask it again, and the answer that the Program rests on."""
+
+
+def note(session: Session, tensor: torch.Tensor, name: str) -> None:
+    """Call before an attribute is hung on a tensor of the trace, or taken off."""
+    session.journal.note_attribute(tensor, name)
+    session.hung.setdefault(id(tensor), (tensor, set()))[1].add(name)
+
+
+def has(session: Session, tensor: torch.Tensor, name: str) -> bool:
+    """Whether something hangs on a tensor of the trace under a name."""
+    found = session.hung.get(id(tensor))
+    return found is not None and name in found[1] and name in tensor.__dict__
+
+
+def names(session: Session, tensor: torch.Tensor) -> list[str]:
+    """What hangs on a tensor of the trace."""
+    found = session.hung.get(id(tensor))
+    return sorted(name for name in found[1] if name in tensor.__dict__) if found is not None else []
+
+
+def noted(session: Session, tensor: torch.Tensor) -> set[str]:
+    """The names under which the trace hung something on a tensor, or took it off."""
+    found = session.hung.get(id(tensor))
+    return found[1] if found is not None else set()
+
+
+def was_taken_off(session: Session, tensor: torch.Tensor, name: str) -> bool:
+    """Whether the trace knows that nothing hangs there, whatever the caller's tensor has."""
+    found = session.hung.get(id(tensor))
+    return found is not None and name in found[1] and name not in tensor.__dict__
+
+
+def others(session: Session, tensor: torch.Tensor) -> list[Storage]:
+    """Memory whose tensor, not a view of it, this one may be in a run that only the run knows."""
+    info = session.info(tensor)
+    found, reached = aliases.few_roots(info, ())
+    sometimes = [root for root in found if not root.when.always and not root.steps]
+    whole = [root.storage for root in sometimes if root.storage is not info.storage]
+    return [*whole, *reached, *([info.storage] if info.storage.pools or info.storage.uncertain else [])]
+
+
+def require_sole(session: Session, tensor: torch.Tensor, name: str, writes: bool) -> None:
+    """Refuse an attribute of a tensor that is another one on some path, where that one may have it, or is to get it.
+
+    Raises:
+        TraceError: D2S245.
+    """
+    storages = others(session, tensor)
+    if not storages:
+        return
+    hangs = writes or any(name in names(session, one) for one, _ in session.hung.values() if one is not tensor)
+    for storage in storages:
+        origin = storage.origin
+        real = session.inputs.real(origin) if origin is not None else None
+        if origin is not None and real is not None and not hangs:
+            answer = question(name)(real)
+            hangs = answer is not MISSING
+            if all(one.var is not origin for one in session.program.inputs):  # it is the same one in each call
+                session.guards.add((id(real), name, "present"), f"whether a tensor has '{name}'",
+                                   functools.partial(hasattr, real, name), hangs)
+            session.inputs.asked.setdefault(origin, {}).setdefault(name, (name, question(name), answer))
+    if hangs:
+        raise session.error(f"the attribute '{name}' of a tensor that is another one on some path", code="D2S245",
+                            hint="Keep the value beside the tensor, in a tuple or an object.")
+
+
+def question(name: str) -> Callable[[torch.Tensor], Any]:
+    """What a tensor has under a name."""
+    return lambda real: getattr(real, name, MISSING)
+
+
+def is_tracers(tensor: torch.Tensor, name: str) -> bool:
+    """Whether the tensor that stands for the user's has such an attribute itself."""
+    return hasattr(type(tensor), name) or name in tensor.__dict__
+
+
+def require_none(session: Session, tensor: torch.Tensor, what: str) -> None:
+    """Refuse to let go of a tensor on which something hangs: another object stands for it from then on.
+
+    Raises:
+        TraceError: D2S245.
+    """
+    found = names(session, tensor)
+    if found:
+        raise session.error(f"a tensor with the attribute '{found[0]}' {what}", code="D2S245",
+                            hint="Keep the value beside the tensor, in a tuple or an object.")
+
+
+def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[torch.Tensor], Any]) -> Any:
+    """The answer of the caller's tensor, if this is one, which becomes a condition of the Program; MISSING if not."""
+    own = session.inputs.own_variable(tensor)
+    real = session.inputs.real(own) if own is not None else None
+    if own is None or real is None:
+        return MISSING
+    answer = question(real)
+    session.inputs.asked.setdefault(own, {}).setdefault(name, (name, question, answer))
+    return answer
+
+
+def same(answer: Any, before: Any) -> bool:
+    """Whether an answer is the one before."""
+    return answer is before or (type(answer) is type(before) and bool(answer == before))
+
+
+__all__ = ["Question", "ask", "has", "is_tracers", "names", "note", "noted", "others", "question",
+           "require_none", "require_sole", "same", "was_taken_off"]  # fmt: skip

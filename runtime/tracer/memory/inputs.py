@@ -1,0 +1,236 @@
+"""The caller's tensors in a trace: inputs of the Program, and the parameters and constants that the trace met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import Input, Parameter, TensorType, Variable
+from runtime.ir.types import said
+from runtime.tracer.memory import aliases
+from runtime.tracer.memory.hung import Question, ask
+from runtime.tracer.memory.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+
+@dataclass(eq=False)
+class LiveParameter:
+    """A real tensor the Program reads: its Program parameter, how to find it at each call, and its stand-in."""
+
+    parameter: Parameter
+    real: torch.Tensor
+    owner: Any = None
+    """The object and attribute to read it from at each call; None: always this very tensor."""
+    attribute: str = ""
+    fake: torch.Tensor | None = None
+
+
+@dataclass(eq=False)
+class SharedBase:
+    """One input of the Program for arguments that share memory: ``length`` elements of it from ``offset``."""
+
+    label: str
+    length: int
+    offset: int
+
+    def tensor(self, member: torch.Tensor) -> torch.Tensor:
+        """The base, from any of the tensors that share it."""
+        return member.detach().as_strided((self.length,), (1,), self.offset)
+
+
+class Inputs:
+    """What one trace knows of tensors that are not its own."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.live: list[LiveParameter] = []
+        self._input_fakes: dict[Variable, torch.Tensor] = {}
+        self._lifted: dict[int, LiveParameter] = {}
+        self._real_storages: dict[int, list[tuple[torch.Tensor, Storage]]] = {}
+        self._hints: dict[int, tuple[torch.Tensor, Any, str, str]] = {}
+        self.bases: list[SharedBase] = []
+        self._reals: dict[Variable, torch.Tensor] = {}
+        self.leaves: dict[Variable, bool] = {}
+        """Inputs of which it mattered whether autograd's graph begins with them, and whether it does."""
+        self.asked: dict[Variable, dict[str, Question]] = {}
+        """What else the trace asked the caller's tensors."""
+
+    def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
+        """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""
+        fake = torch_internals.fake_like(
+            self.session.fake_mode,
+            real,
+            {dim: self.session.sizes.new_input_symbol(name, dim, real.shape[dim]) for dim in sorted(dynamic)},
+        )
+        var = self.session.new_variable(self.session.type_of(fake), name, self.session.root())
+        for dim in sorted(dynamic):
+            self.session.sizes.bind_size(fake.shape[dim], var, dim)
+        self.session.program.inputs.append(Input(var, name))
+        storage = self._storage_for(real, var, name)
+        for cls, mark in ((torch.nn.Parameter, "_is_param"), (torch.nn.Buffer, "_is_buffer")):
+            if isinstance(real, cls):
+                setattr(fake, mark, True)  # what isinstance(x, torch.nn.Parameter) looks at
+        self._input_fakes[var] = fake
+        self._reals[var] = real
+        self.session.register(fake, TensorInfo(storage, (), real.requires_grad))
+        info = self.session.info(fake)
+        info.cached, info.cached_for = var, storage.value
+        return fake
+
+    def join_shared_inputs(self, reals: Sequence[torch.Tensor], labels: Sequence[str]) -> None:
+        """Make inputs that share memory, and are written, views of one base input."""
+        groups: dict[int, list[tuple[torch.Tensor, str]]] = {}
+        for real, label in zip(reals, labels):
+            if label in self.session.known.shared:
+                groups.setdefault(storage_key(real), []).append((real, label))
+        by_label = {program_input.name: program_input.var for program_input in self.session.program.inputs}
+        for members in groups.values():
+            names = " and ".join(f"'{label}'" for _, label in members)
+            if any(real.requires_grad for real, _ in members) or len({real.dtype for real, _ in members}) > 1:
+                raise self.session.error(
+                    f"the arguments {names} share memory and one is written in place",
+                    code="D2S225",
+                    hint="Pass .clone() of one of them, or write out of place.",
+                )
+            first = members[0][0]
+            offset = min(real.storage_offset() for real, _ in members)
+            length = int(
+                max(
+                    real.storage_offset() + 1 + sum((n - 1) * s for n, s in zip(real.shape, real.stride()))
+                    for real, _ in members
+                )
+                - offset
+            )
+            base = SharedBase(members[0][1], length, int(offset))
+            label = f"memory of {names}"
+            type_ = TensorType(first.dtype, (length,), said(first.device))
+            var = self.session.new_variable(type_, label, self.session.root())
+            self.session.program.inputs.append(Input(var, label))
+            self.bases.append(base)
+            storage = self.session.storages.new(var, origin=var, label=label)
+            for real, name in members:
+                fake = self._input_fakes[by_label[name]]
+                step = ViewStep(
+                    "aten.as_strided.default",
+                    (HOLE, list(real.shape), list(real.stride()), real.storage_offset() - offset),
+                    (),
+                    0,
+                    1,
+                    ("inherit", None),
+                )
+                self.session.register(fake, TensorInfo(storage, (step,)))
+
+    def _storage_for(self, real: torch.Tensor, var: Variable, label: str) -> Storage:
+        storage = self.session.storages.new(var, origin=var, label=label)
+        key = storage_key(real)
+        for other, other_storage in self._real_storages.get(key, []):
+            if torch_internals.may_overlap(real, other):
+                if other_storage.value is not other_storage.origin:
+                    raise self.session.error(
+                        f"'{label}' and '{other_storage.label}' share memory, and one was written in place before",
+                        hint="Write out of place (x = x + y instead of x += y), or .clone() one of them before.",
+                        code="D2S225",
+                    )
+                mark_uncertain(storage, other_storage, f"'{label}' and '{other_storage.label}' share memory", None)
+        self._real_storages.setdefault(key, []).append((real, storage))
+        return storage
+
+    def hint_source(self, value: Any, owner: Any, attribute: str, label: str) -> None:
+        """Remember that ``value`` was read from ``owner.attribute``, so that a tensor is found there at each call.
+
+        A tensor that stands in two places is one to the Program: that it still is becomes a guard.
+        """
+        first = self._hints.setdefault(id(value), (value, owner, attribute, label))
+        before, name = first[1], first[2]
+        if before is owner and name == attribute:
+            return
+
+        def same() -> bool:
+            return getattr(owner, attribute) is getattr(before, name)
+
+        self.session.guards.add_test((id(owner), attribute, "tensor"), f"tensor '{label}'", same)
+
+    def lift(self, real: torch.Tensor) -> torch.Tensor:
+        """Make a real tensor that the trace met a parameter of the Program; the fake tensor that stands for it."""
+        if torch_internals.is_fake(real):
+            return self.session.fake(real)
+        found = self._lifted.get(id(real))
+        if found is not None:
+            assert found.fake is not None
+            return found.fake
+        hint = self._hints.get(id(real))
+        owner, attribute, label = hint[1:] if hint else (None, "", "")
+        fake = torch_internals.fake_like(self.session.fake_mode, real, {})
+        kind = "constant"
+        if isinstance(owner, torch.nn.Module):
+            if attribute in owner._parameters:
+                kind = "parameter"
+            elif attribute in owner._buffers:
+                kind = "buffer"
+        label = label or f"constant_{len(self.live)}"
+        var = self.session.new_variable(self.session.type_of(fake), label, self.session.root())
+        parameter = Parameter(var, label, kind, real.requires_grad)  # type: ignore[arg-type]
+        self.session.program.params.append(parameter)
+        live = LiveParameter(parameter, real, owner, attribute, fake)
+        self.live.append(live)
+        self._lifted[id(real)] = live
+        self._reals[var] = real
+        storage = self._storage_for(real, var, label)
+        info = TensorInfo(storage, (), real.requires_grad)
+        info.cached, info.cached_for = var, var
+        return self.session.register(fake, info)
+
+    def real(self, origin: Variable) -> torch.Tensor | None:
+        """The caller's tensor that an input or parameter is."""
+        return self._reals.get(origin)
+
+    def own_variable(self, tensor: torch.Tensor) -> Variable | None:
+        """The input or parameter that this tensor object is, if it is one."""
+        for var, fake in self._input_fakes.items():
+            if fake is tensor:
+                return var
+        live = self._lifted.get(id(tensor))
+        return live.parameter.var if live is not None else None
+
+    def shown_by(self, storage: Storage, steps: tuple[ViewStep, ...]) -> Variable | None:
+        """The input that is these steps of some memory, if there is one."""
+        for var, fake in self._input_fakes.items():
+            info = self.session.info(fake)
+            if info.storage is storage and aliases.key(info.steps) == aliases.key(steps):
+                return var
+        return None
+
+    def one(self, real: torch.Tensor) -> torch.Tensor:
+        """The stand-in of the argument that a tensor from outside is, or the tensor; which becomes a condition."""
+        for fake in self._input_fakes.values():
+            if ask(self.session, fake, f"is the tensor {id(real)}", lambda given: given is real) is True:
+                return fake
+        return real
+
+    def is_input(self, storage: Storage) -> bool:
+        """Whether a storage is the memory of an argument."""
+        return storage.origin in self._input_fakes
+
+    def add_constant(self, real: torch.Tensor) -> Variable:
+        """A parameter that holds a constant of the traced code."""
+        label = f"constant_{len(self.live)}"
+        type_ = TensorType(real.dtype, tuple(real.shape), said(real.device))
+        var = self.session.new_variable(type_, label, self.session.root())
+        self.session.program.params.append(Parameter(var, label, "constant"))
+        self.live.append(LiveParameter(self.session.program.params[-1], real))
+        return var
+
+    def needs_gradient(self, origin: Variable) -> bool:
+        """Whether the input or parameter needs a gradient in this trace."""
+        if origin in self._input_fakes:
+            return self.session.info(self._input_fakes[origin]).requires_grad
+        return any(live.parameter.var is origin and live.real.requires_grad for live in self.live)
+
+
+__all__ = ["Inputs", "LiveParameter", "SharedBase"]

@@ -1,0 +1,231 @@
+"""Which traced tensors share memory, and what each storage holds now.
+
+The table makes in-place code functional. Every traced tensor is a storage plus a chain of view operators from the
+storage's base; a write replaces the storage's value Variable, and a tensor read afterwards replays its chain.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import Location, Variable
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition
+
+if TYPE_CHECKING:
+    from runtime.tracer.memory.aliases import Alias
+    from runtime.tracer.values.alias_sets import Lost, Pool
+    from runtime.tracer.values.origins import Origin
+
+
+@dataclass(eq=False)
+class Storage:
+    """One piece of memory. ``value`` is the Variable that holds the base's content now."""
+
+    value: Variable
+    origin: Variable | None = None
+    """The input's or parameter's Variable, for memory that belongs to the caller."""
+    label: str = ""
+    """How the user would call it (``x``, ``self.weight``), for error messages."""
+    uncertain: list[Uncertainty] = field(default_factory=list)
+    """Storages that may or may not be this very memory when the Program runs."""
+    pools: list[tuple[Pool, Location | None]] = field(default_factory=list)
+    """Those that it is in, and where it was put there or came out."""
+    aliases: list[Alias] = field(default_factory=list)
+    """Memory that this is, or is a view of, where their flags hold."""
+    dependents: list[weakref.ref[Alias]] = field(default_factory=list)
+    """Aliases whose base this is."""
+    in_graph: bool = False
+    """Whether some write was part of the graph: not under ``no_grad``, and not through ``x.detach()``."""
+    unnoticed: bool = False
+    """Whether some write was through ``.data``."""
+    written: dict[Variable, Write] = field(default_factory=dict)
+    """By value it got from an in-place operator or a join: what that was."""
+    lost: Lost | None = None
+    """Set once it may have been written as an item of a list that grows: it may not be read any more."""
+    first: Variable = field(init=False)
+    """What it held when it was made."""
+
+    def __post_init__(self) -> None:
+        self.first = self.value
+
+
+@dataclass(frozen=True)
+class Write:
+    """How a storage came to hold a value."""
+
+    before: Variable
+    """What it held before."""
+    happened: PathCondition
+    """Whether it was written."""
+
+
+@dataclass(eq=False)
+class Uncertainty:
+    """Two storages that may or may not be one at run time: a write to either has no static meaning."""
+
+    other: weakref.ref[Storage]
+    reason: str
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class ViewStep:
+    """One operator of a view chain: ``name(*args, **kwargs)`` with ``HOLE`` where its source stands; ``index`` into its
+    flattened results."""
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+    index: int
+    results: int
+    modes: Any
+    location: Location | None = None
+    """For a ``detach``: where it stands in the user's source."""
+    unnoticed: bool = False
+    """For a ``detach``: it was written ``.data``, and PyTorch does not count writes to it as writes to its base."""
+
+    @property
+    def detaches(self) -> bool:
+        """Whether the history ends here."""
+        return self.name == "aten.detach.default"
+
+
+def compose(first: tuple[ViewStep, ...], then: tuple[ViewStep, ...]) -> tuple[ViewStep, ...]:
+    """One view chain after another. What was detached last need not be detached again."""
+    if first and then and first[-1].detaches and then[0].detaches and first[-1].unnoticed <= then[0].unnoticed:
+        return (*first[:-1], *then)
+    return (*first, *then)
+
+
+@dataclass(frozen=True)
+class FixedView:
+    """A view that autograd cannot give another history (``nonwritable_views``)."""
+
+    base: Variable
+    """What the base held when it was made, or where paths were joined."""
+    output: str
+    """How autograd calls it: ``Output 1 of Unbind``."""
+    has_node: bool
+    """Whether it had a history of its own when it was made."""
+    several: bool
+    """Whether it is of an operator that gives several views; if not, it was made without gradients."""
+    when: PathCondition = ALWAYS
+    """It may be such a view on some path only."""
+    stale: PathCondition = NEVER
+    """Whether its base was written before ``base``."""
+    index: Any = None
+    """The staged number of the output, where that is one; ``output`` then names none."""
+
+
+class _Hole:
+    def __repr__(self) -> str:
+        return "HOLE"
+
+
+HOLE = _Hole()
+
+
+@dataclass(eq=False)
+class TensorInfo:
+    """What the tracer knows of one traced tensor object."""
+
+    storage: Storage
+    steps: tuple[ViewStep, ...] = ()
+    requires_grad: bool = False
+    layout_known: bool = True
+    factory: bool = False
+    """Made from no tensor's values: until it is written, no gradient can flow through it."""
+    sometimes: bool = False
+    """``requires_grad`` is true on some paths only."""
+    fixed: tuple[FixedView, ...] = ()
+    """For a view that autograd does not let be written; several where paths join that made different ones."""
+    bare: PathCondition = NEVER
+    """For a view that was made where its memory had no history: when that is so. Until it is read PyTorch
+    takes it for a leaf."""
+    itself: torch.Tensor | None = None
+    """The tensor that eager has in this one's place: an operator gave back what it was given (``x.float()``)."""
+    origin: Origin | None = None
+    """Which tensor it is, where a join gave it."""
+    number: int = 0
+    """The place in the order in which tensors and joins were made."""
+    cached: Variable | None = None
+    cached_for: Variable | None = None
+    """The tensor's own Variable as last read, and the storage value it was read from."""
+    reshaped_by: str = ""
+    """The in-place operator that changed its shape last (``t_``)."""
+    made_for: Variable | None = None
+    """What its memory held when the view was made."""
+
+    @property
+    def detached(self) -> bool:
+        """Whether it shares memory with its base, but not the history."""
+        return any(step.detaches for step in self.steps)
+
+    @property
+    def unnoticed(self) -> bool:
+        """Whether a write to it does not count as one to its base."""
+        return any(step.unnoticed for step in self.steps)
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is still what a factory made."""
+        return self.factory and self.storage.value is self.storage.first
+
+
+class StorageTable:
+    """All storages alive in one trace, in order of creation."""
+
+    def __init__(self) -> None:
+        self._storages: dict[int, weakref.ref[Storage]] = {}
+        self._numbers = itertools.count()
+        self._kept: list[Storage] = []
+
+    def new(self, value: Variable, origin: Variable | None = None, label: str = "") -> Storage:
+        """A storage whose base holds ``value``. Those of inputs and parameters live as long as the trace."""
+        storage = Storage(value, origin=origin, label=label)
+        number, storages = next(self._numbers), self._storages
+        storages[number] = weakref.ref(storage, lambda _: storages.pop(number, None))
+        if origin is not None:
+            self._kept.append(storage)
+        return storage
+
+    def snapshot(self) -> dict[Storage, Variable]:
+        """The value of every storage alive, oldest first."""
+        return {storage: storage.value for storage in self._alive()}
+
+    def restore(self, snapshot: dict[Storage, Variable]) -> None:
+        """Set storages back to a snapshot; the caller's memory met since then goes back to what it held."""
+        for storage in self._alive():
+            value = snapshot.get(storage, storage.origin)
+            if value is not None:
+                storage.value = value
+
+    def _alive(self) -> list[Storage]:
+        """Every storage that something holds, oldest first."""
+        return [storage for reference in list(self._storages.values()) if (storage := reference()) is not None]
+
+
+def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | None) -> None:
+    """Note that ``a`` and ``b`` may be the same memory when the Program runs."""
+    if a is b:
+        return
+    a.uncertain.append(Uncertainty(weakref.ref(b), reason, location))
+    b.uncertain.append(Uncertainty(weakref.ref(a), reason, location))
+
+
+def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors (fake or real) use the same storage object."""
+    return storage_key(a) == storage_key(b)
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """An identity for the tensor's storage object, valid while it is alive."""
+    if tensor.layout is not torch.strided:
+        return -id(tensor)
+    return torch_internals.storage_identity(tensor)

@@ -1,0 +1,142 @@
+"""Conditions on sizes that are decided while tracing, since the Program is for some sizes only.
+
+A dimension is left open after calls with several sizes. Sizes 0 and 1 remain cases of their own, with other Programs.
+So ``x.shape[0] > 1`` is True there; that the size is 2 or more becomes an ``assume`` of the Program.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedInt
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+_SMALLEST = 2
+
+
+def _positive(difference: Any) -> bool | None:
+    return difference.is_positive
+
+
+def _not_negative(difference: Any) -> bool | None:
+    return difference.is_nonnegative
+
+
+def _zero(difference: Any) -> bool | None:
+    return difference.is_zero
+
+
+_TESTS = {
+    "gt": (_positive, 1), "lt": (_positive, -1), "ge": (_not_negative, 1), "le": (_not_negative, -1), "eq": (_zero, 1),
+}  # fmt: skip
+
+DECIDED = frozenset({*_TESTS, "ne", "not_", "and_", "or_", "bool", "abs", "bit_length", "mod", "lshift", "rshift"})
+"""Operations whose definition is kept, so that what they give can be decided."""
+
+
+def decide(session: Session, value: Any) -> Any:
+    """A staged bool, or the plain one that it is for every size that the Program is for."""
+    if not isinstance(value, StagedBool) or not session.sizes.apart:
+        return value
+    symbols: set[sympy.Symbol] = set()
+    truth = _truth(session, value, symbols)
+    if truth is None:
+        return value
+    for symbol in sorted(symbols, key=str):
+        session.sizes.assume(sympy.Ge(symbol, _SMALLEST))
+    return truth
+
+
+def not_negative(session: Session, value: Any) -> bool:
+    """Whether an int is surely 0 or more: a size, a counter of a loop, what is computed from these."""
+    if not isinstance(value, Staged):
+        return bool(value >= 0)
+    if value.kind == "bool" or value.var in session.sizes.natural:
+        return True
+    expression = session.sizes.expression(value)
+    if expression is not None and session.shape_env.bound_sympy(expression).lower >= 0:
+        return True
+    name, args = session.sizes.definition(value) or ("", ())
+    signs = [type(arg) in (int, StagedInt, StagedBool) and not_negative(session, arg) for arg in args]
+    if name in ("abs", "bit_length"):
+        return True
+    if name == "mod":  # has the sign of what it is divided by
+        return signs[1]
+    if name == "max":
+        return any(signs)
+    return name in ("add", "mul", "floordiv", "pos", "min", "lshift", "rshift") and all(signs)
+
+
+def _truth(session: Session, value: Any, symbols: set[sympy.Symbol]) -> bool | None:
+    if not isinstance(value, Staged):
+        return bool(value)
+    definition = session.sizes.definition(value)
+    if definition is None:
+        return None
+    name, args = definition
+    if name in ("and_", "or_"):
+        parts = [_truth(session, arg, symbols) if _is_bool(arg) else None for arg in args]
+        stop = name == "or_"
+        if stop in parts:
+            return stop
+        return None if None in parts else not stop
+    if name == "not_":
+        inner = _truth(session, args[0], symbols) if _is_bool(args[0]) else _compare(session, "ne", args[0], 0, symbols)
+        return None if inner is None else not inner
+    if name == "bool":
+        return _compare(session, "ne", args[0], 0, symbols)
+    return _compare(session, name, args[0], args[1], symbols) if name in _TESTS or name == "ne" else None
+
+
+def _is_bool(value: Any) -> bool:
+    return type(value) is bool or isinstance(value, StagedBool)
+
+
+def _compare(session: Session, name: str, a: Any, b: Any, symbols: set[sympy.Symbol]) -> bool | None:
+    """Whether ``a`` is less than, equal to... ``b`` for all sizes, None if that is not known."""
+    left, right = _expression(session, a), _expression(session, b)
+    if left is None or right is None:
+        return None
+    difference = left - right
+    free = difference.free_symbols
+    if not free or not all(map(session.sizes.kept_apart, free)):
+        return None
+    above = {symbol: sympy.Dummy(integer=True, nonnegative=True) + _SMALLEST for symbol in free}
+    difference = sympy.expand(difference.xreplace(above))
+    if name == "ne":
+        same = _zero(difference)
+        result = None if same is None else not same
+    else:
+        test, sign = _TESTS[name]
+        result = test(sign * difference)
+    if result is not None:
+        symbols |= free
+    return result
+
+
+def _expression(session: Session, value: Any) -> Any:
+    if type(value) is int:
+        return sympy.Integer(value)
+    if not isinstance(value, Staged) or value.kind != "int":
+        return None
+    known = session.sizes.expression(value)
+    if known is not None:
+        return known
+    definition = session.sizes.definition(value)
+    if definition is None or definition[0] not in _EXACT:
+        return None
+    parts = [_expression(session, arg) for arg in definition[1]]
+    return None if None in parts else _EXACT[definition[0]](*parts)
+
+
+_EXACT: dict[str, Any] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "neg": lambda a: -a,
+    "pos": lambda a: a,
+}  # fmt: skip
+
+
+__all__ = ["DECIDED", "decide", "not_negative"]

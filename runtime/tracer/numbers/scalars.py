@@ -1,0 +1,279 @@
+"""Staged numbers: Python ints, floats, bools and strings that are computed while the Program runs.
+
+Every operation on one is a scalar Operator with Python's exact semantics; nothing is simplified, so
+``(t.item() + 1e16) - 1e16`` and ``inf * 0`` mean what they mean in Python.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy
+import torch
+
+from runtime.ir import ScalarType, Variable
+from runtime.tracer.ambient import state
+from runtime.tracer.ambient.theirs import theirs
+
+
+class Staged:
+    """A Python value known only when the Program runs. ``var`` is its Variable; ``kind`` its Python type's name."""
+
+    __slots__ = ("var", "sym", "__weakref__")
+    kind: str = ""
+    python_type: type = object
+
+    def __init__(self, var: Variable, sym: Any = None) -> None:
+        self.var = var
+        self.sym = sym
+        """The symbolic size (SymInt) that stands for the value where sizes are needed, once there is one."""
+
+    def __repr__(self) -> str:
+        if state.active() is not None:
+            refuse(self, "turned into text")
+        return f"<{self.kind} computed while the Program runs>"
+
+    def __bool__(self) -> bool:
+        refuse(self, "used as a condition")
+
+    def __hash__(self) -> int:
+        refuse(self, "hashed (used as a dict key or set member)")
+
+    def __iter__(self) -> NoReturn:
+        if isinstance(self, StagedStr):
+            refuse(self, "iterated over")
+        raise TypeError(f"'{self.kind}' object is not iterable")
+
+    def __format__(self, spec: str) -> str:
+        refuse(self, "formatted")
+
+    def __str__(self) -> str:
+        refuse(self, "turned into text")
+
+    def __eq__(self, other: object) -> Any:
+        return _binary("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _binary("ne", self, other)
+
+    def __reduce__(self) -> NoReturn:
+        refuse(self, "pickled or copied")
+
+
+def refuse(value: Staged, how: str) -> NoReturn:
+    """Raise the located error for a use of a staged value that plain Python would freeze."""
+    raise state.current().error(
+        f"a Python {value.kind} that is only known while the Program runs was {how} in code that is not converted",
+        hint="Let the code that does this be converted (it needs Python source), mark it with not_to_static if it "
+        "does not depend on tensors, or keep the value a tensor.",
+        code="D2S210",
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, complex, str, Staged)) or value is None
+
+
+def _binary(name: str, a: Any, b: Any) -> Any:
+    other = b if isinstance(a, Staged) else a
+    if isinstance(other, torch.Tensor):
+        return _with_tensor(name, a, b)
+    if not _is_number(other):
+        return NotImplemented
+    if name in ("eq", "ne") and other is None:
+        return name == "ne"
+    return state.current().scalar(name, a, b)
+
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+def _with_tensor(name: str, a: Any, b: Any) -> Any:
+    """An operation of a staged number and a tensor: torch's, with the number as a symbolic one."""
+    session = state.current()
+    if isinstance(a, torch.Tensor):
+        return theirs(getattr(operator, name), a, session.sizes.symbolic(b))
+    number = session.sizes.symbolic(a)
+    if name in _MIRRORED or name in ("eq", "ne"):
+        return theirs(getattr(operator, _MIRRORED.get(name, name)), b, number)
+    return theirs(getattr(b, f"__r{name.rstrip('_')}__"), number)
+
+
+def _op(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return _binary(name, self, other)
+
+    return method
+
+
+def _rop(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return _binary(name, other, self)
+
+    return method
+
+
+def _unary(name: str) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return state.current().scalar(name, self)
+
+    return method
+
+
+class StagedNumber(Staged):
+    """Arithmetic shared by staged ints, floats and bools."""
+
+    __slots__ = ()
+    __hash__ = Staged.__hash__
+
+    __add__, __radd__ = _op("add"), _rop("add")
+    __sub__, __rsub__ = _op("sub"), _rop("sub")
+    __rmul__ = _rop("mul")
+    __truediv__, __rtruediv__ = _op("truediv"), _rop("truediv")
+    __floordiv__, __rfloordiv__ = _op("floordiv"), _rop("floordiv")
+    __mod__, __rmod__ = _op("mod"), _rop("mod")
+    __lt__, __le__, __gt__, __ge__ = _op("lt"), _op("le"), _op("gt"), _op("ge")
+    __neg__, __pos__, __abs__ = _unary("neg"), _unary("pos"), _unary("abs")
+    __trunc__, __floor__, __ceil__ = _unary("math.trunc"), _unary("math.floor"), _unary("math.ceil")
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, (list, tuple)):
+            refuse(self, "used to repeat a sequence")
+        return _binary("mul", self, other)
+
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        if modulo is not None:
+            return state.current().scalar("pow", self, other, modulo)
+        return _binary("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _binary("pow", other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __round__(self, digits: Any = None) -> Any:
+        return (
+            state.current().scalar("round", self) if digits is None else state.current().scalar("round", self, digits)
+        )
+
+    def __int__(self) -> int:
+        refuse(self, "converted to an int")
+
+    def __float__(self) -> float:
+        refuse(self, "converted to a float")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's operators (``np.float64(2) * n``) are Python's; its functions compute with numbers, not Programs."""
+        result: Any = None
+        exact = (Staged, int, float, numpy.integer)  # a float32 would make the result one
+        if method == "__call__" and not kwargs and all(isinstance(value, exact) for value in inputs):
+            plain = [value.item() if isinstance(value, numpy.generic) else value for value in inputs]
+            try:
+                result = ufunc(*(numpy.asarray(value, dtype=object) for value in plain))
+            except TypeError:
+                result = None
+        if isinstance(result, Staged):
+            return result
+        refuse(self, f"given to NumPy's {ufunc.__name__}")
+
+    def conjugate(self) -> Any:
+        """The number itself, as for every real Python number."""
+        return +self
+
+    @property
+    def real(self) -> Any:
+        """The number itself."""
+        return +self
+
+    @property
+    def imag(self) -> Any:
+        """Zero of the number's own type."""
+        return 0.0 if isinstance(self, StagedFloat) else 0
+
+
+class StagedInt(StagedNumber):
+    """A Python int computed while the Program runs."""
+
+    __slots__ = ()
+    kind = "int"
+    python_type: type = int
+    __hash__ = Staged.__hash__
+
+    __and__, __rand__ = _op("and_"), _rop("and_")
+    __or__, __ror__ = _op("or_"), _rop("or_")
+    __xor__, __rxor__ = _op("xor"), _rop("xor")
+    __lshift__, __rlshift__ = _op("lshift"), _rop("lshift")
+    __rshift__, __rrshift__ = _op("rshift"), _rop("rshift")
+    __invert__ = _unary("invert")
+
+    def __index__(self) -> int:
+        refuse(self, "used as an index or size")
+
+    def bit_length(self) -> Any:
+        """As ``int.bit_length``."""
+        return state.current().scalar("bit_length", self)
+
+
+class StagedBool(StagedInt):
+    """A Python bool computed while the Program runs."""
+
+    __slots__ = ()
+    kind = "bool"
+    python_type = bool
+    __hash__ = Staged.__hash__
+
+
+class StagedFloat(StagedNumber):
+    """A Python float computed while the Program runs."""
+
+    __slots__ = ()
+    kind = "float"
+    python_type = float
+    __hash__ = Staged.__hash__
+
+    def is_integer(self) -> Any:
+        """As ``float.is_integer``."""
+        return state.current().scalar("is_integer", self)
+
+
+class StagedStr(Staged):
+    """A Python str computed while the Program runs (an f-string with a staged part)."""
+
+    __slots__ = ()
+    kind = "str"
+    python_type = str
+    __hash__ = Staged.__hash__
+
+    __add__, __radd__ = _op("add"), _rop("add")
+    __mul__, __rmul__ = _op("mul"), _rop("mul")
+    __lt__, __le__, __gt__, __ge__ = _op("lt"), _op("le"), _op("gt"), _op("ge")
+
+
+_CLASSES: dict[str, type[Staged]] = {"int": StagedInt, "bool": StagedBool, "float": StagedFloat, "str": StagedStr}
+
+
+def wrap(var: Variable, sym: Any = None) -> Staged:
+    """The staged value of a scalar Variable."""
+    assert isinstance(var.type, ScalarType)
+    return _CLASSES[var.type.kind](var, sym)
+
+
+def python_type(value: object) -> type:
+    """``type(value)`` as eager Python would see it."""
+    return value.python_type if isinstance(value, Staged) else type(value)
+
+
+def kind_of(value: object) -> str | None:
+    """The scalar kind of a staged or plain Python number or string, None for anything else."""
+    if isinstance(value, Staged):
+        return value.kind
+    for kind, cls in (("bool", bool), ("int", int), ("float", float), ("complex", complex), ("str", str)):
+        if type(value) is cls:
+            return kind
+    return None

@@ -1,0 +1,362 @@
+"""Symbolic sizes: which Variable each symbol stands for, and the other way round.
+
+A size that is not fixed is a SymInt of torch's shape environment in fake tensors, and a scalar Variable in the Program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import sympy
+import torch
+
+from runtime import torch_internals
+from runtime.ir import Assume, Dim, Operand, ScalarType, Variable
+from runtime.ir.flow import Kind
+from runtime.ops.registry import STRUCTURAL
+from runtime.tracer.numbers import known_sizes, scalars
+from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedFloat, StagedInt
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b,
+    "neg": lambda a: -a,
+    "pos": lambda a: +a,
+    "min": torch.sym_min,
+    "max": torch.sym_max,
+}
+
+
+class Sizes:
+    """The symbols of one trace."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._definitions: dict[Variable, tuple[str, tuple[Any, ...]]] = {}
+        self._numbers: dict[Variable, Any] = {}
+        self._values: dict[sympy.Symbol, Variable] = {}
+        self._sizes: dict[sympy.Symbol, tuple[Variable, int]] = {}
+        self._names: dict[sympy.Symbol, str] = {}
+        self._inputs: dict[sympy.Symbol, tuple[str, int]] = {}
+        self._asserts_seen: set[Any] = set()
+        self.natural: set[Variable] = set()
+        """Counters of loops, which are never negative."""
+        self.apart: dict[str, frozenset[int]] = {}
+        """By input: open dimensions whose sizes 0 and 1 are cases of their own, with Programs of their own."""
+
+    # -- symbols -------------------------------------------------------------------------------------------------
+
+    def new_input_symbol(self, input_name: str, dim: int, hint: int) -> torch.SymInt:
+        """A symbol for a dimension of an input; ``hint`` is its size in the call that is traced."""
+        symbol = torch_internals.new_symbol(self.session.shape_env, size=True, hint=hint)
+        expr = symbol.node.expr
+        self._names[expr] = f"s{len(self._inputs)}"
+        self._inputs[expr] = (input_name, dim)
+        return symbol
+
+    def fresh(self) -> torch.SymInt:
+        """A symbol for a size that is only known while the Program runs."""
+        return torch_internals.new_symbol(self.session.shape_env, size=True)
+
+    def bind_size(self, size: Any, var: Variable, dim: int) -> None:
+        """Note that a bare symbol is the size of ``var`` along ``dim``."""
+        if isinstance(size, torch.SymInt):
+            expr = size.node.expr
+            if isinstance(expr, sympy.Symbol) and expr not in self._values:
+                self._sizes.setdefault(expr, (var, dim))
+
+    def is_read_off(self, size: Any, var: Variable, dim: int) -> bool:
+        """Whether a symbolic size is by definition that of ``var`` along ``dim``."""
+        return size.node.expr not in self._values and self._sizes.get(size.node.expr) == (var, dim)
+
+    def bind_sizes(self, fake: torch.Tensor, var: Variable) -> None:
+        """Bind every new symbol among the sizes of an operator's result."""
+        for dim, size in enumerate(fake.shape):
+            if type(size) is not int:
+                self.bind_size(size, var, dim)
+
+    def visible(self, size: Any) -> bool:
+        """Whether a size can be computed from what the current Block may read."""
+        if type(size) is int:
+            return True
+        for symbol in size.node.expr.free_symbols:
+            var = self._values.get(symbol) or self._sizes.get(symbol, (None,))[0]
+            if var is None or not self.session.visible(var):
+                return False
+        return True
+
+    def dim(self, size: Any) -> Dim:
+        """A symbolic size as the Program's text writes it."""
+        expr = size.node.expr
+        if expr.is_number:
+            return int(expr)
+        return str(expr.xreplace({symbol: sympy.Symbol(self.name(symbol)) for symbol in expr.free_symbols}))
+
+    def name(self, symbol: sympy.Symbol) -> str:
+        """The Program's name for a symbol: s0, s1... for inputs' sizes, n0, n1... for others."""
+        if symbol not in self._names:
+            count = sum(name.startswith("n") for name in self._names.values())
+            self._names[symbol] = f"n{count}"
+        return self._names[symbol]
+
+    # -- staged numbers to symbols -------------------------------------------------------------------------------
+
+    def define(self, value: Any, name: str, args: tuple[Any, ...]) -> None:
+        """Remember how a staged int was computed, so that its symbol keeps the relation to its operands'."""
+        if isinstance(value, StagedInt) and (name in _ARITHMETIC or name in known_sizes.DECIDED):
+            self._definitions[value.var] = (name, args)
+
+    def definition(self, value: Staged) -> tuple[str, tuple[Any, ...]] | None:
+        """How a staged number was computed, if that was noted."""
+        return self._definitions.get(value.var)
+
+    def expression(self, value: Any) -> Any:
+        """The expression over symbols that an int is, None for one that is no size."""
+        symbol = value.sym if isinstance(value, Staged) else value
+        if symbol is None:
+            symbol = self._numbers.get(value.var)
+        if symbol is None:
+            return None
+        return sympy.Integer(symbol) if type(symbol) is int else symbol.node.expr
+
+    def kept_apart(self, symbol: sympy.Symbol) -> bool:
+        """Whether a symbol is the size of an input that is neither 0 nor 1 in any call that this Program is for."""
+        name, dim = self._inputs.get(symbol, ("", -1))
+        return dim in self.apart.get(name, frozenset())
+
+    def is_of_inputs(self, size: torch.SymInt) -> bool:
+        """Whether a size is computed from sizes of inputs alone."""
+        return all(symbol in self._inputs for symbol in size.node.expr.free_symbols)
+
+    def symbolic(self, value: Any) -> Any:
+        """The SymInt, SymFloat or SymBool for a staged value; other values unchanged, containers item by item."""
+        if isinstance(value, Staged):
+            return self._symbol_for(value) if value.sym is None else value.sym
+        if type(value) in (list, tuple):
+            return type(value)(self.symbolic(item) for item in value)
+        if type(value) is dict:
+            return {key: self.symbolic(item) for key, item in value.items()}
+        if type(value) is slice:
+            return slice(self.symbolic(value.start), self.symbolic(value.stop), self.symbolic(value.step))
+        return value
+
+    def _symbol_for(self, value: Staged) -> Any:
+        known = self._numbers.get(value.var)
+        if known is not None:
+            return known
+        definition = self._definitions.get(value.var)
+        symbol: Any
+        name, args = definition or ("", ())
+        if name in _ARITHMETIC and all(type(a) is int or type(a) is StagedInt for a in args):
+            symbol = _ARITHMETIC[name](*(self.symbolic(arg) for arg in args))
+            if type(symbol) is not int:
+                self._numbers[value.var] = symbol
+                return symbol
+        if not isinstance(value, (StagedBool, StagedInt, StagedFloat)):
+            raise self.session.error(
+                f"a Python {value.kind} that is only known while the Program runs is passed to torch",
+                hint="Choose between fixed values with if, and call the function on each path.",
+                code="D2S234",
+            )
+        symbol = torch_internals.new_number(self.session.shape_env, value.kind)
+        (key,) = symbol.node.expr.free_symbols
+        self._values[key] = value.var
+        self._numbers[value.var] = symbol
+        return symbol
+
+    # -- symbols to staged numbers -------------------------------------------------------------------------------
+
+    def staged(self, value: Any) -> Any:
+        """The staged number for a SymInt, SymFloat or SymBool (a plain one when it is constant)."""
+        expr = value.node.expr
+        if isinstance(value, torch.SymInt) and expr.is_number:
+            return int(expr)
+        operand = self.materialize(value)
+        if not isinstance(operand, Variable):
+            return operand
+        return scalars.wrap(operand, value)
+
+    def materialize(self, value: Any) -> Operand:
+        """The operand that holds a symbolic number's value: a constant, or a Variable of the current Block."""
+        expr = value.node.expr
+        if isinstance(value, torch.SymBool) and not isinstance(expr, sympy.Basic):
+            return bool(expr)
+        return self._emit(expr)
+
+    def _emit(self, expr: Any) -> Operand:
+        if expr in (sympy.true, sympy.false):
+            return bool(expr)
+        if expr.is_Integer:
+            return int(expr)
+        if expr.is_number and not expr.free_symbols:
+            return float(expr)
+        for scope in self.session.scope.chain():
+            if expr in scope.sizes:
+                return scope.sizes[expr]
+        operand = self._emit_new(expr)
+        if isinstance(operand, Variable):
+            self.session.scope.sizes[expr] = operand
+        return operand
+
+    def _emit_new(self, expr: Any) -> Operand:
+        session = self.session
+        if isinstance(expr, sympy.Symbol):
+            if expr in self._values:
+                return session.require_visible(self._values[expr], "a Python number")
+            if expr in self._sizes:
+                var, dim = self._sizes[expr]
+                session.require_visible(var)
+                (size,) = session.emit("scalar.size", [var, dim])
+                return size
+            raise session.error(
+                "a size that depends on data is used where it is not known",
+                hint="Compute the size from a tensor of the same branch or loop.",
+                code="D2S233",
+            )
+        relation = _RELATIONS.get(type(expr).__name__)
+        if relation is not None and len(expr.args) == 2:
+            a, b = expr.args
+            if (
+                relation == "eq"
+                and isinstance(a, sympy.Symbol)
+                and a in self._values
+                and self._values[a].type == ScalarType("bool")
+            ):
+                return self._emit(a) if b == 1 else self._apply("not_", [self._emit(a)], "bool")
+            return self._apply(relation, [self._emit(a), self._emit(b)], "bool")
+        folded = _FOLDS.get(type(expr).__name__)
+        if folded is not None:
+            result = self._emit(expr.args[0])
+            for arg in expr.args[1:]:
+                result = self._apply(folded, [result, self._emit(arg)], "bool" if folded in ("and_", "or_") else "int")
+            return result
+        two = _TWO.get(type(expr).__name__)
+        if two is not None:
+            return self._apply(two, [self._emit(arg) for arg in expr.args], "int")
+        kind = type(expr).__name__
+        if kind == "Not":
+            return self._apply("not_", [self._emit(expr.args[0])], "bool")
+        if kind == "CeilDiv":
+            a, b = (self._emit(arg) for arg in expr.args)
+            negative = self._apply("neg", [a], "int")
+            return self._apply("neg", [self._apply("floordiv", [negative, b], "int")], "int")
+        if kind in ("ToFloat", "FloatTrueDiv", "IntTrueDiv"):
+            args = [self._emit(arg) for arg in expr.args]
+            return self._apply("float" if kind == "ToFloat" else "truediv", args, "float")
+        if kind in ("TruncToInt", "FloorToInt", "CeilToInt"):
+            fn = {"TruncToInt": "math.trunc", "FloorToInt": "math.floor", "CeilToInt": "math.ceil"}[kind]
+            return self._apply(fn, [self._emit(expr.args[0])], "int")
+        raise session.error(
+            f"a size computed as {self._describe(expr)} cannot be written into the Program",
+            hint="Compute it with plain +, -, *, //, % or min/max.",
+            code="D2S230",
+        )
+
+    def _apply(self, name: str, operands: list[Operand], kind: Any) -> Operand:
+        (var,) = self.session.emit("scalar." + name, operands, types=[ScalarType(kind)])
+        return var
+
+    def _describe(self, expr: Any) -> str:
+        return type(expr).__name__
+
+    # -- facts ---------------------------------------------------------------------------------------------------
+
+    def collect_asserts(self) -> None:
+        """Turn what torch's shape rules assumed since the last call into assumes of inputs or run-time asserts."""
+        for asserts in list(self.session.shape_env.deferred_runtime_asserts.values()):
+            for fact in asserts:
+                expr = fact.expr
+                if expr in self._asserts_seen:
+                    continue
+                self._asserts_seen.add(expr)
+                if self._trivial(expr):
+                    continue
+                if expr.free_symbols and all(symbol in self._inputs for symbol in expr.free_symbols):
+                    self.assume(expr)
+                else:
+                    self._assert(expr)
+
+    @contextlib.contextmanager
+    def facts_of_a_block(self, kind: str) -> Iterator[None]:
+        """What shape rules assume of sizes while a Block is recorded holds in it alone: a run may not come there."""
+        always_runs = kind in STRUCTURAL and STRUCTURAL[kind].flow.kind is Kind.INLINE
+        with contextlib.nullcontext() if always_runs else self.forgotten():
+            yield
+
+    @contextlib.contextmanager
+    def forgotten(self) -> Iterator[None]:
+        """What is assumed in the ``with`` block is not assumed any more after it; facts about inputs stay written."""
+        facts, seen = torch_internals.SizeFacts(self.session.shape_env), set(self._asserts_seen)
+        numbers = set(self._numbers)
+        try:
+            yield
+        finally:
+            facts.put_back()
+            self._asserts_seen = seen
+            for var in [var for var in self._numbers if var not in numbers and var in self._definitions]:
+                del self._numbers[var]  # computed from others, with what was assumed of these
+
+    def _trivial(self, expr: Any) -> bool:
+        """A size is never negative: nothing to check."""
+        return isinstance(expr, (sympy.Ge, sympy.Le)) and expr in (
+            [sympy.Ge(s, 0) for s in expr.free_symbols] + [sympy.Le(0, s) for s in expr.free_symbols]
+        )
+
+    def assume(self, expr: Any) -> None:
+        """Record a fact about input sizes."""
+        names = {symbol: sympy.Symbol(self.name(symbol)) for symbol in expr.free_symbols}
+        self.session.add_assume(
+            Assume(
+                str(expr.xreplace(names)),
+                {self.name(symbol): self._inputs[symbol] for symbol in sorted(expr.free_symbols, key=str)},
+                self.session.location(),
+            )
+        )
+
+    def _assert(self, expr: Any) -> None:
+        try:
+            flag = self._emit(expr)
+        except Exception as error:  # an assumption that cannot be checked cannot be relied on
+            raise self.session.error(
+                "an operator here works only for sizes that cannot be checked while the Program runs",
+                hint="Fix the size, or compute it from a tensor's shape.",
+                code="D2S231",
+            ) from error
+        self.session.emit(
+            "assert",
+            [flag],
+            attrs={
+                "exception": "RuntimeError",
+                "message": "tensor sizes do not fit together here: the sizes met while tracing were related "
+                "in a way these are not",
+            },
+        )
+
+
+_RELATIONS = {
+    "Equality": "eq",
+    "Unequality": "ne",
+    "LessThan": "le",
+    "StrictLessThan": "lt",
+    "GreaterThan": "ge",
+    "StrictGreaterThan": "gt",
+}
+_FOLDS = {"Add": "add", "Mul": "mul", "Min": "min", "Max": "max", "And": "and_", "Or": "or_"}
+_TWO = {
+    "FloorDiv": "floordiv",
+    "CleanDiv": "floordiv",
+    "Mod": "mod",
+    "PythonMod": "mod",
+    "Pow": "pow",
+    "PowByNatural": "pow",
+}
+
+
+__all__ = ["Sizes"]

@@ -1,0 +1,55 @@
+"""``torch.Size`` in a trace: its sizes may be known only while the Program runs, or meet such sizes later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.tracer.ambient import state
+from runtime.tracer.numbers.scalars import Staged
+
+
+class StagedSize(tuple[Any, ...]):
+    """A ``torch.Size`` that may hold staged sizes. Sums and slices are sizes as well, as those of ``torch.Size``."""
+
+    def numel(self) -> Any:
+        """The product of the sizes."""
+        result: Any = 1
+        for size in self:
+            result = result * size
+        return result
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, tuple) or len(other) != len(self):
+            return False
+        flag: Any = True
+        for mine, theirs in zip(self, other):
+            same = mine == theirs
+            if isinstance(same, Staged):
+                flag = same if flag is True else state.current().scalar("and_", flag, same)
+            elif not same:
+                return False
+        return flag
+
+    def __ne__(self, other: object) -> Any:
+        same = self == other
+        return state.current().scalar("not_", same) if isinstance(same, Staged) else not same
+
+    __hash__ = tuple.__hash__
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def __add__(self, other: Any) -> Any:
+        return StagedSize((*self, *other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return StagedSize((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return StagedSize(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, key: Any) -> Any:
+        picked = super().__getitem__(key)
+        return StagedSize(picked) if isinstance(key, slice) else picked

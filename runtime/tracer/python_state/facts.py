@@ -1,0 +1,68 @@
+"""Plain numbers outside the arguments that change from call to call: inputs of the Program instead of guards.
+
+    self.step = self.step + 1      guarded: a Program for each number that ``self.step`` ever was
+                                   a fact:  an input, read when the Program is called, and written back by its effect
+
+A number enters as a tensor without dimensions, of 64 bits, and is taken out of it where the Program begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer.python_state.journal import Place
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+_DTYPES = {int: torch.int64, float: torch.float64}
+_LIMIT = 2**63
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A place whose number is read at each call."""
+
+    place: Place
+    kind: type
+
+    def tensor(self) -> torch.Tensor:
+        """The number that is there now, as the Program takes it."""
+        return torch.tensor(self.place.get(), dtype=_DTYPES[self.kind], device="cpu")
+
+    def holds(self) -> bool:
+        """Whether there still is such a number."""
+        return can_be_fact(self.place.get(), self.kind)
+
+
+def can_be_fact(value: Any, kind: type | None = None) -> bool:
+    """Whether a value is a number that a Program can take in (of this kind, if one is given).
+
+    >>> can_be_fact(3), can_be_fact(0.5), can_be_fact(True), can_be_fact(2**70), can_be_fact(3, float)
+    (True, True, False, False, False)
+    """
+    if type(value) not in _DTYPES or (kind is not None and type(value) is not kind):
+        return False
+    return type(value) is float or -_LIMIT <= value < _LIMIT
+
+
+def stage(session: Session, place: Place, value: Any) -> bool:
+    """If the place is to be a fact, put its staged number there for the rest of the trace; whether it is one."""
+    if place not in session.varying or not can_be_fact(value):
+        return False
+    fact = Fact(place, type(value))
+    with session.reopen(session.root()), torch_internals.no_modes():
+        fake = session.inputs.add_input(fact.tensor(), place.describe())
+        number = session.from_tensor("item", fake, kind=type(value).__name__)
+    session.journal.note_fact(place, value)
+    place.set(number)
+    session.facts[place] = (fact, number)
+    session.guards.add_test((place, "kind"), f"the type of {place.describe()}", fact.holds)
+    return True
+
+
+__all__ = ["Fact", "can_be_fact", "stage"]

@@ -1,0 +1,132 @@
+"""Many facts as one function: straight-line Python in place of two calls a fact.
+
+    guards on space.scale, global N   ->   def check(x):
+                                               try:
+                                                   if not (o1.scale is c2 or same(o1.scale, c2)): return None
+                                                   if not ((v := o3["N"]) is c4 or type(v) is c5 and v == c4): ...
+                                               except READ_ERRORS: return None
+                                               return x, o6["_parameters"]["weight"]
+
+Nothing of the user's enters the text but names of attributes, which are identifiers; objects are bound by name.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer.python_state.guards import READ_ERRORS, Guard, by_identity, is_like, is_plain, same_plain
+from runtime.tracer.python_state.journal import Place
+
+Check = Callable[..., "tuple[torch.Tensor, ...] | None"]
+
+
+class CheckWriter:
+    """Writes one check. ``parameters``: the names of what it is called with; its result is a tuple of the tensors that
+    were ``give``n, or None if a fact does not hold."""
+
+    def __init__(self, parameters: Sequence[str]) -> None:
+        self._parameters = tuple(parameters)
+        self._lines: list[str] = []
+        self._names: dict[int, str] = {}
+        self._namespace: dict[str, Any] = {"same": same_plain, "READ_ERRORS": READ_ERRORS}
+        self._locals: dict[str, str] = {}
+        self._checked: list[tuple[str, torch.Tensor, Sequence[int | None] | None]] = []
+        self.given: list[str] = []
+        """Locals that make up the result."""
+
+    def bind(self, value: Any) -> str:
+        """The name of an object in the text."""
+        name = self._names.get(id(value))
+        if name is None:
+            name = self._names[id(value)] = f"o{len(self._names)}"
+            self._namespace[name] = value
+        return name
+
+    def require(self, condition: str) -> None:
+        """Add a condition."""
+        self._lines.append(f"if not ({condition}): return None")
+
+    def like(self, expression: str, value: Any, test: Callable[[Any], bool] | None = None) -> None:
+        """``expression`` still gives what ``value`` looks like now (or what passes a test)."""
+        if value is None or isinstance(value, bool):
+            self.require(f"{expression} is {value}")
+        elif type(value) in (float, complex):
+            self.require(f"(v := {expression}) is {self.bind(value)} or same(v, {self.bind(value)})")
+        elif is_plain(value):
+            kind, constant = self.bind(type(value)), self.bind(value)
+            self.require(f"(v := {expression}) is {constant} or type(v) is {kind} and v == {constant}")
+        elif by_identity(value):
+            self.require(f"{expression} is {self.bind(value)}")
+        else:
+            self.require(f"{self.bind(test or is_like(value))}({expression})")
+
+    def guard(self, guard: Guard) -> None:
+        """A recorded fact."""
+        if guard.write is not None:
+            guard.write(self)
+        elif guard.where is not None:
+            self.like(self._expression(guard.where), guard.value, guard.test)
+        else:
+            self.require(f"{self.bind(guard.test)}({self.bind(guard.read)}())")
+
+    def _expression(self, where: Place) -> str:
+        owner = self.bind(where.owner)
+        return f"{owner}[{where.name!r}]" if where.kind == "global" else self.attribute(owner, where.name)
+
+    def attribute(self, owner: str, name: str) -> str:
+        """The expression for an attribute."""
+        if name.isascii() and name.isidentifier() and not keyword.iskeyword(name):
+            return f"{owner}.{name}"
+        return f"getattr({owner}, {name!r})"
+
+    def local(self, expression: str) -> str:
+        """A local name for an expression, evaluated once."""
+        name = self._locals.get(expression)
+        if name is None:
+            name = self._locals[expression] = f"l{len(self._locals)}"
+            self._lines.append(f"{name} = {expression}")
+        return name
+
+    def tensor(self, expression: str, tensor: torch.Tensor, sizes: Sequence[int | None] | None = None) -> str:
+        """``expression`` still gives a tensor of this type, dtype, device, layout and ``requires_grad``, and, where
+        ``sizes`` are not free, of its sizes and strides. Returns its local name."""
+        seen = len(self._locals)
+        local = self.local(expression)
+        if len(self._locals) > seen:
+            other = next((name for name, known, _ in self._checked if known is tensor), None)
+            if other is None:
+                self._checked.append((local, tensor, sizes))
+            else:
+                self.require(f"{local} is {other}")
+        return local
+
+    def give(self, local: str) -> None:
+        """Make a tensor part of the result."""
+        self.given.append(local)
+
+    def finish(self, last: Sequence[str] = ()) -> Check | None:
+        """The check; ``last`` are conditions on locals. None if PyTorch has no quick test for such tensors."""
+        if self._checked:
+            test = torch_internals.tensor_test([(tensor, sizes) for _, tensor, sizes in self._checked])
+            if test is None:
+                return None
+            self.require(f"{self.bind(test)}({', '.join(local for local, _, _ in self._checked)})")
+        for condition in last:
+            self.require(condition)
+        body = "".join(f"        {line}\n" for line in self._lines) or "        pass\n"
+        result = "".join(f"{local}, " for local in self.given)
+        text = (
+            f"def check({', '.join(self._parameters)}):\n    try:\n{body}"
+            f"    except READ_ERRORS:\n        return None\n    return ({result})\n"
+        )
+        exec(compile(text, "<check>", "exec"), self._namespace)  # names and numbers only
+        check: Check = self._namespace["check"]
+        return check
+
+
+__all__ = ["Check", "CheckWriter"]

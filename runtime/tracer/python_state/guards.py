@@ -1,0 +1,277 @@
+"""Guards: the Python facts a trace depended on. A cached Program is used only while all of them still hold.
+
+They are checked at every call, so a fact is turned into a quick test once, when it is recorded.
+"""
+
+from __future__ import annotations
+
+import array
+import functools
+import math
+import types
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import torch
+
+from runtime.ir import Location
+from runtime.tracer.ambient.pinned import pins
+from runtime.tracer.python_state.facts import can_be_fact
+from runtime.tracer.python_state.journal import Place
+
+if TYPE_CHECKING:
+    from runtime.tracer.python_state.guard_code import CheckWriter
+
+_PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+)
+_BUFFERS = (bytearray, array.array)
+_BY_CONTENT = (list, tuple, deque, dict, set, frozenset, numpy.ndarray, numpy.generic, slice, range, *_BUFFERS,
+               memoryview, types.MappingProxyType)  # fmt: skip
+_ITEMS = 4096
+"""Beyond so many items, a container is compared by identity and length."""
+_DEPTH = 32
+
+READ_ERRORS = (AttributeError, KeyError, IndexError, NameError, ValueError, RuntimeError)
+"""What reading a fact may raise when it is gone."""
+
+Test = Callable[[Any], bool]
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value is compared by type and value (a number, string, dtype...)."""
+    return type(value) in _PLAIN
+
+
+def same_plain(a: object, b: object) -> bool:
+    """Whether two plain values are the same: 1, True and 1.0 differ, so do 0.0 and -0.0; nan equals nan."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        assert isinstance(b, float)
+        return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
+    if isinstance(a, complex):
+        assert isinstance(b, complex)
+        return same_plain(a.real, b.real) and same_plain(a.imag, b.imag)
+    return a == b
+
+
+def by_identity(value: object) -> bool:
+    """Whether ``is_like`` compares a value by identity."""
+    return not is_plain(value) and not isinstance(value, _BY_CONTENT)
+
+
+def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
+    """A test for what looks like ``value`` does now.
+
+    Plain values are compared by type and value, containers item by item, arrays by content, others by identity. So is a
+    container that is inside itself; ``around``: the containers that ``value`` is in.
+
+    >>> test = is_like([1, {"a": (0.0, "s")}])
+    >>> test([1, {"a": (0.0, "s")}]), test([True, {"a": (0.0, "s")}]), test([1, {"a": (-0.0, "s")}])
+    (True, False, False)
+    """
+    if is_plain(value):
+        return _is_plainly(value)
+    if len(around) < _DEPTH and not any(one is value for one in around):
+        inside = (*around, value)
+        if isinstance(value, (list, tuple, deque)):
+            return _is_sequence(value, inside) if len(value) <= _ITEMS else _is_long(value)
+        if isinstance(value, (dict, types.MappingProxyType)):
+            return _is_mapping(value, inside) if len(value) <= _ITEMS else _is_long(value)
+        if isinstance(value, (set, frozenset)):
+            return _is_set(value) if len(value) <= _ITEMS else _is_long(value)
+        if isinstance(value, numpy.ndarray):
+            return _is_objects(value, inside) if value.dtype.hasobject else _is_array(value)
+        if isinstance(value, _BUFFERS):
+            kind, typecode, data = type(value), getattr(value, "typecode", ""), bytes(value)
+            return lambda other: (
+                type(other) is kind and getattr(other, "typecode", "") == typecode and bytes(other) == data
+            )
+        if isinstance(value, memoryview):
+            format_, shape, data = value.format, value.shape, value.tobytes()
+            return lambda other: (
+                type(other) is memoryview
+                and other.format == format_
+                and other.shape == shape
+                and other.tobytes() == data
+            )
+        if isinstance(value, numpy.generic):
+            number, content = type(value), value.tobytes()
+            return lambda other: type(other) is number and other.tobytes() == content
+        if isinstance(value, slice):
+            parts = is_like((value.start, value.stop, value.step), inside)
+            return lambda other: type(other) is slice and parts((other.start, other.stop, other.step))
+        if isinstance(value, range):
+            return lambda other: type(other) is range and repr(other) == repr(value)
+    return lambda other: other is value
+
+
+def _is_plainly(value: Any) -> Test:
+    kind = type(value)
+    if kind in (float, complex):
+        return lambda other: other is value or same_plain(other, value)
+    return lambda other: other is value or (type(other) is kind and other == value)
+
+
+def _is_sequence(value: Any, inside: tuple[Any, ...]) -> Test:
+    kind, length = type(value), len(value)
+    if kind is tuple and all(is_plain(item) for item in value):
+        plain = [_is_plainly(item) for item in value]
+        return lambda other: (
+            other is value
+            or (type(other) is kind and len(other) == length and all(test(item) for test, item in zip(plain, other)))
+        )
+    tests = [is_like(item, inside) for item in value]
+    return lambda other: (
+        type(other) is kind and len(other) == length and all(test(item) for test, item in zip(tests, other))
+    )
+
+
+def _is_mapping(value: Mapping[Any, Any], inside: tuple[Any, ...]) -> Test:
+    kind, length = type(value), len(value)
+    tests = [(is_like(key, inside), is_like(item, inside)) for key, item in value.items()]
+    return lambda other: (
+        type(other) is kind
+        and len(other) == length
+        and all(one(key) and two(item) for (one, two), (key, item) in zip(tests, other.items()))
+    )
+
+
+def _is_set(value: Any) -> Test:
+    kind, content = type(value), {(type(item), item) for item in value}
+    return lambda other: type(other) is kind and {(type(item), item) for item in other} == content
+
+
+def _is_long(value: Any) -> Test:
+    length = len(value)
+    return lambda other: other is value and len(other) == length
+
+
+def _is_array(value: Any) -> Test:
+    kind, dtype, shape, data = type(value), value.dtype, value.shape, value.tobytes()
+    return lambda other: (
+        type(other) is kind and other.dtype == dtype and other.shape == shape and other.tobytes() == data
+    )
+
+
+def _is_objects(value: Any, inside: tuple[Any, ...]) -> Test:
+    if value.size > _ITEMS:
+        return lambda other: other is value
+    kind, dtype, shape, items = type(value), value.dtype, value.shape, is_like(value.ravel().tolist(), inside)
+    return lambda other: (
+        type(other) is kind and other.dtype == dtype and other.shape == shape and items(other.ravel().tolist())
+    )
+
+
+@dataclass(eq=False)
+class Guard:
+    """One fact: ``read()`` still gives what passes ``test``."""
+
+    description: str
+    read: Callable[[], Any]
+    test: Test
+    covers: Any = None
+    """An object whose tensors' dtypes, shapes, strides, devices and ``requires_grad`` are part of the fact."""
+    place: Place | None = None
+    """Where the value is, if it is a plain number that could be an input of the Program."""
+    where: Place | None = None
+    """What ``read`` reads: an attribute or an item of a namespace that was like ``value``."""
+    value: Any = None
+    write: Callable[[CheckWriter], None] | None = None
+    """Writes the same test as straight-line code."""
+    location: Location | None = None
+    """Where in the user's code the fact was read first."""
+    once: bool = False
+    """Whether it never holds: the Program is for one call alone."""
+
+    def holds(self) -> bool:
+        """Whether the fact is still true; reading that fails counts as changed."""
+        try:
+            return self.test(self.read())
+        except READ_ERRORS:
+            return False
+
+
+def _both(one: Test, two: Test, value: Any) -> bool:
+    return one(value) and two(value)
+
+
+class GuardSet:
+    """The guards of one trace, each fact once."""
+
+    def __init__(self, locate: Callable[[], Location | None] = lambda: None) -> None:
+        self._guards: dict[Any, Guard] = {}
+        self._pinned: dict[int, Any] = {}
+        self._locate = locate
+
+    def add(
+        self, key: Any, description: str, read: Callable[[], Any], value: Any, place: Place | None = None
+    ) -> None:
+        """Record that ``read()`` gave ``value``. ``key`` identifies the fact; the first record of a fact counts.
+
+        ``place``: what ``read`` reads, if that is ``owner.name`` or ``namespace[name]``.
+        """
+        if key not in self._guards:
+            number = place if can_be_fact(value) else None
+            self._guards[key] = Guard(
+                description, read, is_like(value), None, number, place, value, location=self._locate())
+
+    def add_test(
+        self, key: Any, description: str, test: Callable[[], bool], covers: Any = None,
+        write: Callable[[CheckWriter], None] | None = None,
+    ) -> None:
+        """Record a fact that has a test of its own; ``write`` writes the same one as code."""
+        if key not in self._guards:
+            self._guards[key] = Guard(description, test, bool, covers, write=write, location=self._locate())
+
+    def pin(self, value: Any) -> None:
+        """Record that facts which gave ``value``, or a container of it, still give this very object: it is returned,
+        stored or written as what it is, or a fact is about it."""
+        if not is_plain(value) and not by_identity(value):
+            self._pinned[id(value)] = value
+
+    def add_once(self, why: str) -> None:
+        """Record that the Program is for the call at hand alone."""
+        if ("once", why) not in self._guards:
+            never: Callable[[], bool] = lambda: False  # noqa: E731
+            self._guards["once", why] = Guard(why, never, bool, location=self._locate(), once=True)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._guards
+
+    def discard(self, key: Any) -> None:
+        """Forget a fact (its place is written by the Program itself and handled otherwise)."""
+        self._guards.pop(key, None)
+
+    def copy(self) -> dict[Any, Guard]:
+        """What is recorded now."""
+        return dict(self._guards)
+
+    def put_back(self, before: dict[Any, Guard]) -> None:
+        """Record again what was recorded before; what came since stays."""
+        self._guards = {**before, **self._guards}
+
+    def freeze(self) -> tuple[Guard, ...]:
+        """All guards, in the order they were recorded, when what they read is again as it was before the call."""
+        for guard in self._guards.values():
+            if guard.where is not None and guard.where.kind == "attribute":
+                self.pin(guard.where.owner)
+        return tuple(map(self._with_pins, self._guards.values()))
+
+    def _with_pins(self, guard: Guard) -> Guard:
+        found = pins(guard.value, self._pinned) if self._pinned else None
+        return guard if found is None else replace(guard, test=functools.partial(_both, guard.test, found))

@@ -1,0 +1,183 @@
+"""What stands in a dict or object that lists which grow hold by reference: where the tracer keeps what it holds.
+
+A dict has one ``RowKey`` as its only key while tracing, an object one ``RowField`` in each attribute (see ``tables``).
+Python that reads them without our operators meets these: all it can do with them is a located error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from runtime.tracer.ambient import state
+from runtime.tracer.numbers.scalars import Staged
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+    from runtime.tracer.values.heaps import Heap
+    from runtime.tracer.values.structure import Choice, Structure
+    from runtime.tracer.values.tables import Table
+
+
+class Held:
+    """A row of a table."""
+
+    __slots__ = ("heap", "number")
+
+    def __init__(self, heap: Table, number: Any) -> None:
+        self.heap = heap
+        self.number = number
+        """Which row: an int, or a staged one."""
+
+    def visible(self, session: Session) -> bool:
+        """Whether the row may be used where the trace stands."""
+        return not isinstance(self.number, Staged) or session.visible(self.number.var)
+
+
+class _Poison:
+    __slots__ = ("row",)
+
+    def __init__(self, row: Held) -> None:
+        self.row = row
+
+    def __repr__(self) -> str:
+        if state.active() is not None:  # the text of what holds it
+            self.refuse()
+        return "<known while the Program runs>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python and torch ask any object for these
+            raise AttributeError(name)
+        self.refuse()
+
+    def refuse(self, *args: Any) -> NoReturn:
+        """What an operation on it raises.
+
+        Raises:
+            TraceError: D2S253.
+        """
+        raise state.current().error(
+            f"a {self.row.heap.cls.__name__} in a list whose length is only known while the Program runs is read by "
+            "code that is not converted",
+            hint="Read its items and attributes in the converted function.", code="D2S253")  # fmt: skip
+
+
+class RowKey(_Poison):
+    """The only key of a dict that is a row."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class RowField(_Poison):
+    """What an attribute of an object holds that is a row."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, row: Held, name: str) -> None:
+        super().__init__(row)
+        self.name = name
+
+    def read(self) -> Any:
+        """What the attribute is now."""
+        return self.row.heap.get(state.current(), self.row.number, self.name)
+
+
+_OPERATORS = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or",
+    "xor",
+)  # fmt: skip
+for _name in (
+    *_OPERATORS, *(f"r{_name}" for _name in _OPERATORS), *(f"i{_name}" for _name in _OPERATORS if _name != "divmod"),
+    "lt", "le", "gt", "ge", "bool", "len", "iter", "getitem", "contains", "call", "index", "int", "float",
+    "complex", "str", "format", "neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil", "reduce_ex", "copy",
+    "deepcopy", "array", "enter", "next", "fspath", "bytes",
+):  # fmt: skip
+    setattr(_Poison, f"__{_name}__", _Poison.refuse)
+for _name in ("eq", "ne", "hash"):
+    setattr(RowField, f"__{_name}__", _Poison.refuse)
+del _name
+
+
+def held_in(value: Any) -> Held | None:
+    """The row that a dict (or what one holds) or an object is; None for anything else."""
+    if isinstance(value, dict):
+        if len(value) != 1:
+            return None
+        (key,) = dict.__iter__(value)
+        return key.row if type(key) is RowKey else None
+    space = getattr(value, "__dict__", None)
+    if type(space) is dict and space:
+        first = next(iter(space.values()))
+    else:
+        name = _first_slot(type(value))
+        first = None if name is None else getattr(value, name, None)
+    return first.row if type(first) is RowField else None
+
+
+def _first_slot(cls: type) -> str | None:
+    if cls.__module__.partition(".")[0] in ("builtins", "torch", "runtime", "dy2static"):
+        return None
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__"):
+                return str(name)
+    return None
+
+
+def keys_change(session: Session) -> Exception:
+    """The located error for a dict that gets other keys, or an object that gets other attributes."""
+    return session.error(
+        "a dict or object in a list whose length is only known while the Program runs, items of which are changed, "
+        "gets another key or attribute, or loses one",
+        hint="Give it all keys or attributes when it is made.", code="D2S226")
+
+
+# What heaps and tables do for those that stand below them: each says at its import how.
+
+_holders: list[Callable[[Session, Any], Any]] = []
+_moves: list[Callable[[Session, Iterable[Any], Any], bool]] = []
+_choices: list[Callable[..., Choice]] = []
+
+
+def register(holder: Callable[[Session, Any], Any], move: Callable[[Session, Iterable[Any], Any], bool]) -> None:
+    """``heaps`` says where what a container or object holds stands, and moves it there."""
+    _holders[:], _moves[:] = [holder], [move]
+
+
+def register_choice(choice: Callable[..., Choice]) -> None:
+    """``tables`` says how a dict that is a row is read."""
+    _choices[:] = [choice]
+
+
+def holder(session: Session, value: Any) -> Heap | Table | None:
+    """The heap or table of a list, dict or object that is held by reference; None where there can be none."""
+    found: Heap | Table | None = _holders[0](session, value)
+    return found
+
+
+def move_inside(session: Session, items: Iterable[Any], like: Structure | None = None) -> bool:
+    """Items are put into a list that grows: let heaps and tables hold what those inside do that are held by reference.
+
+    ``like``: the structure of the items that are there already. Returns whether anything was moved.
+    """
+    return _moves[0](session, items, like)
+
+
+def choice_of(session: Session, row: Held, like: Callable[[Any], Any] | None = None) -> Choice:
+    """A dict that is a row, as a choice with one option; ``like``: what is shown in place of that."""
+    return _choices[0](session, row, like)
+
+
+def is_held(session: Session, value: Any) -> bool:
+    """Whether a list is what a heap or table holds its rows in: it belongs to no path or iteration."""
+    return any(one.holds(value) for one in session.heaps.values())
+
+
+__all__ = [
+    "Held", "RowField", "RowKey", "choice_of", "held_in", "holder", "is_held", "keys_change", "move_inside", "register",
+    "register_choice",
+]

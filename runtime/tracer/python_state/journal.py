@@ -1,0 +1,402 @@
+"""The journal of Python state: stores that converted code made to objects, containers and globals.
+
+Both branches of a staged ``if`` run while tracing, and a loop's body runs more than once. Each run starts a frame;
+the first store to a place in a frame notes what was there, so that the run can be compared, rolled back and joined
+like local variables are.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+import types
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime.ir import Location
+from runtime.tracer.ambient import objects
+from runtime.tracer.python_state.held import held_in, keys_change
+from runtime.tracer.python_state.shared_items import require_own
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+
+_WHILE_ASKED = 1
+"""References to an object while ``sys.getrefcount`` looks at it, the argument; the Place that has it is a holder."""
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING = _Missing()
+"""The content of a place that holds nothing (an attribute not set, a global not bound)."""
+
+
+class Undefined:
+    """The value of a local variable that is not bound. Reading it raises UnboundLocalError with the user's name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<unbound {self.name}>"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Somewhere converted code can store: an object's attribute, a container's whole content, a global name, a
+    context variable."""
+
+    kind: str  # "attribute" | "content" | "global" | "context"
+    owner: Any
+    name: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.kind, id(self.owner), self.name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and (self.kind, id(self.owner), self.name) == (
+            other.kind,
+            id(other.owner),
+            other.name,
+        )
+
+    def describe(self) -> str:
+        """How the user would call the place."""
+        if self.kind == "attribute":
+            return f"attribute '{self.name}' of a {type(self.owner).__name__}"
+        if self.kind == "global":
+            return f"global '{self.name}'"
+        if self.kind == "context":
+            return f"the context variable {self.owner.name}"
+        return f"a {type(self.owner).__name__}"
+
+    def get(self) -> Any:
+        """What the place holds now; a container's content as a fresh copy."""
+        if self.kind == "attribute":
+            return _get_attribute(self.owner, self.name)
+        if self.kind == "global":
+            return self.owner.get(self.name, MISSING)
+        if self.kind == "context":
+            return _variable(self.owner)
+        return _content(self.owner)
+
+    def set(self, value: Any) -> None:
+        """Put ``value`` back into the place."""
+        if self.kind == "attribute":
+            _set_attribute(self.owner, self.name, value)
+        elif self.kind == "global":
+            if value is MISSING:
+                self.owner.pop(self.name, None)
+            else:
+                self.owner[self.name] = value
+        elif self.kind == "context":
+            set_variable(self.owner, value)
+        else:
+            _set_content(self.owner, value)
+
+
+_unset: dict[tuple[int, int], contextvars.Token[Any]] = {}
+"""By thread and context variable: the token of the store that gave it its first value. Only it can take that back."""
+
+
+def _variable(var: contextvars.ContextVar[Any]) -> Any:
+    """What a context variable was set to: its default is no content."""
+    return contextvars.copy_context().get(var, MISSING)
+
+
+def set_variable(var: contextvars.ContextVar[Any], value: Any) -> contextvars.Token[Any] | None:
+    """Set a context variable, or take back that it was set (``MISSING``)."""
+    key = (threading.get_ident(), id(var))
+    if value is MISSING:
+        token = _unset.pop(key, None)
+        if token is not None:
+            var.reset(token)
+        return None
+    token = var.set(value)
+    if token.old_value is contextvars.Token.MISSING:
+        _unset[key] = token
+    return token
+
+
+def _module_slot(owner: Any, name: str) -> dict[str, Any] | None:
+    if isinstance(owner, torch.nn.Module):
+        space = owner.__dict__  # empty before Module.__init__ ran
+        for slot in (space.get("_parameters"), space.get("_buffers"), space.get("_modules")):
+            if slot is not None and name in slot:
+                return slot
+    return None
+
+
+def _get_attribute(owner: Any, name: str) -> Any:
+    if isinstance(owner, types.CellType):
+        return cell_value(owner)
+    slot = _module_slot(owner, name)
+    if slot is not None:
+        return slot[name]
+    namespace = getattr(owner, "__dict__", None)
+    if namespace is not None and name in namespace:
+        return namespace[name]
+    if namespace is None or _is_slot(owner, name):
+        return getattr(owner, name, MISSING)
+    return MISSING
+
+
+def _is_slot(owner: Any, name: str) -> bool:
+    found = next((base.__dict__[name] for base in type(owner).__mro__ if name in base.__dict__), None)
+    return isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
+
+
+@cache
+def _undefined(name: str) -> Undefined:
+    return Undefined(name)
+
+
+def cell_value(cell: types.CellType, name: str = "") -> Any:
+    """The value of the local variable ``name`` that a closure shares, `Undefined` where it is not bound."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _undefined(name)
+
+
+def set_cell(cell: types.CellType, value: Any) -> None:
+    """Assign to a local variable that a closure shares; `Undefined` deletes it."""
+    if isinstance(value, Undefined):
+        del cell.cell_contents
+    else:
+        cell.cell_contents = value
+
+
+def _set_attribute(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, types.CellType):
+        return set_cell(owner, value)
+    if value is MISSING:
+        slot = _module_slot(owner, name)
+        if slot is not None:
+            del slot[name]
+        elif name in getattr(owner, "__dict__", {}):
+            del owner.__dict__[name]
+        elif _is_slot(owner, name) and hasattr(owner, name):
+            delattr(owner, name)
+        return
+    slot = _module_slot(owner, name)
+    if slot is not None:
+        slot[name] = value
+    elif isinstance(owner, type) or _is_slot(owner, name) or not hasattr(owner, "__dict__"):
+        setattr(owner, name, value)
+    else:
+        owner.__dict__[name] = value
+
+
+def python_kind(owner: Any) -> Any:
+    """The class of Python's that keeps an object's content: methods of a user's class may do other things.
+
+    ``owner``: the object, or its class.
+    """
+    cls = owner if isinstance(owner, type) else type(owner)
+    return next(base for base in cls.__mro__ if base in (OrderedDict, dict, set, deque, list))
+
+
+def _content(owner: Any) -> Any:
+    kind = python_kind(owner)
+    if issubclass(kind, dict):
+        return {key: kind.__getitem__(owner, key) for key in kind.__iter__(owner)}
+    return frozenset(set.__iter__(owner)) if kind is set else list(kind.__iter__(owner))
+
+
+def _set_content(owner: Any, value: Any) -> None:
+    kind = python_kind(owner)
+    kind.clear(owner)
+    if issubclass(kind, dict):
+        for key, item in value.items():
+            kind.__setitem__(owner, key, item)
+    elif kind is set:
+        set.update(owner, value)
+    else:
+        kind.extend(owner, value)
+
+
+class Journal:
+    """The stores of one trace, in nested frames."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.frames: list[dict[Place, Any]] = [{}]
+        self.tries: list[dict[Place, Any]] = []
+        """What attempts put back where they fail (see ``attempt``)."""
+        self.first_stores: dict[Place, Location | None] = {}
+        """Where in the source each place was first stored to."""
+
+    def note(self, place: Place, joined: bool = False) -> None:
+        """Call before storing to ``place``: remembers what it holds, in every open frame that has not seen it yet.
+
+        ``joined``: what is stored is what paths or iterations have left there, which is no change.
+        """
+        if place.kind == "content":
+            if not joined:
+                require_own(self._session, place.owner)
+                self._require_no_row(place.owner)
+            hidden = self._session.hidden.get(id(place.owner))
+            if hidden is not None:
+                self.note(Place("content", hidden[1]), joined)
+        if place not in self.first_stores:
+            self.first_stores[place] = self._session.location()
+        for frame in self.frames:
+            if place not in frame:
+                frame[place] = place.get()
+                if frame[place] is MISSING:
+                    self._require_absent(place)
+        for tried in self.tries:
+            if place not in tried:
+                tried[place] = place.get()
+
+    def note_attribute(self, owner: Any, name: str) -> None:
+        """Call before ``owner.name`` is stored or deleted."""
+        require_own(self._session, owner)
+        self._require_no_row(owner)
+        self.note(Place("attribute", owner, name))
+
+    def _require_no_row(self, owner: Any) -> None:
+        """Refuse a change of a dict or object that is a row, which has not gone to its table.
+
+        Raises:
+            TraceError: D2S226.
+        """
+        if self._session.has_rows:
+            if not isinstance(owner, (list, set, deque)) and held_in(owner) is not None:
+                raise keys_change(self._session)
+
+    def note_late(self, place: Place, before: Any) -> None:
+        """Call when code that keeps no journal has changed a place that held ``before``."""
+        hidden = self._session.hidden.get(id(place.owner)) if place.kind == "content" else None
+        if hidden is not None:
+            self.note(Place("content", hidden[1]))
+        self.first_stores.setdefault(place, self._session.location())
+        for frame in (*self.frames, *self.tries):
+            frame.setdefault(place, before)
+        if before is MISSING:
+            self._require_absent(place)
+
+    def _require_absent(self, place: Place) -> None:
+        """A path that does not store to a place leaves it as it is: guard that this is without a value."""
+        if len(self.frames) > 1 and id(place.owner) not in self._session.created:
+            key = (id(place.owner), place.name, "absent")
+            self._session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
+
+    def note_made(self, owner: Any) -> None:
+        """Call when code that keeps no journal has made an object of its attributes: before, they were not set."""
+        for name in objects.attributes(owner):
+            place = Place("attribute", owner, name)
+            self.first_stores.setdefault(place, self._session.location())
+            for frame in (*self.frames, *self.tries):
+                frame.setdefault(place, MISSING)
+
+    def note_fact(self, place: Place, value: Any) -> None:
+        """Call before the trace puts a staged number where the caller has ``value``: at its end that comes back."""
+        self.frames[0][place] = value
+        for tried in self.tries:
+            tried.setdefault(place, value)
+
+    def note_content(self, owner: Any) -> None:
+        """Call before a list, dict, set or deque is changed."""
+        self.note(Place("content", owner))
+
+    def note_global(self, namespace: dict[str, Any], name: str) -> None:
+        """Call before a global name is bound."""
+        self.note(Place("global", namespace, name))
+
+    def open(self) -> None:
+        """Start a frame."""
+        self.frames.append({})
+
+    def close(self) -> dict[Place, Any]:
+        """End the frame: puts every place back as it was and returns what each held at the end.
+
+        Places of objects that nothing refers to any more are left out: they were made in the frame and dropped.
+        """
+        frame = self.frames.pop()
+        after = {place: place.get() for place in frame}
+        for place, before in reversed(frame.items()):
+            place.set(before)
+        held = self.holders(frame)
+        held += self._left_hidden(held)
+        return {place: value for place, value in after.items() if not self.is_dropped(place, held)}
+
+    def is_dropped(self, place: Place, held: Counter[int]) -> bool:
+        """Whether nothing but the tracer refers to a place's owner any more; ``held``: what ``holders`` gives.
+
+        This only saves what need not be joined: of what nobody refers to, nobody can see what it holds. Where a
+        debugger refers to it, or counts mean something else, its places are joined as those of any other object
+        (``pytest --held`` runs tests so).
+        """
+        kept = held[id(place.owner)] + (id(place.owner) in self._session.created)
+        return sys.getrefcount(place.owner) - _WHILE_ASKED <= kept
+
+    def _left_hidden(self, held: Counter[int]) -> Counter[int]:
+        """References from hidden containers that nothing but the tracer's notes refers to any more."""
+        found: Counter[int] = Counter()
+        for made, _ in self._session.hidden.values():
+            if sys.getrefcount(made) - 3 <= held[id(made)]:
+                kind = python_kind(made)
+                found.update(map(id, kind.values(made) if issubclass(kind, dict) else kind.__iter__(made)))
+        return found
+
+    def holders(self, *frames: dict[Place, Any]) -> Counter[int]:
+        """How many references to each owner, by identity, are the tracer's own notes; ``frames``: closed ones, too."""
+        held = Counter(
+            id(place.owner)
+            for place in {id(p): p for f in (*self.frames, *self.tries, *frames, self.first_stores) for p in f}.values()
+        )
+        held.update(self._session.held_owners.keys())
+        held.update(id(shown) for _, shown in self._session.hidden.values())
+        return held
+
+    def before(self) -> Iterator[Any]:
+        """What the open frames keep to put back, once for each reference."""
+        for frame in (*self.frames, *self.tries):
+            for place, value in frame.items():
+                if place.kind != "content":
+                    yield value
+                elif isinstance(value, (list, dict)):
+                    yield from value.values() if isinstance(value, dict) else value
+
+    def keep(self, owner: Any) -> None:
+        """What was stored to attributes of an object that leaves the trace stays."""
+        for frame in self.frames:
+            for place in [place for place in frame if place.kind == "attribute" and place.owner is owner]:
+                del frame[place]
+
+    def keep_made(self) -> None:
+        """What was stored to attributes of objects that the trace made stays: one of them leaves it as it is."""
+        for frame in self.frames:
+            for place in [place for place in frame if place.kind == "attribute"]:
+                if id(place.owner) not in self._session.externals:
+                    del frame[place]
+
+    def write(self, place: Place, value: Any) -> None:
+        """Note and store.
+
+        Raises:
+            TraceError: D2S254, if Python lets the place hold nothing that depends on the path (a function's code).
+        """
+        self.note(place)
+        try:
+            place.set(value)
+        except (TypeError, ValueError) as error:
+            raise self._session.error(
+                f"{place.describe()} is set where only some inputs come, and cannot depend on the path",
+                code="D2S254",
+                hint="Set it before the branch or loop, or after it.",
+            ) from error

@@ -1,0 +1,1 @@
+"""Calls of torch as Operators: the session, the recorder and its checks, shape rules, gradients inside."""

@@ -1,0 +1,347 @@
+"""Attempts: what is traced to see whether it can be, and leaves nothing behind where it cannot.
+
+    with Attempt(session, names):
+        while_loop(...)            # a located error: the trace is as it was before, and the error goes on
+
+What the trace knows is of three kinds. Python state has the journal, which rolls it back. What the tracer itself keeps
+(Blocks, storages, symbols, stacks) is remembered when the attempt begins, and put back into the very same objects. A
+few things are kept on purpose; ``FIELDS`` says for every field of a Session which kind it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import Dy2StaticError
+from runtime.ir import Block, Operator, Variable
+from runtime.ir import types as ir_types
+from runtime.tracer.memory.storage_table import StorageTable
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import structure, unjournaled
+
+if TYPE_CHECKING:
+    from runtime.tracer.control.branches import Names
+
+VALUE = "value"
+"""Put back by assigning it: a number, a flag, a tuple."""
+ITEMS = "items"
+"""A list, dict or set: its items are put back. What they are is no part of the trace's state, or never changes."""
+PARTS = "parts"
+"""An object: its attributes are put back, and the items of those that are lists, dicts or sets."""
+DEEP = "deep"
+"""Everything of ours that it leads to is put back."""
+KEPT = "kept"
+"""Stays as it is, for the reason that stands there."""
+
+FIELDS: dict[str, str] = {
+    "program": PARTS,
+    "scope": DEEP,
+    "fake_mode": KEPT,  # its caches hold no facts about this trace
+    "shape_env": KEPT,  # what it assumes is put back by torch_internals.SizeFacts
+    "storages": DEEP,
+    "journal": KEPT,  # rolls itself back
+    "guards": KEPT,  # what a failed try read is why it failed: facts stay, and those that it dropped come back
+    "sizes": PARTS,
+    "inputs": DEEP,
+    "ambient_grad": VALUE,
+    "ambient_autocast": VALUE,
+    "autocast": VALUE,
+    "dispatching": VALUE,
+    "_infos": DEEP,
+    "_names": ITEMS,
+    "externals": ITEMS,
+    "originals": KEPT,  # never changes
+    "copies": KEPT,  # nor does this
+    "known": VALUE,
+    "advanced": KEPT,  # an iterator from outside that gave an item has given it
+    "uses": ITEMS,
+    "cached": ITEMS,
+    "checkpoints": VALUE,
+    "replaying": VALUE,  # no attempts are made in replays
+    "number_operands": ITEMS,
+    "special_numbers": ITEMS,
+    "any_layout": KEPT,  # what is so of a fake stays so
+    "sampled": KEPT,
+    "detaching": VALUE,
+    "inner": VALUE,
+    "hung": DEEP,
+    "created": ITEMS,
+    "origins": DEEP,
+    "surrounding": VALUE,
+    "memo": PARTS,
+    "catching": ITEMS,
+    "present": ITEMS,
+    "literals": ITEMS,
+    "raising": VALUE,
+    "paths": VALUE,
+    "has_growing": VALUE,
+    "held_in_lists": ITEMS,
+    "held_owners": ITEMS,
+    "heaps": ITEMS,
+    "has_rows": VALUE,
+    "constructing": ITEMS,
+    "loop_options": ITEMS,
+    "varying": VALUE,
+    "facts": ITEMS,
+    "last_error": VALUE,
+    "raised_types": ITEMS,
+    "touched": DEEP,
+    "hidden": ITEMS,
+    "pictures": ITEMS,
+    "notes": ITEMS,
+    "looks": DEEP,
+    "unconverted": ITEMS,
+    "attempts": KEPT,  # the attempts themselves
+}
+"""What a failed attempt does with each field of a Session."""
+
+_ROOMS = ("runtime", "dy2static")
+_LEAVES = (
+    torch.Tensor, str, bytes, int, float, complex, type(None), type, Place,
+    *(getattr(structure, name) for name in ("Known", "Number", "Sequence", "Fields", "Array", "Options", "Made",
+                                               "Reference")),
+    *(value for value in vars(ir_types).values() if isinstance(value, type)),
+)  # fmt: skip
+"""What holds no state of the trace that changes."""
+
+
+class Attempt:
+    """Something that is traced to see whether it can be; a located error in the ``with`` block puts everything back.
+
+    No context manager made of a generator: what user code can see of the stack is compared before and after.
+    """
+
+    def __init__(self, session: Session, names: Names | None = None) -> None:
+        """``names``: the local variables that what is tried may assign."""
+        self._session, self._names = session, names
+        self._open = False
+
+    def __enter__(self) -> Attempt:
+        session, names = self._session, self._names
+        self._values = () if names is None else names.get()
+        self._modes = torch_internals.ambient_modes()
+        self._sizes = torch_internals.SizeFacts(session.shape_env)
+        self._guards = session.guards.copy()
+        self._picture = unjournaled.picture(session)
+        self._held: dict[Place, Any] = {}
+        """What the journal noted since, by place."""
+        self._states = _States()
+        fields = {name: getattr(session, name) for name, how in FIELDS.items() if how != KEPT}
+        self._fields = fields
+        for name, value in fields.items():
+            how = FIELDS[name]
+            if how == ITEMS:
+                self._states.note(value)
+            elif how == PARTS and value is not None:
+                self._states.note_parts(value)
+            elif how == DEEP:
+                self._states.note_all(value)
+        self._states.note_all((session.journal.frames, session.journal.first_stores), depth=2)
+        self.references: Counter[int] = Counter(map(id, self._values)) + self._states.references()
+        """How many references to users' containers, by identity, are this attempt's."""
+        for value, content in self._picture:
+            self.references[id(value)] += 1
+            if isinstance(content, (dict, list)):
+                self.references.update(map(id, content.values() if isinstance(content, dict) else content))
+        self._open = True
+        session.attempts.append(self)
+        session.journal.tries.append(self._held)
+        return self
+
+    def __exit__(self, cls: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Dy2StaticError) and self._open:
+            self.undo()
+        self._end()
+
+    def undo(self) -> None:
+        """Put everything back.
+
+        Raises:
+            TraceError: Code that is not converted advanced an iterator, or changed a buffer, which cannot be undone.
+        """
+        session = self._session
+        self._end()
+        torch_internals.set_ambient_modes(self._modes)
+        for place, before in reversed(self._held.items()):
+            place.set(before)
+        self._states.put_back()
+        for name, value in self._fields.items():
+            setattr(session, name, value)
+        session.guards.put_back(self._guards)
+        self._sizes.put_back()
+        if self._names is not None:
+            self._names.set(self._values)
+        unjournaled.put_back(session, self._picture)
+
+    def _end(self) -> None:
+        """Nothing is undone any more."""
+        if self._open:
+            self._open = False
+            self._session.attempts.remove(self)
+            self._session.journal.tries[:] = [one for one in self._session.journal.tries if one is not self._held]
+
+
+class _States:
+    """Objects, and what each held."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[Any, Any]] = []
+        self._seen: set[int] = set()
+
+    def references(self) -> Counter[int]:
+        """How many references there are in what was held, by identity of a list or dict."""
+        found: Counter[int] = Counter()
+        for _, held in self._found:
+            if isinstance(held, (list, dict)):
+                found.update(id(one) for one in (held.values() if isinstance(held, dict) else held)
+                             if type(one) in (list, dict))  # fmt: skip
+        return found
+
+    def note(self, value: Any) -> bool:
+        """Remember the items of a list, dict or set, or the attributes of an object; whether they were not yet."""
+        if id(value) in self._seen:
+            return False
+        self._seen.add(id(value))
+        copy = _COPIES.get(type(value))
+        self._found.append((value, _attributes(value) if copy is None else copy(value)))
+        return True
+
+    def note_parts(self, value: Any) -> None:
+        """Remember an object's attributes, and the items of those that are lists, dicts or sets."""
+        self.note(value)
+        for part in _attributes(value).values():
+            if type(part) in _COPIES:
+                self.note(part)
+
+    def note_all(self, value: Any, depth: int = -1) -> None:
+        """Remember everything of ours that a value leads to, up to so many steps."""
+        todo = [(value, depth)]
+        while todo:
+            value, depth = todo.pop()
+            if isinstance(value, _LEAVES) or id(value) in self._seen:
+                continue
+            if isinstance(value, (tuple, frozenset)):
+                parts: Any = value
+                self._seen.add(id(value))
+            elif isinstance(value, weakref.ref):
+                parts = (value(),)
+            elif type(value) in _COPIES:
+                self.note(value)
+                parts = list(value.values() if hasattr(value, "values") else value)
+            elif not _is_ours(value) or isinstance(value, FunctionType):
+                continue
+            elif isinstance(value, (Variable, Operator, Block, StorageTable, Session)):
+                parts = self._of_the_program(value)
+            elif _is_frozen(value):
+                self._seen.add(id(value))
+                parts = _attributes(value).values()
+            else:
+                self.note(value)
+                parts = _attributes(value).values()
+            if depth:
+                todo += [(part, depth - 1) for part in parts]
+
+    def _of_the_program(self, value: Any) -> Any:
+        """Of the Program only what is open, or can still gain something, is looked at."""
+        if isinstance(value, StorageTable):
+            self.note(value._kept)
+            return value.snapshot()
+        if isinstance(value, Block):
+            self.note(value)
+            for part in (value.args, value.ops, value.yields):
+                self.note(part)
+            return ()
+        if isinstance(value, Variable):
+            self.note(value)
+        elif isinstance(value, Operator) and self.note(value):
+            self.note(value.attrs)
+            return value.blocks
+        return ()
+
+    def put_back(self) -> None:
+        """Let each object hold again what it held."""
+        for value, held in self._found:
+            if type(value) in _COPIES:
+                _put_items(value, held)
+            else:
+                _put_attributes(value, held)
+
+
+def _is_ours(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] in _ROOMS
+
+
+def _is_frozen(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and bool(getattr(type(value), "__dataclass_params__").frozen)  # noqa: B009
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    found = dict(getattr(value, "__dict__", ()))
+    for cls in type(value).__mro__:
+        for name in cls.__dict__.get("__slots__", ()):
+            if name not in ("__weakref__", "__dict__") and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return found
+
+
+def _put_attributes(value: Any, held: dict[str, Any]) -> None:
+    now = _attributes(value)
+    for name in now.keys() - held.keys():
+        delattr(value, name)
+    for name, one in held.items():
+        if name not in now or now[name] is not one:
+            setattr(value, name, one)
+
+
+def _weak_tensors(value: Any) -> Any:
+    copy: Any = torch_internals.tensor_weak_dict()
+    copy.update(value)
+    return copy
+
+
+_COPIES: dict[type, Callable[[Any], Any]] = {
+    list: list,
+    dict: dict,
+    set: set,
+    deque: list,
+    weakref.WeakSet: weakref.WeakSet,
+    weakref.WeakKeyDictionary: weakref.WeakKeyDictionary,
+    type(torch_internals.tensor_weak_dict()): _weak_tensors,
+}
+"""The kinds of containers that the tracer's state is in, and what keeps their items without keeping more alive."""
+
+
+def _put_items(value: Any, held: Any) -> None:
+    if isinstance(value, list):
+        if len(value) != len(held) or any(a is not b for a, b in zip(value, held)):
+            value[:] = held
+    elif isinstance(value, deque):
+        value.clear()
+        value.extend(held)
+    elif isinstance(value, (set, weakref.WeakSet)):
+        if value != held:
+            value.clear()
+            value.update(held)
+    elif isinstance(value, dict):
+        if len(value) != len(held) or any(a is not b for a, b in zip(value, held)) or any(
+            value[key] is not one for key, one in held.items()
+        ):  # fmt: skip
+            value.clear()
+            value.update(held)
+    else:
+        for key in [key for key in value if key not in held]:
+            del value[key]
+        for key, one in held.items():
+            value[key] = one
+
+
+__all__ = ["FIELDS", "Attempt"]

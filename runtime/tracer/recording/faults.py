@@ -1,0 +1,257 @@
+"""Whose fault an exception is that ends a trace or a path: the user's code's, which eager raises too, or ours.
+
+Only the first may become a ``raise`` of the Program. The second ends as a located error, D2S290.
+
+An exception is the user's if it was raised
+
+- in the user's own code, or in a library that this code called;
+- by a ``raise`` statement of ours: an operator says on purpose what Python or torch says;
+- by a builtin operation of ours on the user's values (``owner[key]``, ``f(*args)`` in what rewritten code calls);
+- by a shape rule of torch's, and the operator itself raises, too, on real tensors (``vet``).
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import Dy2StaticError, InternalError, ProgramError
+from runtime.ir import Location
+from runtime.tracer.ambient import source_places
+from runtime.tracer.ambient.theirs import theirs
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_HERE = str(Path(__file__).parents[1]) + os.sep
+folders: list[str] = [_HERE]
+"""Where our own code is."""
+acting: list[str] = []
+"""Folders of code that does to the user's values what the user's code says: what rewritten code calls."""
+looking: set[str] = set()
+"""Files in those that only look at the user's values, so that what goes wrong there is ours."""
+is_users: Callable[[str], bool] = lambda file: not file.startswith((_HERE, _TORCH, "<frozen"))  # noqa: E731
+"""Whether a file holds code of the user's, or code rewritten from it; the converter installs one that knows more."""
+
+_OUR_WORDS = re.compile(
+    r"\b(SymInt|SymFloat|SymBool|Growing|HigherOrderOperator|FakeTensorMode|data is not allocated yet)\b"
+)
+"""What no message of eager's holds."""
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether an exception that reached the end of a path, or a handler of the user's, is a fault of ours."""
+    if isinstance(error, ProgramError):
+        return True
+    if isinstance(error, (Dy2StaticError, RecursionError, MemoryError, Warning, *torch_internals.SHAPE_ERRORS)):
+        return False
+    if error in _vetted:
+        return False
+    innermost = True
+    for entry in reversed(list(_entries(error.__traceback__))):
+        file = entry.tb_frame.f_code.co_filename
+        if file.startswith(tuple(folders)):
+            return _is_fault(entry, error, innermost)
+        if is_users(file):
+            return not _raises(entry) and _OUR_WORDS.search(_text(error)) is not None
+        innermost = False
+    return False
+
+
+class _Vetted:
+    """Exceptions that the real operators raise as well: the last ones, by identity."""
+
+    def __init__(self) -> None:
+        self._errors: list[BaseException] = []
+
+    def __contains__(self, error: object) -> bool:
+        return any(one is error for one in self._errors)
+
+    def add(self, error: BaseException) -> None:
+        self._errors = [*self._errors[-7:], error]
+
+
+_vetted = _Vetted()
+
+
+def vet(error: BaseException) -> None:
+    """Note that the real operator raises this as well."""
+    _vetted.add(error)
+
+
+def is_vetted(error: BaseException) -> bool:
+    """Whether this was raised by a shape rule, and the real operator raises as well."""
+    return error in _vetted
+
+
+def is_torchs(error: BaseException) -> bool:
+    """Whether an operator of torch's raises this: the real one does as well, or it comes from torch's code."""
+    innermost = [entry.tb_frame.f_code.co_filename for entry in _entries(error.__traceback__)][-1:]
+    return error in _vetted or any(file.startswith(_TORCH) for file in innermost)
+
+
+def internal(error: BaseException, location: Location | None = None) -> Dy2StaticError:
+    """The located error for a fault of ours; to be raised ``from`` it."""
+    summary = error.summary if isinstance(error, Dy2StaticError) else (_text(error).strip() or "no message")
+    if len(summary) > 300:
+        summary = summary[:300] + "..."
+    return InternalError(
+        f"a fault of dy2static while this was traced: {type(error).__name__}: {summary}",
+        hint="Your code is not to blame: please report it, with this line and the traceback that "
+        "DY2STATIC_FULL_TRACEBACK=1 shows. Until it is mended, full_graph=False runs the function as it is, and "
+        "not_to_static leaves out the part that this line is in.",
+        location=source_places.error_place(error) or location,
+    )
+
+
+def in_tracer(error: BaseException) -> bool:
+    """Whether none of the last calls that led to an exception is the user's: the tracer went round in one value."""
+    files = [entry.tb_frame.f_code.co_filename for entry in _entries(error.__traceback__)][-40:]
+    return not any(map(is_users, files))
+
+
+def require_users(session: Session, error: BaseException) -> None:
+    """Raise the located error for a fault of ours; nothing happens where the exception is the user's.
+
+    Raises:
+        InternalError: D2S290.
+    """
+    if is_ours(error):
+        session.last_error = internal(error, session.location())
+        raise session.last_error from error
+
+
+@contextlib.contextmanager
+def guarded(session: Session | None = None) -> Iterator[None]:
+    """While the block runs, a fault of ours becomes a located error.
+
+    Raises:
+        InternalError: D2S290.
+    """
+    try:
+        yield
+    except Exception as error:
+        users = isinstance(error, torch_internals.SHAPE_ERRORS) or not is_ours(error)
+        if users and not isinstance(error, RecursionError):
+            raise
+        raise internal(error, session.location() if session is not None else None) from error
+
+
+def _text(error: BaseException) -> str:
+    """What an exception says, as far as tracing knows it: staged text in it has no words yet."""
+    return " ".join(arg for arg in error.args if type(arg) is str)
+
+
+def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next
+
+
+def _is_fault(entry: TracebackType, error: BaseException, innermost: bool) -> bool:
+    """Whether what our own code did at ``entry``, or what a library did that it called, is a fault of ours."""
+    code = entry.tb_frame.f_code
+    if _OUR_WORDS.search(_text(error)):
+        return True
+    if code is theirs.__code__:
+        return False
+    acts = code.co_filename.startswith(tuple(acting)) and code.co_filename not in looking
+    if innermost and (_raises(entry) or isinstance(error, AssertionError)):
+        return isinstance(error, AssertionError) and not (acts and _raises(entry))
+    return not acts or not _is_about_values(entry)
+
+
+def _raises(entry: TracebackType) -> bool:
+    """Whether the code at ``entry`` raises on purpose: it stands at a ``raise`` statement."""
+    return any(isinstance(node, ast.Raise) for node in _at(entry))
+
+
+def _is_about_values(entry: TracebackType) -> bool:
+    """Whether the expression at ``entry`` is an operation on values that its function was given."""
+    frame = entry.tb_frame
+    nodes = _at(entry)
+    return not nodes or any(_touches(node, frame.f_code, frame.f_locals) for node in nodes)
+
+
+def _touches(node: ast.AST, code: CodeType, names: dict[str, Any]) -> bool:
+    operands: list[ast.AST | None]
+    if isinstance(node, ast.Call):
+        function = node.func
+        if isinstance(function, ast.Name) and _is_our_own(names.get(function.id, code)):
+            return False
+        operands = [function, *node.args, *(keyword.value for keyword in node.keywords)]
+    elif isinstance(node, ast.Subscript):
+        operands = [node.value, node.slice]
+    elif isinstance(node, ast.BinOp):
+        operands = [node.left, node.right]
+    elif isinstance(node, ast.Compare):
+        operands = [node.left, *node.comparators]
+    elif isinstance(node, ast.UnaryOp):
+        operands = [node.operand]
+    elif isinstance(node, (ast.For, ast.comprehension)):
+        operands = [node.iter]
+    else:
+        operands = [node]
+    return any(_is_given(operand, code, names) for operand in operands)
+
+
+def _is_given(node: ast.AST | None, code: CodeType, names: dict[str, Any]) -> bool:
+    if isinstance(node, ast.Starred):
+        node = node.value
+    if isinstance(node, (ast.Subscript, ast.Call)):
+        return _touches(node, code, names)
+    if not isinstance(node, ast.Name) or node.id in ("session", "self", "cls"):
+        return False
+    local = node.id in (*code.co_varnames, *code.co_freevars, *code.co_cellvars)
+    return local and not _is_our_own(names.get(node.id))
+
+
+def _is_our_own(value: Any) -> bool:
+    """Whether a function is one of ours; ``value`` may be anything."""
+    made = getattr(value, "__code__", None)
+    return isinstance(made, CodeType) and made.co_filename.startswith(tuple(folders))
+
+
+def _at(entry: TracebackType) -> list[ast.AST]:
+    """The expressions and statements of the source that ``entry`` may stand at: one, where Python knows the column."""
+    code = entry.tb_frame.f_code
+    nodes = _nodes(code.co_filename).get(entry.tb_lineno, [])
+    raises: list[ast.AST] = [node for node in nodes if isinstance(node, (ast.Raise, ast.Assert))]
+    if sys.version_info < (3, 11) or entry.tb_lasti < 0:
+        return raises or nodes
+    positions = list(code.co_positions())[entry.tb_lasti // 2]
+    exact = [
+        node for node in nodes
+        if (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == positions  # type: ignore[attr-defined]
+    ]
+    return exact or raises or nodes
+
+
+@functools.lru_cache(maxsize=64)
+def _nodes(file: str) -> dict[int, list[ast.AST]]:
+    """The nodes of a source file by the lines they span."""
+    found: dict[int, list[ast.AST]] = {}
+    try:
+        tree = ast.parse(Path(file).read_text("utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.expr, ast.Raise, ast.Assert, ast.For)):
+            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                found.setdefault(line, []).append(node)
+    return found
+
+
+__all__ = ["guarded", "in_tracer", "internal", "is_ours", "is_torchs", "is_vetted", "require_users", "vet"]

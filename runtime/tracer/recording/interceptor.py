@@ -1,0 +1,216 @@
+"""The watcher: a function mode that sees what reads a tensor's data or metadata from Python.
+
+Operators see only ATen calls; ``.tolist()``, ``.numpy()`` or ``.item()`` never
+become one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.memory import hung
+from runtime.tracer.memory.conditions import NEVER
+from runtime.tracer.numbers import number_arguments
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.python_state.journal import MISSING
+from runtime.tracer.recording import gradients, reads
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values.identities import Identity
+
+_REFUSED = {
+    "numpy": "reads a tensor's data as a NumPy array",
+    "__array__": "reads a tensor's data as a NumPy array",
+    "data_ptr": "reads a tensor's memory address",
+    "storage_type": "reads a tensor's raw memory",
+    "storage": "reads a tensor's raw memory",
+    "untyped_storage": "reads a tensor's raw memory",
+    "_typed_storage": "reads a tensor's raw memory",
+    "__dlpack__": "exports a tensor's memory",
+    "__reduce_ex__": "pickles a tensor",
+    "backward": "runs backward inside a converted function",
+    "register_hook": "registers a gradient hook",
+    "retain_grad": "keeps a gradient",
+    "share_memory_": "moves a tensor to shared memory",
+    "pin_memory": "pins memory",
+    "to_mkldnn": "gives a layout that only oneDNN knows",
+    "__deepcopy__": "deep-copies a tensor",
+    "save": "writes a file",
+    "load": "reads a file",
+}
+_HINTS = {
+    "backward": "Call backward() outside the converted function.",
+    "register_hook": "Register the hook outside, or on a module.",
+    "__deepcopy__": "Use .clone() instead.",
+}
+
+
+def _is_inference(tensor: torch.Tensor) -> bool:
+    return tensor.is_inference()
+
+
+def _has_staged(values: Any) -> bool:
+    return any(isinstance(value, Staged) or (type(value) in (list, tuple) and _has_staged(value)) for value in values)
+
+
+class History:
+    """What stands for the ``grad_fn`` of a tensor with a history."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        self.refuse(f"'.{name}'")
+
+    def __str__(self) -> str:
+        self.refuse("the text")
+
+    def __repr__(self) -> str:
+        self.refuse("the text")
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise the located error for what was asked.
+
+        Raises:
+            TraceError: D2S213.
+        """
+        raise self._session.error(
+            f"{what} of a grad_fn: the nodes of the graph do not exist while the function is being converted",
+            code="D2S213", hint="Ask for requires_grad, or do it outside the converted function.")
+
+
+class Watcher(torch_internals.TorchFunctionMode):
+    """Refuses, or stages, what would freeze a tensor's data into the Program."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        session = self.session
+        session.autocast = torch_internals.autocast_state()
+        for arg in args:
+            if type(arg) is Identity:
+                arg.refuse()
+        if name == "__get__":
+            return self._attribute(func, args)
+        if name == "__set__":
+            return self._set_attribute(func, args)
+        if name == "detach":
+            return self._detach(name, func, args, kwargs)
+        if func is torch.autograd.grad:
+            return theirs(gradients.grad, *args, **kwargs)
+        if name == "requires_grad_":
+            return theirs(gradients.requires_grad_, session, *args, **kwargs)
+        if name == "is_inference" and session.knows(args[0]):
+            answer = hung.ask(session, args[0], "is_inference()", _is_inference)
+            if answer is not MISSING:
+                return answer
+        if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
+            raise session.error(
+                f".{name}() {_REFUSED[name]} while the function is being converted",
+                code="D2S213",
+                hint=_HINTS.get(name, "Do it outside the converted function, or in a function marked not_to_static."),
+            )
+        if name in (
+            "item",
+            "tolist",
+            "__bool__",
+            "__int__",
+            "__float__",
+            "__index__",
+            "__complex__",
+            "__contains__",
+            "equal",
+            "allclose",
+            "__format__",
+            "is_nonzero",
+        ):
+            return reads.read(session, name, func, args, kwargs)
+        if kwargs.get("requires_grad") is True:  # of a factory: below autograd it would be lost
+            made = self.__torch_function__(func, types, args, {**kwargs, "requires_grad": False})
+            return gradients.requires_grad_(session, made)
+        if _has_staged(args) or _has_staged(kwargs.values()):
+            args, kwargs = session.sizes.symbolic(tuple(args)), session.sizes.symbolic(dict(kwargs))
+        session.inner = None
+        try:
+            result = number_arguments.called(session, func, args, kwargs)
+        except RuntimeError as error:
+            if ".numpy() is not supported for tensor subclasses" not in str(error):
+                raise
+            raise session.error(
+                "NumPy reads a tensor's data while the function is being converted",
+                code="D2S213",
+                hint="Make the array a tensor (torch.from_numpy) outside the function.",
+            ) from error
+        if session.inner is not None:
+            session.forget_inner((*args, *kwargs.values()))
+        return result
+
+    def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """What the user detaches, which factories do on their own too."""
+        self.session.detaching = name
+        try:
+            return theirs(func, *args, **kwargs)
+        finally:
+            self.session.detaching = None
+
+    def _attribute(self, func: Any, args: Any) -> Any:
+        attribute = getattr(getattr(func, "__self__", None), "__name__", "")
+        tensor = args[0]
+        session = self.session
+        if attribute == "requires_grad" and session.knows(tensor):
+            return gradients.needed(session, tensor)
+        if attribute == "is_leaf" and session.knows(tensor):
+            raise session.error(
+                "is_leaf is not known while the function is being converted",
+                code="D2S213",
+                hint="Ask outside the converted function.",
+            )
+        if attribute == "grad_fn" and session.knows(tensor):
+            return self._history(tensor)
+        if attribute in ("grad",) and session.knows(tensor):
+            raise session.error(
+                "a tensor's .grad is read inside a converted function", code="D2S213", hint="Read gradients outside."
+            )
+        if attribute == "data":
+            return self._detach(attribute, func, args, {})
+        if attribute in ("real", "imag", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
+            return theirs(func, *args)
+        return theirs(func, *args)
+
+    def _history(self, tensor: torch.Tensor) -> Any:
+        """``grad_fn``: None without a history, else an object that is there and can only be asked whether it is."""
+        session = self.session
+        info = session.info(tensor)
+        if not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(session, info):
+            return None
+        info.bare = NEVER  # asked for its history a view gets it
+        if info.sometimes:
+            raise session.error("whether a tensor has a grad_fn depends on the path that was taken", code="D2S213",
+                                hint="Ask for requires_grad.")
+        if session.inputs.own_variable(tensor) is not None:
+            raise session.error("whether a tensor of the caller has a grad_fn is not known while the function is being "
+                                "converted", code="D2S213", hint="Ask outside the converted function.")
+        return History(session)
+
+    def _set_attribute(self, func: Any, args: Any) -> Any:
+        attribute = getattr(getattr(func, "__self__", None), "__name__", "")
+        if attribute == "requires_grad":
+            gradients.requires_grad_(self.session, *args)
+            return None
+        if attribute in ("data", "grad"):
+            raise self.session.error(
+                f"a tensor's .{attribute} is assigned inside a converted function",
+                code="D2S213",
+                hint="Use an in-place method (x.copy_(y)), or assign it outside.",
+            )
+        return theirs(func, *args)
+
+
+__all__ = ["Watcher"]

@@ -1,0 +1,64 @@
+"""In-place writes to tensors with which autograd's graph begins: PyTorch refuses them while gradients are recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer.memory.aliases import few_roots
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, when
+from runtime.tracer.memory.deferred import Needed, needed
+from runtime.tracer.recording.raising import raise_where
+
+if TYPE_CHECKING:
+    from runtime.tracer.memory.storage_table import TensorInfo, ViewStep
+    from runtime.tracer.recording.session import Session
+
+
+_WRITE_LEAVES = frozenset(f"aten::logical_{name}_" for name in ("and", "not", "or", "xor"))
+"""In-place operators that autograd lets write leaves: it knows nothing of them."""
+
+
+def bare(source: TensorInfo, step: ViewStep, needs: bool) -> PathCondition:
+    """When a new view has no history; ``needs``: whether it gets one where ``source`` has it."""
+    if not torch.is_grad_enabled() or step.detaches:  # may not be written (``nonwritable_views``), or is no view to autograd
+        return NEVER
+    if not needs:
+        return ALWAYS
+    return when(Needed(source.storage.value, negated=True)) if source.sometimes else NEVER
+
+
+def require_no_leaf(session: Session, info: TensorInfo, func: Any) -> None:
+    """Raise what autograd raises where ``func`` writes a leaf of the caller's; where it is one on some paths, on those.
+
+    Raises:
+        RuntimeError: The tensor is a leaf that requires grad, or a view of one, or PyTorch takes it for one.
+    """
+    if not torch.is_grad_enabled() or session.replaying is not None or func._schema.name in _WRITE_LEAVES:
+        return
+    for root in few_roots(info, ())[0]:
+        origin = root.storage.origin
+        real = session.inputs.real(origin) if origin is not None else None
+        if real is None or not real.requires_grad or any(step.detaches for step in root.steps):
+            continue
+        assert origin is not None
+        session.inputs.leaves[origin] = real.is_leaf
+        if real.is_leaf:
+            what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
+            raise_where(session, root.when, _error(what, func))
+    if info.requires_grad and not info.detached:
+        raise_where(session, info.bare & needed(info), _error("a leaf Variable", func))
+
+
+def _error(what: str, func: Any) -> RuntimeError:
+    if any(arg.is_out for arg in func._schema.arguments) and not torch_internals.is_composite(func):
+        return RuntimeError(
+            f"{func._schema.name.split('::')[1]}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    return RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
+
+
+__all__ = ["bare", "require_no_leaf"]

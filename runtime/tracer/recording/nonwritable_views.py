@@ -1,0 +1,223 @@
+"""Views that autograd does not let be written: rows of ``unbind`` and ``split``, and views made under ``no_grad``.
+
+PyTorch cannot give such a view a new history. It refuses to write one, and to use one after its base, or another view
+of it, was written. A Program reads the view anew and would go on; so the trace raises what eager raises there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime.ir import Operator, Variable
+from runtime.torch_internals import node_in_messages
+from runtime.tracer.memory.conditions import NEVER, PathCondition, any_of, when
+from runtime.tracer.memory.deferred import BOOL, LoopValue, Needed, PathEnd, joined, needed
+from runtime.tracer.memory.storage_table import HOLE, FixedView, Storage, TensorInfo, ViewStep, Write
+from runtime.tracer.recording.raising import raise_where
+from runtime.tracer.recording.session import Scope, Session
+
+if TYPE_CHECKING:
+    from runtime.tracer.control.branches import Path
+
+_SEVERAL = {
+    "aten.unbind.int": "Unbind",
+    "aten.split.Tensor": "Split",
+    "aten.split.sizes": "SplitWithSizes",
+    "aten.split_with_sizes.default": "SplitWithSizes",
+    "aten.chunk.default": "Split",
+}
+"""Operators that give several views at once, and how autograd calls them."""
+
+
+def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tuple[FixedView, ...]:
+    """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
+    off = _without_grad(session, step)
+    several = step.name in _SEVERAL and not off
+    output = f"Output {step.index} of {node_in_messages(_SEVERAL.get(step.name) or _node(step.name))}"
+    return _made(source, source.storage.value, output, needs and not off, several, several or off)
+
+
+def alone(step: ViewStep, outputs: Sequence[Any]) -> ViewStep:
+    """The step that gives one of several views by itself, as far as sizes are known: PyTorch lets that be written.
+
+    What a Program writes through a view it replays; whether the user may is asked before.
+    """
+    if step.name not in _SEVERAL:
+        return step
+    position = 1 if step.name == "aten.unbind.int" else 2
+    dim = step.args[position] if len(step.args) > position else dict(step.kwargs).get("dim", 0)
+    if type(dim) is not int:
+        return step
+    if step.name == "aten.unbind.int":
+        return replace(step, name="aten.select.int", args=(HOLE, dim, step.index), kwargs=(), index=0, results=1)
+    sizes = [output.shape[dim] for output in outputs]
+    if not all(type(size) is int for size in sizes):
+        return step
+    start = sum(sizes[: step.index])
+    args = (HOLE, dim, start, start + sizes[step.index])
+    return replace(step, name="aten.slice.Tensor", args=args, kwargs=(), index=0, results=1)
+
+
+def of_its_own(value: Variable, name: str) -> tuple[FixedView, ...]:
+    """What is to be known of the result of an operator under ``no_grad`` that is a view of what it made itself."""
+    return (FixedView(value, f"Output 0 of {node_in_messages(_node(name))}", False, False),)
+
+
+def _node(name: str) -> str:
+    return "".join(part.title() for part in name.split(".")[1].split("_"))
+
+
+def _made(
+    source: TensorInfo, base: Variable, output: str, has_node: bool, several: bool, fixes: bool
+) -> tuple[FixedView, ...]:
+    """A view of such views, which itself is one if it ``fixes``; ``has_node``: where ``base`` needs a gradient."""
+    made = [FixedView(base, output, has_node, several if fixes else old.several, old.when) for old in source.fixed]
+    if fixes and not any(fixed.when.always for fixed in made):
+        made.append(FixedView(base, output, has_node, several))
+    if not (has_node and source.sometimes):
+        return tuple(made)
+    is_needed, not_needed = Needed(base), Needed(base, negated=True)
+    return tuple(
+        replace(fixed, when=fixed.when & when(flag), has_node=flag is is_needed)
+        for fixed in made
+        for flag in (is_needed, not_needed)
+    )
+
+
+class Rows:
+    """The rows of a tensor that is iterated over: those of one ``unbind``, taken when the iteration began."""
+
+    def __init__(self, source: TensorInfo) -> None:
+        self._source, self._base = source, source.storage.value
+        self._without_grad = not torch.is_grad_enabled()
+
+    def note(self, row: TensorInfo, index: Any) -> None:
+        """``row`` is the one at ``index``, which may be staged: PyTorch names it in its message."""
+        if self._without_grad:
+            return
+        known = type(index) is int
+        output = f"{f'Output {index}' if known else 'An output'} of {node_in_messages('Unbind')}"
+        made = _made(self._source, self._base, output, self._source.requires_grad, True, True)
+        row.fixed = made if known else tuple(replace(fixed, index=index) for fixed in made)
+
+
+def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
+    """Remember which paths of a join wrote the storage, whose value is an output of ``op``."""
+    rows = [
+        (PathEnd(path.scope, path.ended), _written(storage, path.storages.get(storage, before), before))
+        for path in paths
+    ]
+    storage.written[storage.value] = Write(before, joined(session, op, session.scope, rows))
+
+
+class LoopWrites:
+    """Whether the iterations of a ``while_loop`` wrote a storage so far: carried round if something asks for it."""
+
+    def __init__(self, storage: Storage, before: Variable, body: Scope) -> None:
+        """The storage's value is the body's argument for it, which held ``before`` before the loop."""
+        self._storage, self._before, self._argument = storage, before, storage.value
+        self._happened = LoopValue(BOOL, False, body)
+        storage.written[storage.value] = Write(before, when(self._happened.inside))
+
+    def finish(self, session: Session, op: Operator, path: Path) -> None:
+        """The loop is recorded, and the storage's value is an output of it."""
+        storage, value = self._storage, self._happened
+        now = _written(storage, path.storages.get(storage, self._argument), self._argument)
+        value.next = when(value.inside) | now
+        value.finish(session, op, PathEnd(path.scope, path.ended))
+        storage.written[storage.value] = Write(self._before, when(value.after))
+
+
+def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
+    """Raise what eager raises when such a view, written behind its back, is used where gradients are recorded.
+
+    Errors raised: RuntimeError as torch does.
+    """
+    if not torch.is_grad_enabled() or session.replaying is not None:
+        return
+    for info in infos:
+        if not info.requires_grad:
+            continue
+        info.bare = NEVER
+        for fixed in info.fixed:
+            stale = stale_when(info, fixed, info.storage.value)
+            if not stale.never:
+                text = _message(session, fixed, "its base or another view of its base has been")
+                raise_where(session, stale if fixed.has_node else stale & needed(info), RuntimeError(text))
+
+
+def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
+    """Raise what eager raises when such a view is written where gradients are recorded.
+
+    Errors raised: RuntimeError as torch does.
+    """
+    if not torch.is_grad_enabled() or session.replaying is not None:
+        return
+    fixed_views = [fixed for info in written if not info.detached for fixed in info.fixed]
+    if not fixed_views:
+        return
+    needing = [info for info in infos if info.requires_grad]
+    condition = any_of(map(needed, needing))
+    for fixed in fixed_views:
+        raise_where(session, fixed.when & condition, RuntimeError(_message(session, fixed, "is being")))
+
+
+def refusal(written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> str | None:
+    """What PyTorch says of a write of such a view where something needs a gradient that does not in this trace."""
+    if not torch.is_grad_enabled() or any(info.requires_grad for info in infos):
+        return None
+    fixed = [one for info in written if not info.detached for one in info.fixed if one.when.always]
+    return _words(replace(fixed[0], has_node=fixed[0].several), "is being") if fixed else None
+
+
+def stale_when(info: TensorInfo, fixed: FixedView, value: Variable) -> PathCondition:
+    """When the base of such a view was written behind its back, up to where its storage holds ``value``."""
+    return fixed.stale | (fixed.when & _written(info.storage, value, fixed.base))
+
+
+def _written(storage: Storage, value: Variable, since: Variable) -> PathCondition:
+    """When a storage was written between holding ``since`` and ``value``, as far as it is known."""
+    found = NEVER
+    while value is not since and value in storage.written and not found.always:
+        write = storage.written[value]
+        found, value = found | write.happened, write.before
+    return found
+
+
+def _without_grad(session: Session, step: ViewStep) -> bool:
+    mode = step.modes[0]
+    off = mode == "off" or (mode == "inherit" and not session.ambient_grad)
+    return off and not step.detaches
+
+
+def _message(session: Session, fixed: FixedView, what: str) -> Any:
+    """PyTorch's own words, staged if they name a number that is."""
+    text = _words(fixed, what)
+    if fixed.index is None or not text.startswith(fixed.output):
+        return text
+    number = session.scalar("add", "Output ", session.scalar("str", fixed.index))
+    return session.scalar("add", number, text.removeprefix("An output"))
+
+
+def _words(fixed: FixedView, what: str) -> str:
+    text = f"{fixed.output} is a view"
+    if not fixed.has_node:
+        text = f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled."
+    elif fixed.several:
+        text += f" and {what} modified inplace."
+    else:
+        text += f" of a view which was created in no_grad mode and {what} modified inplace with grad mode enabled."
+    if fixed.several:
+        return (
+            f"{text} This view is the output of a function that returns multiple views. Such functions do not allow "
+            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    return (
+        f"{text} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+        "moving both the view and the inplace either both inside the no_grad block (if you don't want the inplace to "
+        "be tracked) or both outside (if you want the inplace to be tracked)."
+    )

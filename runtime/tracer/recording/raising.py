@@ -1,0 +1,115 @@
+"""Exceptions of the user's program as Operators: a ``raise`` at the end of a path, or where a condition holds."""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import Dy2StaticError
+from runtime.ir import Block, Operand
+from runtime.ops.raising import has_effect
+from runtime.tracer.ambient import source_places
+from runtime.tracer.memory.conditions import PathCondition
+from runtime.tracer.numbers.scalars import kind_of
+from runtime.tracer.recording import histories
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import choices, holding, structure
+
+
+def must_run(session: Session, error: BaseException) -> bool:
+    """Whether a raise on the main path must wait for the Program: something before it is seen or may raise itself."""
+    if isinstance(error, (Dy2StaticError, RecursionError, *torch_internals.SHAPE_ERRORS)):
+        return False
+    if any(map(structure.has_traced, (*error.args, *vars(error).values()))):
+        return True
+    ops = list(session.program.block.walk())
+    return any(has_effect(op) for op in ops)
+
+
+def stage_raise(session: Session, error: BaseException) -> None:
+    """Record a ``raise``: eager would raise this only when it takes the path."""
+    choices.require_converted(error)
+    cls = type(error)
+    session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
+    args = [torch_internals.say_tensor(arg) for arg in error.args]
+    session.raising = error
+    try:
+        _emit_raise(session, error, args)
+    finally:
+        session.raising = None
+
+
+def raise_where(session: Session, condition: PathCondition, error: BaseException) -> None:
+    """Raise where a condition holds: at once if it always does, else when the Program runs."""
+    if condition.never:
+        return
+    if condition.always:
+        raise error
+    flag = condition.operand(session)
+    with session.open("cond") as taken:
+        stage_raise(session, error)
+    session.emit("cond", [flag], None, [], blocks=[taken.block, Block()])
+
+
+def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None:
+    cls = type(error)
+    objects: dict[str, Operand] = {}
+    session.emit(
+        "raise",
+        [_argument(session, arg, str(position), objects) for position, arg in enumerate(args)],
+        {key: _argument(session, value, key, objects) for key, value in vars(error).items()},
+        attrs={
+            "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",
+            **({"objects": objects} if objects else {}),
+        },
+        location=source_places.error_place(error),
+    )
+
+
+def _argument(session: Session, value: Any, place: str, objects: dict[str, Operand]) -> Operand:
+    """The operand of what an exception has: of an object that is no constant of Programs its text, and its name.
+
+    Raises:
+        TraceError: D2S228, for an object of which each run would have another.
+    """
+    if _plain(value):
+        return _shown(session, value)
+    if holding.leads_to_traced(value):
+        raise session.error(
+            f"an exception is raised with a {type(value).__name__} that holds values which only a run knows",
+            code="D2S228", hint="Raise it with text, numbers or tensors, or lists, tuples and dicts of them.")
+    name = f"object {len(session.raised_types)} {type(value).__module__}.{type(value).__qualname__}"
+    session.raised_types[name] = value
+    session.guards.pin(value)
+    objects[place] = [name, _text(str, value)]
+    return _text(repr, value)
+
+
+def _text(show: Callable[[Any], str], value: Any) -> str:
+    """The text of an object; methods of users' classes are not run for it."""
+    if isinstance(value, (*_SHOWN, enum.Enum)):
+        return show(value)
+    return f"<{type(value).__qualname__} object>"
+
+
+_SHOWN = (
+    type, bytes, bytearray, frozenset, set, range, torch.Size, list, tuple, dict, types.FunctionType,
+    types.BuiltinFunctionType, types.ModuleType,
+)  # fmt: skip
+
+
+def _shown(session: Session, arg: Any) -> Operand:
+    """An exception's argument, which is there for its text."""
+    return histories.shown(session, arg) if isinstance(arg, torch.Tensor) else session.operand(arg)
+
+
+def _plain(value: Any) -> bool:
+    if type(value) in (list, tuple, dict):
+        return all(map(_plain, value.values() if isinstance(value, dict) else value))
+    constants = (torch.Tensor, torch.dtype, torch.device, torch.layout, torch.memory_format)
+    return value is None or isinstance(value, constants) or kind_of(value) is not None

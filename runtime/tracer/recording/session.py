@@ -1,0 +1,601 @@
+"""One trace: the Program being built, the fake tensors that stand for its values, and where they came from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.errors import Dy2StaticError, TraceError
+from runtime.ir import (
+    Assume,
+    Block,
+    Dim,
+    Location,
+    Operand,
+    Operator,
+    Program,
+    ScalarType,
+    TensorType,
+    Type,
+    Variable,
+    inference,
+)
+from runtime.ir.flow import Kind
+from runtime.ir.operator import GradMode
+from runtime.ir.ports import flow_of
+from runtime.ir.types import said
+from runtime.ops import raising
+from runtime.ops import scalar as scalar_ops
+from runtime.tracer.ambient import catching, source_places
+from runtime.tracer.ambient.calls import Known, Restart
+from runtime.tracer.ambient.looks import Looks
+from runtime.tracer.memory.inputs import Inputs
+from runtime.tracer.memory.storage_table import (
+    HOLE,
+    Storage,
+    StorageTable,
+    TensorInfo,
+    ViewStep,
+)
+from runtime.tracer.numbers import powers, scalars
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.numbers.sizes import Sizes
+from runtime.tracer.python_state.facts import Fact
+from runtime.tracer.python_state.guards import GuardSet
+from runtime.tracer.python_state.journal import Journal, Place
+from runtime.tracer.values import choices
+from runtime.tracer.values.origins import Origins
+
+if TYPE_CHECKING:
+    from runtime.tracer.python_state.notes import Note
+    from runtime.tracer.recording.attempt import Attempt
+    from runtime.tracer.values.heaps import Heap
+    from runtime.tracer.values.tables import Table
+
+
+@dataclass(eq=False)
+class Scope:
+    """A Block being filled, inside ``parent``. ``names`` are the Variables assigned in it."""
+
+    block: Block
+    parent: Scope | None
+    kind: str = "main"
+    names: set[Variable] = field(default_factory=set)
+    twin: Scope | None = None
+    """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
+    sizes: dict[Any, Variable] = field(default_factory=dict)
+
+    def chain(self) -> Iterator[Scope]:
+        """This scope and those around it, inner first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            if scope.twin is not None:
+                yield scope.twin
+            scope = scope.parent
+
+    def sees(self, var: Variable) -> bool:
+        """Whether an Operator in this Block may read ``var``."""
+        scope: Scope | None = self
+        while scope is not None:
+            if var in scope.names or (scope.twin is not None and var in scope.twin.names):
+                return True
+            scope = scope.parent
+        return False
+
+
+@dataclass
+class Replaying:
+    """The state of a replay: where the Operator at hand came from, and whether backward computes it again."""
+
+    location: Location | None = None
+    checkpoint: bool = False
+    checkpointed: set[Operator] = field(default_factory=set)
+    deriving: bool = False
+    """Whether derivatives are being recorded, rather than what the user wrote."""
+    derived: set[Operator] = field(default_factory=set)
+    lowering: bool = False
+    grad_mode: GradMode = "inherit"
+    """What Operators are recorded with, in a Program whose gradients are written out."""
+
+
+class Session:
+    """The state of one trace. Not shared between threads; made by ``runtime.tracer.trace``."""
+
+    def __init__(self, name: str) -> None:
+        self.program = Program(name)
+        self.scope = Scope(self.program.block, None)
+        self.fake_mode, self.shape_env = torch_internals.make_fake_mode()
+        self.storages = StorageTable()
+        self.journal = Journal(self)
+        self.guards = GuardSet(self.location)
+        self.sizes = Sizes(self)
+        self.inputs = Inputs(self)
+        self.ambient_grad = torch.is_grad_enabled()
+        self.ambient_autocast = torch_internals.autocast_state()
+        self.autocast = self.ambient_autocast
+        """The autocast state in force where the traced code last called torch."""
+        self.dispatching = False
+        """Whether an operator is being recorded: torch's dispatcher has switched autocast off around that."""
+        self._infos: MutableMapping[torch.Tensor, TensorInfo] = torch_internals.tensor_weak_dict()
+        self._names: dict[str, int] = {}
+        self.origins = Origins(self)
+        self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
+        """Python objects that existed before the trace, with their path among the arguments if they are there."""
+        self.originals: dict[int, int] = {}
+        """The caller's containers that have a copy among the arguments: their numbers, by identity."""
+        self.copies: dict[int, int] = {}
+        """Those copies: the same numbers, by identity."""
+        self.known = Known()
+        """What earlier attempts at this trace found out."""
+        self.advanced = False
+        """Whether an iterator that is older than the trace was advanced: then the trace cannot begin again."""
+        self.uses: list[Callable[[], Any]] = []
+        """Calls of cached functions on the main path: each run uses what the caches hold."""
+        self.cached: dict[Any, Any] = {}
+        """What the caches held, by function and arguments."""
+        self.checkpoints = 0
+        """How many ``recompute()`` regions the trace is in."""
+        self.replaying: Replaying | None = None
+        """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
+        self.number_operands: dict[int | float, Staged] = {}
+        """What plain numbers stand for where operators take no others (see ``number_operands``)."""
+        self.any_layout: MutableMapping[torch.Tensor, bool] = torch_internals.tensor_weak_dict()
+        """Fake results whose memory layout depends on a number that is only known while the Program runs."""
+        self.sampled: MutableMapping[torch.Tensor, list[int] | None] = torch_internals.tensor_weak_dict()
+        """Fake results of which nothing is known but what some samples showed, and the order of their dimensions in
+        memory if that is among it (see ``sampled_shapes``)."""
+        self.special_numbers: dict[int | float, frozenset[Any]] = {}
+        """For those: the values that have paths of their own (see ``sampled_shapes``)."""
+        self.detaching: str | None = None
+        """Set while the user's code detaches a tensor: by what name."""
+        self.inner: torch.Tensor | None = None
+        """The tensor that the last function of torch detached on its own: a factory gives the detached one."""
+        self.hung: dict[int, tuple[torch.Tensor, set[str]]] = {}
+        """Tensors of the trace, by identity, on which users' attributes hang, and the attributes' names."""
+        self.created: dict[int, Any] = {}
+        """Objects, other than containers, that were made while tracing."""
+        self.surrounding: tuple[Any, ...] = ()
+        """Local variables of consumers that run inside the generator being traced: its constructs join them too."""
+        self.memo: Any = None
+        """What the converter remembers for this trace."""
+        self.catching: list[Callable[[], Any]] = []
+        """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+        self.present: list[tuple[Scope, Any, Any]] = []
+        """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
+        self.literals: dict[Variable, torch.Tensor] = {}
+        """Variables that hold tensors made from Python data, with what they hold."""
+        self.raising: BaseException | None = None
+        """The exception that is being recorded as one of the Program's."""
+        self.paths = 1
+        """How many paths the operations on values that are one of several have, in each other."""
+        self.has_growing = False
+        """Whether a list has come to have a length that is only known at run time."""
+        self.held_in_lists: dict[int, Location | None] = {}
+        """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
+        self.heaps: dict[Any, Heap | Table] = {}
+        """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what
+        dicts and objects hold, by class and keys (see ``tables``)."""
+        self.has_rows = False
+        """Whether there are such dicts and objects."""
+        self.constructing: set[int] = set()
+        """Objects whose ``__init__`` is being traced, by identity."""
+        self.held_owners: dict[int, Any] = {}
+        """All that ever were, so that no other object has their identity."""
+        self.loop_options: list[Any] = []
+        """Options of loops whose blocks the trace is in, innermost last."""
+        self.varying: frozenset[Place] = frozenset()
+        """Places whose plain number is an input of the Program, not a guard."""
+        self.facts: dict[Place, tuple[Fact, Staged]] = {}
+        """Those that the trace met."""
+        self.last_error: Dy2StaticError | None = None
+        self.raised_types: dict[str, type[BaseException]] = {}
+        """Exception classes that ``raise`` Operators name, other than builtins."""
+        self.touched: list[set[Storage]] = []
+        """For each loop being traced, innermost last: memory that its body wrote, or had to look at for a write."""
+        self.hidden: dict[int, tuple[Any, Any]] = {}
+        """Containers, by identity, that hold what another one does on some paths, with that (see ``containers``)."""
+        self.pictures: list[Any] = []
+        """What was there when each of the paths began that the trace is on, innermost last (see ``unjournaled``)."""
+        self.notes: list[Note] = []
+        """What the tracer refers to for the constructs that the trace is in, innermost last."""
+        self.looks = Looks()
+        self.unconverted: list[tuple[str, str]] = []
+        """Functions being run as they are, with the reason (innermost last), for error messages."""
+        self.attempts: list[Attempt] = []
+        """What is being tried, innermost last; every field of this class has its place in ``attempt.FIELDS``."""
+
+    @contextlib.contextmanager
+    def uncaught(self) -> Iterator[None]:
+        """For what does not raise, although its Operator may: no handler around it is asked."""
+        before, self.catching = self.catching, []
+        try:
+            yield
+        finally:
+            self.catching = before
+
+    def is_open(self, scope: Scope) -> bool:
+        """Whether the trace stands in a Block, or in one inside of it."""
+        one: Scope | None = self.scope
+        while one is not None and one is not scope:
+            one = one.parent
+        return one is not None
+
+    # -- errors and places ---------------------------------------------------------------------------------------
+
+    def location(self) -> Location | None:
+        """Where in the user's source the trace stands now."""
+        return source_places.location_provider() if self.replaying is None else self.replaying.location
+
+    def error(
+        self, summary: str, *, hint: str = "", code: str = "D2S200", location: Location | None = None
+    ) -> Dy2StaticError:
+        """A located error; inside code that is not converted it says which function and why."""
+        if self.unconverted:
+            name, reason = self.unconverted[-1]
+            summary += f" (inside {name}, which was not converted: {reason})"
+        self.last_error = TraceError(summary, hint=hint, code=code, location=location or self.location())
+        return self.last_error
+
+    def restart(self, known: Known) -> BaseException:
+        """What to raise to begin the trace again with what is known now: a located error if it cannot."""
+        if self.advanced:
+            return self.error(
+                "an iterator from outside the function is advanced, and the trace has to begin again: tensors that "
+                "share memory are written in place, or a container has two names",
+                hint="Take the items outside the function.",
+                code="D2S266",
+            )
+        return Restart(known)
+
+    def hold_by_reference(self, *classes: type) -> None:
+        """Objects of some classes are changed inside of a list that grows: trace again with lists that hold such by
+        reference."""
+        new = frozenset(map(_name_of, classes)) - self.known.by_reference
+        if new and not self.advanced:
+            raise self.restart(Known(by_reference=new))
+
+    @property
+    def has_contents(self) -> bool:
+        """Whether there is a container that stands for others, which operators open."""
+        return bool(self.hidden) or self.has_rows
+
+    def holds_by_reference(self, cls: type) -> bool:
+        """Whether lists that grow hold objects of a class by reference."""
+        return bool(self.known.by_reference) and _name_of(cls) in self.known.by_reference
+
+    def once(self, why: str) -> None:
+        """The Program is for this call alone, and the next one is traced anew."""
+        self.guards.add_once(why)
+
+    def undecidable(self) -> Dy2StaticError:
+        """The located error for torch's SHAPE_ERRORS: its own code asks for a size or value that is not known yet."""
+        return self.error(
+            "a decision depends on a size or value that is only known while the Program runs, in code that is "
+            "not converted",
+            code="D2S212",
+            hint="Let the function be converted, or make the size fixed.",
+        )
+
+    # -- Variables -----------------------------------------------------------------------------------------------
+
+    def new_name(self, hint: str = "") -> str:
+        """A Variable name, unique in the Program, after the user's name where there is one."""
+        stem = "".join(c if c.isalnum() and c.isascii() else "_" for c in hint).strip("_")
+        count = self._names.get(stem, 0)
+        self._names[stem] = count + 1
+        if not stem:
+            return str(count)
+        if stem[0].isdigit():
+            stem = "v" + stem
+        return stem if count == 0 else f"{stem}.{count}"
+
+    def new_variable(self, type: Type, hint: str = "", scope: Scope | None = None) -> Variable:
+        """A fresh Variable assigned in ``scope`` (default: the current one)."""
+        var = Variable(self.new_name(hint), type, hint)
+        (scope or self.scope).names.add(var)
+        return var
+
+    def visible(self, var: Variable) -> bool:
+        """Whether the current Block may read ``var``."""
+        return self.scope.sees(var)
+
+    def require_visible(self, var: Variable, what: str = "a tensor") -> Variable:
+        """``var``, or a located error if it belongs to a branch or loop body that is already closed."""
+        if not self.visible(var):
+            name = f" '{var.hint}'" if var.hint else ""
+            raise self.error(
+                f"{what}{name} made inside a branch or loop body is used outside it",
+                hint="Pass it out through a variable assigned in the branch or loop, not through a cache, a global or "
+                "an attribute of an object that the converter cannot follow.",
+                code="D2S220",
+            )
+        return var
+
+    @contextlib.contextmanager
+    def open(self, kind: str, block: Block | None = None) -> Iterator[Scope]:
+        """Record into a new Block, or again into one that was closed."""
+        before = self.scope
+        self.scope = Scope(block if block is not None else Block(), before, kind)
+        try:
+            with self.sizes.facts_of_a_block(kind):
+                yield self.scope
+        finally:
+            self.scope = before
+
+    @contextlib.contextmanager
+    def reopen(self, scope: Scope) -> Iterator[None]:
+        """Record at the end of a Block that was already closed."""
+        before, self.scope = self.scope, scope
+        try:
+            with self.sizes.facts_of_a_block(scope.kind):
+                yield
+        finally:
+            self.scope = before
+
+    # -- Operators -----------------------------------------------------------------------------------------------
+
+    def modes(self) -> tuple[Any, Any]:
+        """The grad mode and autocast state in force, relative to the caller's."""
+        if self.replaying is not None:
+            return self.replaying.grad_mode, None
+        grad = torch.is_grad_enabled()
+        autocast = self.autocast if self.dispatching else torch_internals.autocast_state()
+        return (
+            "inherit" if grad == self.ambient_grad else "on" if grad else "off",
+            None if autocast == self.ambient_autocast else autocast,
+        )
+
+    def casting(self, func: Any) -> tuple[tuple[str, bool, str], ...]:
+        """The autocast state under which what is inside an operator runs; () where it does not matter.
+
+        In a replay only kernels have something inside: all else is taken apart above the recorder.
+        """
+        if not any(enabled for _, enabled, _ in self.autocast):
+            return ()
+        return self.autocast if torch_internals.casts_inside(func, self.autocast) else ()
+
+    def emit(
+        self,
+        name: str,
+        args: Sequence[Operand],
+        kwargs: dict[str, Operand] | None = None,
+        types: Sequence[Type] | None = None,
+        *,
+        hints: Sequence[str] = (),
+        blocks: Sequence[Block] = (),
+        attrs: dict[str, Any] | None = None,
+        modes: tuple[Any, Any] | None = None,
+        location: Location | None = None,
+    ) -> tuple[Variable, ...]:
+        """Append an Operator to the current Block; returns its output Variables.
+
+        ``types`` None: the results are what the operator's definition tells.
+        """
+        if self.catching:
+            catching.require_uncaught(self, name, args, attrs or {})
+        grad, autocast = modes or self.modes()
+        op = Operator(
+            name,
+            tuple(args),
+            dict(kwargs or {}),
+            (),
+            tuple(blocks),
+            dict(attrs or {}),
+            grad_mode=grad,
+            autocast=autocast,
+            location=location or self.location(),
+        )
+        op.outputs = outputs = tuple(
+            self.new_variable(type, hints[index] if index < len(hints) else "")
+            for index, type in enumerate(inference.told(op) if types is None else types)
+        )
+        if self.replaying is not None and self.replaying.checkpoint:
+            self.replaying.checkpointed.add(op)
+        if self.replaying is not None and self.replaying.deriving:
+            self.replaying.derived.add(op)
+        if self.checkpoints and (name.startswith("aten.") or flow_of(op).kind not in (Kind.PLAIN, Kind.FUNCTION)):
+            op.attrs["checkpoint"] = True
+        if self.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
+            op.attrs["caught"] = caught
+        self.scope.block.ops.append(op)
+        return outputs
+
+    def scalar(self, name: str, *args: Any) -> Any:
+        """Apply a scalar operator to staged and plain Python values; the staged result."""
+        if choices.held_choice(args) is not None:
+            return choices.spread(self, list(args), lambda given: self.scalar(name, *given))
+        kinds = []
+        operands = []
+        for arg in args:
+            kinds.append(scalars.kind_of(arg) or "none")
+            operands.append(self.operand(arg))
+        if powers.is_open(name, kinds, args):
+            return powers.power(self, *args)
+        kind = scalar_ops.result_kind("scalar." + name, kinds, args)
+        (var,) = self.emit("scalar." + name, operands, types=[ScalarType(kind)])
+        if not scalar_ops.is_certain("scalar." + name, kinds, args):
+            (var,) = self.emit("scalar.expect", [var, kind])
+        result = scalars.wrap(var)
+        self.sizes.define(result, name, args)
+        return result
+
+    def from_tensor(self, name: str, tensor: torch.Tensor, *args: Any, kind: str, family: str = "scalar") -> Staged:
+        """A scalar read off a tensor: ``item``, ``truth``, ``size``..."""
+        (var,) = self.emit(f"{family}.{name}", [self.read(tensor), *args], types=[ScalarType(kind)])  # type: ignore[arg-type]
+        return scalars.wrap(var)
+
+    def operand(self, value: Any) -> Operand:
+        """The operand for any value that may stand in an ATen call: tensors, numbers, containers."""
+        if isinstance(value, torch.Tensor):
+            return self.read(value)
+        if isinstance(value, Staged):
+            return self.require_visible(value.var, f"a Python {value.kind}")
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return self.sizes.materialize(value)
+        if type(value) in (int, float) and value in self.number_operands:
+            return self.operand(self.number_operands[value])
+        if isinstance(value, (list, tuple)):
+            return (
+                type(value)(self.operand(item) for item in value)
+                if type(value) in (list, tuple)
+                else tuple(self.operand(item) for item in value)
+            )
+        if isinstance(value, slice):
+            return slice(self.operand(value.start), self.operand(value.stop), self.operand(value.step))
+        if isinstance(value, dict):
+            return {key: self.operand(item) for key, item in value.items()}
+        return value
+
+    # -- tensors -------------------------------------------------------------------------------------------------
+
+    def info(self, tensor: torch.Tensor) -> TensorInfo:
+        """What is known of a traced tensor; a real tensor is lifted to a parameter of the Program first."""
+        info = self._infos.get(tensor)
+        if info is None:
+            info = self.info(self.inputs.lift(tensor))
+        return info
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor stands for a value of this trace."""
+        return tensor in self._infos
+
+    def itself(self, value: Any) -> Any:
+        """The value; for a tensor that an operator gave back as it was given, the tensor given."""
+        if not isinstance(value, torch.Tensor) or not self.knows(value):
+            return value
+        found = self.info(value).itself
+        return value if found is None else found
+
+    def one(self, value: Any) -> Any:
+        """The value; of a tensor that the trace knows as several objects, always the same one."""
+        if isinstance(value, torch.Tensor) and not torch_internals.is_fake(value):
+            return self.inputs.one(value)
+        return self.itself(value)
+
+    def register(self, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
+        """Let ``fake`` stand for a value."""
+        info.number = self.origins.number()
+        self._infos[fake] = info
+        return fake
+
+    def forget_inner(self, known: Sequence[Any]) -> None:
+        """Forget a tensor that one of torch's functions made and did not give; ``known``: what the user gave it."""
+        inner, self.inner = self.inner, None
+        if inner is not None and all(one is not inner for one in known):
+            self._infos.pop(inner, None)
+
+    def fake(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The fake tensor that stands for ``tensor`` (itself when it is one of this trace)."""
+        if torch_internals.is_fake(tensor):
+            if tensor not in self._infos:
+                raise self.error(
+                    "a tensor of another, finished trace is used here",
+                    code="D2S211",
+                    hint="Do not keep tensors of a converted function in globals or caches.",
+                )
+            return tensor
+        return self.inputs.lift(tensor)
+
+    def read(self, tensor: torch.Tensor) -> Variable:
+        """The Variable that holds the tensor's value now, replaying its views if its memory was written since."""
+        info = self.info(tensor)
+        if info.storage.lost is not None:
+            raise info.storage.lost.error(self)
+        base = self.require_visible(info.storage.value)
+        var = info.cached
+        if var is None or info.cached_for is not base or not self.visible(var):
+            var = self.replay(base, info.steps, self.type_of(self.fake(tensor)) if info.steps else None)
+            info.cached, info.cached_for = var, base
+        self.looks.note(var, self.fake(tensor), info)
+        return var
+
+    def replay(self, base: Variable, steps: Sequence[ViewStep], type: Type | None = None) -> Variable:
+        """Apply a view chain to a base; ``type``: of the result, where it is known."""
+        var = base
+        for position, step in enumerate(steps):
+            types: list[Type] = [TensorType(None, None)] * step.results
+            if type is not None and position == len(steps) - 1:
+                types[step.index] = type
+            keywords = {key: fill(value, var) for key, value in step.kwargs}
+            var = self.emit(step.name, fill(step.args, var), keywords, types, modes=step.modes)[step.index]
+        return var
+
+    def known_tensors(self) -> list[TensorInfo]:
+        """What is known of every traced tensor that is alive."""
+        return list(self._infos.values())
+
+    def require_gradient(self, written: TensorInfo, sometimes: bool) -> None:
+        """A value with a history was written: the tensor's base and the other views of it have it from now on.
+
+        ``sometimes``: the value has one on some paths only. So has memory of an outer Block, once this one is left.
+        """
+        outer = written.storage.first not in self.scope.names
+        infos = [written]
+        if not written.detached:
+            infos += [one for one in self.known_tensors() if one.storage is written.storage and not one.detached]
+        for info in infos:
+            if not info.requires_grad:
+                info.requires_grad, info.sometimes = True, sometimes or outer
+            elif not sometimes and not outer:
+                info.sometimes = False
+
+    def type_of(self, fake: torch.Tensor) -> TensorType:
+        """The type of a traced tensor's Variable."""
+        return TensorType(fake.dtype, self.dims(fake), said(fake.device))
+
+    def dims(self, fake: torch.Tensor) -> tuple[Dim, ...]:
+        """The sizes of a fake tensor as the Program writes them."""
+        return tuple(size if type(size) is int else self.sizes.dim(size) for size in fake.shape)
+
+    def fresh(
+        self,
+        fake: torch.Tensor,
+        var: Variable,
+        *,
+        requires_grad: bool = False,
+        layout_known: bool = True,
+    ) -> torch.Tensor:
+        """Register ``fake`` as the base of a new storage whose value is ``var``."""
+        return self.register(fake, TensorInfo(self.storages.new(var), (), requires_grad, layout_known))
+
+    def clone_meta(
+        self, fake: torch.Tensor, shape: Sequence[Any] | None = None, dtype: torch.dtype | None = None
+    ) -> torch.Tensor:
+        """A new fake tensor with the sizes, strides, dtype and device of another."""
+        strides = fake.stride() if shape is None and fake.layout is torch.strided else None
+        return torch_internals.empty_fake(
+            self.fake_mode, tuple(fake.shape if shape is None else shape), strides, dtype or fake.dtype, fake.device
+        )
+
+    def root(self) -> Scope:
+        """The scope of the main Block."""
+        return list(self.scope.chain())[-1]
+
+    def add_assume(self, assume: Assume) -> None:
+        """A fact about the inputs' sizes on which the Program rests."""
+        if all(other.expr != assume.expr for other in self.program.assumes):
+            self.program.assumes.append(assume)
+
+
+def fill(template: Any, var: Variable) -> Any:
+    """A view step's arguments with its source put in."""
+    if template is HOLE:
+        return var
+    if isinstance(template, (list, tuple)):
+        return type(template)(fill(item, var) for item in template)
+    return template
+
+
+
+def _name_of(cls: type) -> str:
+    """A class by name: one that is defined in the function is another one in each trace."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+__all__ = ["Scope", "Session", "ViewStep", "fill"]

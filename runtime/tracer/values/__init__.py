@@ -1,0 +1,1 @@
+"""Python values as structures that Variables carry: containers, lists that grow, one of several, identity."""

@@ -1,0 +1,88 @@
+"""What is put into lists that grow, and what comes out: the memory of it is in their pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime.tracer.ambient import objects
+from runtime.tracer.memory.aliases import few_roots
+from runtime.tracer.python_state import shared_items
+from runtime.tracer.values import structure
+
+if TYPE_CHECKING:
+    from runtime.tracer.memory.storage_table import Storage
+    from runtime.tracer.recording.session import Session
+    from runtime.tracer.values.alias_sets import Pool
+
+
+def put(session: Session, pool: Pool, value: Any) -> None:
+    """A value becomes an item."""
+    for part in _parts(value):
+        if isinstance(part, torch.Tensor):
+            pool.note_put(_memory(session, part, pool))
+        elif isinstance(part, structure.Growing):
+            pool.merge(part.pool)
+        else:
+            _share(session, part)
+
+
+def got(session: Session, pool: Pool, value: Any) -> None:
+    """A value is one of the items."""
+    for part in _parts(value):
+        if isinstance(part, torch.Tensor):
+            pool.note_got(_storage(session, part, pool))
+        elif isinstance(part, (list, dict)) or objects.is_record(part):
+            _share(session, part)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """The tensors, lists that grow, lists, dicts and instances of dataclasses inside a value."""
+    if isinstance(value, (torch.Tensor, structure.Growing)):
+        yield value
+    elif isinstance(value, structure.Choice):
+        for option in value.options:
+            yield from _parts(option)
+    elif isinstance(value, (list, tuple)):
+        if type(value) is list:
+            yield value
+        for item in value:
+            yield from _parts(item)
+    elif (fields := structure.field_items(value)) is not None:
+        if isinstance(value, dict) or objects.is_record(value):
+            yield value
+        for item in fields[1]:
+            yield from _parts(item)
+
+
+def _share(session: Session, part: Any) -> None:
+    """Items are copies of the list, dict or record: it must not be changed."""
+    if session.holds_by_reference(type(part)):
+        return
+    if isinstance(part, (list, dict)) or structure.can_be_copied(session, part):
+        shared_items.hold(session, part)
+
+
+def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:
+    storage = session.info(tensor).storage
+    _note(session, storage, pool)
+    return storage
+
+
+def _memory(session: Session, tensor: torch.Tensor, pool: Pool) -> set[Storage]:
+    """All memory that a tensor may be: once it is only in the list, nothing else tells."""
+    roots, reached = few_roots(session.info(tensor), ())
+    found = {*reached, *(root.storage for root in roots)}
+    for storage in found:
+        _note(session, storage, pool)
+    return found
+
+
+def _note(session: Session, storage: Storage, pool: Pool) -> None:
+    if all(known.find() is not pool.find() for known, _ in storage.pools):
+        storage.pools.append((pool, session.location()))
+
+
+__all__ = ["got", "put"]

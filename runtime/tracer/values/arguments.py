@@ -1,0 +1,230 @@
+"""A call's arguments taken apart into tensors and structure, put together again around stand-ins, and found again.
+
+flatten({"x": t, "opts": {"mask": m, "n": 3}})  ->  tensors [t, m], labels ["x", "opts['mask']"], a template
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from runtime.tracer.values import structure
+
+Path = tuple[Any, ...]
+"""The way to a container: the argument's name, then keys, indices and field names."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a tensor stood among the arguments: its position in ``Arguments.tensors``."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Again:
+    """A container that stood among the arguments before: its number."""
+
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Container:
+    """A list, tuple, dict, set, named tuple or dataclass among the arguments.
+
+    ``items`` are templates (those of a set: what it holds); ``keys`` their keys or field names, None for lists, tuples
+    and sets; ``original`` is the caller's.
+    """
+
+    kind: type
+    keys: Path | None
+    items: tuple[Any, ...]
+    original: Any
+
+
+@dataclass
+class Arguments:
+    """A call's arguments taken apart: its tensors, and everything else as a template with ``Slot``s.
+
+    ``labels`` are what the user would write for each tensor: ``x``, ``batch['ids'][0]``.
+    """
+
+    tensors: list[torch.Tensor]
+    labels: list[str]
+    template: Mapping[str, Any]
+    originals: dict[str, Any] = field(default_factory=dict)
+    only_tensors: tuple[str, ...] | None = None
+    """The names of the arguments, if each is a tensor of its own."""
+    containers: list[Any] = field(default_factory=list)
+    """The caller's containers that are taken apart, by number."""
+
+    def rebuild(
+        self, tensors: Sequence[Any], whole: Set[int] = frozenset()
+    ) -> tuple[dict[str, Any], list[tuple[Any, Path | None]]]:
+        """The arguments with other tensors in place, and every container built anew with its path.
+
+        ``whole``: numbers of containers that stay what they are, with what is inside; their paths are None.
+        """
+        built: list[tuple[Any, Path | None]] = []
+
+        def keep(node: Any) -> Any:
+            if isinstance(node, Container):
+                built.append((node.original, None))
+                for item in node.items:
+                    keep(item)
+            return node
+
+        def build(value: Any, path: Path) -> Any:
+            if isinstance(value, Slot):
+                return tensors[value.index]
+            if isinstance(value, Again):
+                return built[value.number][0]
+            if not isinstance(value, Container):
+                return value
+            number = len(built)
+            if number in whole:
+                keep(value)
+                return value.original
+            early = _empty(value)
+            built.append((early, path))
+            steps = range(len(value.items)) if value.keys is None else value.keys
+            items = [build(item, (*path, step)) for step, item in zip(steps, value.items)]
+            result = _fill(value, early, items)
+            built[number] = (result, path)
+            return result
+
+        return {name: build(value, (name,)) for name, value in self.template.items()}, built
+
+    def others(self) -> Iterator[Any]:
+        """What is no tensor and not taken apart: each call is given it as it is."""
+        todo = list(self.template.values())
+        while todo:
+            value = todo.pop()
+            if isinstance(value, Container):
+                todo.extend(value.items)
+            elif not isinstance(value, (Slot, Again)):
+                yield value
+
+
+def flatten(bound: dict[str, Any]) -> Arguments:
+    """Take a call's arguments apart: ``bound`` maps parameter names to values.
+
+    Taken apart: lists, tuples, dicts, sets and named tuples; dataclasses and other mappings if a tensor is inside. A
+    tensor or container that stands in two places is one.
+    """
+    values = list(bound.values())
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            break
+    else:
+        if len(values) == 1 or len(set(map(id, values))) == len(values):
+            names = tuple(bound)
+            template = _templates.get(names)
+            if template is None:
+                template = _templates[names] = {name: Slot(index) for index, name in enumerate(names)}
+            return Arguments(values, list(names), template, bound, names)
+    return _flatten(bound)
+
+
+_templates: dict[tuple[str, ...], dict[str, Slot]] = {}
+"""Templates of calls with tensors only, by the arguments' names."""
+
+
+def _flatten(bound: dict[str, Any]) -> Arguments:
+    tensors: list[torch.Tensor] = []
+    labels: list[str] = []
+    positions: dict[int, int] = {}
+    numbers: dict[int, int] = {}
+    containers: list[Any] = []
+
+    def take(value: Any, label: str) -> Any:
+        if isinstance(value, torch.Tensor):
+            index = positions.setdefault(id(value), len(tensors))
+            if index == len(tensors):
+                tensors.append(value)
+                labels.append(label)
+            return Slot(index)
+        parts = _parts(value)
+        if parts is None:
+            return value
+        if id(value) in numbers:
+            return Again(numbers[id(value)])
+        numbers[id(value)] = len(numbers)
+        containers.append(value)
+        keys, items = parts
+        if type(value) is set:
+            return Container(set, None, items, value)
+        spell = _spelling(value, label, keys)
+        return Container(type(value), keys, tuple(take(item, spell(index)) for index, item in enumerate(items)), value)
+
+    template = {name: take(value, name) for name, value in bound.items()}
+    return Arguments(tensors, labels, template, bound, containers=containers)
+
+
+def follow(arguments: Arguments, path: Path) -> Any:
+    """The caller's own container at a path among the arguments."""
+    value: Any = arguments.originals
+    for step in path:
+        if isinstance(value, dict) or not isinstance(step, str):
+            value = value[step]
+        else:
+            value = getattr(value, step)
+    return value
+
+
+def _parts(value: Any) -> tuple[Path | None, tuple[Any, ...]] | None:
+    """Keys and items of a container that is taken apart; None for anything else."""
+    kind = type(value)
+    if kind is list or kind is tuple or kind is set:
+        return None, tuple(value)
+    if kind in (dict, collections.OrderedDict, collections.defaultdict):
+        return tuple(value.keys()), tuple(value.values())
+    if structure.is_namedtuple(value) or structure.has_traced(value):
+        return structure.field_items(value)
+    return None
+
+
+def _spelling(value: Any, label: str, keys: Path | None) -> Callable[[int], str]:
+    if keys is None:
+        return lambda index: f"{label}[{index}]"
+    if isinstance(value, dict):
+        return lambda index: f"{label}[{keys[index]!r}]"
+    return lambda index: f"{label}.{keys[index]}"
+
+
+def _empty(node: Container) -> Any:
+    """The container before its items are known, where they can be put in later: it may contain itself."""
+    if node.kind in (list, dict, collections.OrderedDict):
+        return node.kind()
+    if node.kind is set:
+        return node.original.copy()
+    if node.kind is collections.defaultdict:
+        return collections.defaultdict(node.original.default_factory)
+    return None
+
+
+def _fill(node: Container, early: Any, items: list[Any]) -> Any:
+    if node.keys is None:
+        if node.kind is tuple:
+            return tuple(items)
+        if node.kind is list:
+            early.extend(items)
+        return early
+    if early is not None:
+        early.update(zip(node.keys, items))
+        return early
+    if dataclasses.is_dataclass(node.kind) and not issubclass(node.kind, (dict, tuple)):
+        result = copy.copy(node.original)  # attributes that are no fields come along
+        for key, item in zip(node.keys, items):
+            object.__setattr__(result, key, item)
+        return result
+    return structure.rebuild_fields(node.kind, node.keys, tuple(items))
+
+
+__all__ = ["Again", "Arguments", "Container", "Path", "Slot", "flatten", "follow"]

@@ -1,0 +1,233 @@
+"""Operations on a value that is one of several, known only at run time: done to each of them, staged as a switch."""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+
+from runtime.tracer.ambient import source_places, state
+from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.numbers import staging
+from runtime.tracer.python_state.journal import MISSING
+from runtime.tracer.values.containers import several
+from runtime.tracer.values.structure import Choice, Undefined, growing, row_of
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+
+_PATHS = 32
+"""How many paths one operation may have that is done for each of several values, at each of several places."""
+
+
+def unbound_message(name: str, free: bool = False) -> str:
+    """What this version of Python says when an unbound local (``free``: of an outer function) is read."""
+    if sys.version_info >= (3, 11):
+        if free:
+            return f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+        return f"cannot access local variable '{name}' where it is not associated with a value"
+    if free:
+        return f"free variable '{name}' referenced before assignment in enclosing scope"
+    return f"local variable '{name}' referenced before assignment"
+
+
+def distribute(session: Session, choice: Choice, function: Callable[[Any], Any], *, itself: bool = False) -> Any:
+    """``function(value)`` where the value is one of several at run time: staged for each of them.
+
+    ``itself``: the function is about which object the value is, not about what it holds.
+    """
+    def path(option: Any) -> Callable[[], Any]:
+        def run() -> Any:
+            if isinstance(option, Undefined):
+                raise UnboundLocalError(unbound_message(option.name))
+            if option is MISSING:
+                raise AttributeError("this attribute is not set on the path that was taken")
+            held = None if itself else several(option)
+            return function(option) if held is None else distribute(session, held, function)
+
+        return run
+
+    if hasattr(choice, "run"):  # a dict that others hold by reference: there is one option
+        return choice.run(session, function)
+    before = session.paths
+    if before > 1 and before * len(choice.options) > _PATHS:
+        raise too_many(session, before * len(choice.options))
+    session.paths = before * len(choice.options)
+    try:
+        return staging.switch(session, choice.selector, [path(option) for option in choice.options], choice)
+    finally:
+        session.paths = before
+
+
+def too_many(session: Session, count: int) -> Exception:
+    """The located error for a value that may be one of too many."""
+    return session.error(
+        f"a value may be one of {count} by now, as each of several paths or iterations has made another of it",
+        hint="Keep it a number, a piece of text or a tensor, or append to a list.",
+        code="D2S255",
+    )
+
+
+def held_choice(value: Any, depth: int = 0) -> Any:
+    """The first value of several that is ``value``, or is inside lists, tuples and dicts; None without one."""
+    if isinstance(value, Choice):
+        return value
+    found = several(value) if row_of(value) is None else None
+    if found is not None:
+        return found
+    if depth > 4 or not isinstance(value, (list, tuple, dict)):
+        return None
+    for item in value.values() if isinstance(value, dict) else value:
+        found = held_choice(item, depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _choices(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Every value of several that ``held_choice`` would find."""
+    if isinstance(value, Choice):
+        yield value
+    elif depth <= 4 and isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _choices(item, depth + 1)
+
+
+def with_option(value: Any, choice: Any, option: Any) -> Any:
+    """``value`` with one of its options in place of a choice, wherever that is inside."""
+    if value is choice:
+        return option
+    if held_choice(value) is None:
+        return value
+    if isinstance(value, dict):
+        return {key: with_option(item, choice, option) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [with_option(item, choice, option) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def spread(session: Session, values: Any, function: Callable[[Any], Any]) -> Any:
+    """``function(values)``, staged for each option of every choice in the values (lists, tuples, dicts)."""
+    choice = held_choice(values)
+    if choice is None:
+        return function(values)
+    sizes = {id(one): len(one.options) for one in _choices(values)}
+    if len(sizes) > 1 and session.paths * math.prod(sizes.values()) > _PATHS:
+        raise too_many(session, session.paths * math.prod(sizes.values()))
+    return distribute(session, choice, lambda option: spread(session, with_option(values, choice, option), function))
+
+
+def _left(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        session = state.current()
+        if isinstance(other, Choice) and other is not self:
+            return distribute(session, other, lambda option: theirs(function, self, option))
+        return distribute(session, self, lambda option: theirs(function, option, option if other is self else other))
+
+    return method
+
+
+def _right(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return distribute(state.current(), self, lambda option: theirs(function, other, option))
+
+    return method
+
+
+def _alone(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return distribute(state.current(), self, lambda option: theirs(function, option))
+
+    return method
+
+
+def _refused(how: str) -> Callable[..., NoReturn]:
+    def method(self: Any, *args: Any) -> NoReturn:
+        raise state.current().error(
+            f"a value that differs between paths is {how} in code that is not converted",
+            hint="Let the function be converted, or give the variable a value of one kind on every path.",
+            code="D2S210",
+        )
+
+    return method
+
+
+def require_converted(error: BaseException) -> None:
+    """Refuse an exception that code which is not converted raised because a value is one of several."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, Choice):
+        raise state.current().error(
+            f"a value that differs between paths is asked for its attribute {error.name!r} in code that is "
+            "not converted",
+            hint="Let the function be converted, or give the variable one object on every path.",
+            code="D2S210",
+            location=source_places.error_place(error),
+        )
+
+
+def _length(value: Any) -> int | None:
+    """How many items unpacking finds in a value, if that is known."""
+    if isinstance(value, torch.Tensor):
+        size = value.shape[0] if value.dim() else None
+        return size if type(size) is int else None
+    known = isinstance(value, (list, tuple)) and growing(value) is None
+    return len(value) if known else None
+
+
+def lengths(choice: Choice) -> set[int | None]:
+    """How many items unpacking finds in the values that a choice may be; None for a number that is not known."""
+    options = [option for option in choice.options if not isinstance(option, Undefined) and option is not MISSING]
+    return {_length(option) for option in options}
+
+
+def _iter(self: Choice) -> Iterator[Any]:
+    """Items one by one, where every value it may be has as many: what unpacking asks for."""
+    found = lengths(self)
+    count = found.pop() if len(found) == 1 else None
+    if count is None:
+        _refused("iterated over")(self)
+    items = [distribute(state.current(), self, operator.itemgetter(index)) for index in range(count)]
+    return iter(items)
+
+
+def _repr(self: Choice) -> str:
+    if state.active() is not None:
+        _refused("turned into text")(self)
+    return "<one of several values, known while the Program runs>"
+
+
+_BINARY = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+_REFUSED = {
+    "hash": "hashed (used as a dict key or set member)",
+    "bool": "used as a condition",
+    "getitem": "indexed", "setitem": "indexed", "delitem": "indexed",
+    "contains": "searched",
+    "len": "asked for its length",
+    "index": "used as an index",
+    "int": "converted to an int", "float": "converted to a float",
+    "str": "turned into text", "format": "turned into text",
+    "reduce": "pickled or copied",
+}  # fmt: skip
+
+
+def _operators() -> dict[str, Callable[..., Any]]:
+    """Python's operators, applied to whichever value it is."""
+    methods: dict[str, Callable[..., Any]] = {"__iter__": _iter, "__repr__": _repr, "keys": _refused("unpacked")}
+    for name in _BINARY:
+        function = getattr(operator, f"__{name}__")
+        methods[f"__{name}__"], methods[f"__r{name}__"] = _left(function), _right(function)
+    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        methods[f"__{name}__"] = _left(getattr(operator, name))
+    for name in ("neg", "pos", "abs", "invert"):
+        methods[f"__{name}__"] = _alone(getattr(operator, name))
+    return {**methods, **{f"__{name}__": _refused(how) for name, how in _REFUSED.items()}}
+
+
+for _name, _method in _operators().items():
+    setattr(Choice, _name, _method)
+del _name, _method

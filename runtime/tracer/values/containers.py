@@ -1,0 +1,391 @@
+"""Lists, dicts, sets and deques, which joins take by reference: what each holds is joined on its own.
+
+A variable that is one list on one path and another on the other is a ``Choice`` of the two. A container that a path
+made stays the Python object that it is; what the path put into it leaves the construct as a *content* of its own, which
+nobody can see where the other path was taken. Containers that several paths made, each known in exactly the places
+where the others are, become one.
+
+Where the content of one container differs in structure between the paths, it is one of several, each in a *hidden*
+container that only the marker in the first one, ``Several``, refers to.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+
+from runtime.tracer.ambient import contents, objects, shown, state
+from runtime.tracer.numbers import staging
+from runtime.tracer.python_state.held import RowKey, choice_of, held_in
+from runtime.tracer.python_state.journal import Place, python_kind
+from runtime.tracer.values.structure import (
+    Choice,
+    DictContent,
+    Growing,
+    ListContent,
+    field_items,
+    growing,
+    is_container,
+    row_of,
+)
+
+if TYPE_CHECKING:
+    from runtime.ir import Location
+    from runtime.tracer.recording.session import Session
+
+
+class Several:
+    """What a container holds whose content is one of several; it stands as its only item while tracing."""
+
+    __slots__ = ("choice",)
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+        """Of hidden containers."""
+
+    def __repr__(self) -> str:
+        if state.active() is not None:  # the text of what holds it
+            self.refuse()
+        return "<one of several contents>"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python and torch ask any object for these
+            raise AttributeError(name)
+        self.refuse()
+
+    def refuse(self, *args: Any) -> NoReturn:
+        """What an operation on it raises.
+
+        Raises:
+            TraceError: D2S254.
+        """
+        raise state.current().error(
+            "a container is used in code that is not converted, and what it holds differs between paths",
+            hint="Give every path the same keys and kinds of items, or make a new one on each path.",
+            code="D2S254")  # fmt: skip
+
+    __lt__ = __gt__ = __le__ = __ge__ = __bool__ = __len__ = __iter__ = __add__ = __radd__ = __mul__ = __rmul__ = refuse
+    __getitem__ = __call__ = __index__ = __int__ = __float__ = __str__ = __format__ = __contains__ = refuse
+
+
+def several(value: Any) -> Choice | None:
+    """The hidden containers of which one is what ``value`` is like, if its content is one of several."""
+    if not is_container(value):
+        return _shown(value) if shown.shows(value) and _any_hidden() else None
+    kind = python_kind(value)
+    if kind.__len__(value) != 1:
+        return _put_together(value) if _any_hidden() else None
+    (found,) = kind.__iter__(value)
+    if type(found) is RowKey:
+        return choice_of(state.current(), found.row)
+    return found.choice if type(found) is Several else None
+
+
+def _shown(view: Any) -> Choice | None:
+    """The same for a view of a dict, or a mapping proxy: those of the hidden dicts."""
+    owner = shown.dict_behind(view)
+    row = None if owner is None else held_in(owner)
+    if row is not None:
+        return choice_of(state.current(), row, lambda made: shown.like(view, made))
+    found = None if owner is None else several(owner)
+    return None if found is None else Choice(found.selector, tuple(shown.like(view, one) for one in found.options))
+
+
+def require_read(session: Session, iterator: Any) -> None:
+    """Refuse to take items from an iterator over a container that was changed on some paths since it was made.
+
+    Raises:
+        TraceError: D2S266.
+    """
+    if not (session.has_contents or session.has_growing) or not hasattr(type(iterator), "__next__"):
+        return
+    for one in shown.read_by(iterator):
+        if growing(one) is not None or several(one) is not None:
+            raise session.error(
+                f"a {type(iterator).__name__} goes over a {type(one).__name__} that was changed on some paths since it "
+                "was made", hint="Make the iterator, and what it goes over, after the change.", code="D2S266")
+
+
+def _any_hidden() -> bool:
+    session = state.active()
+    return session is not None and session.has_contents
+
+
+def _put_together(value: Any) -> Choice | None:
+    """The same for a container that Python's own operators made of one with such content (``xs + [y]``, ``d | e``).
+
+    Raises:
+        TraceError: D2S254, it was made of two whose contents differ independently.
+    """
+    held = Place("content", value).get()
+    for item in held:
+        if type(item) is RowKey:
+            item.refuse()
+    found = [item for item in held if type(item) is Several]
+    if not found:
+        return None
+    choice = found[0].choice
+    if any(one.choice.selector.var is not choice.selector.var for one in found):
+        found[0].refuse()
+    contents = []
+    for number in range(len(choice.options)):
+        made: Any = {} if isinstance(held, dict) else []
+        for item in held:
+            part = content(item.choice.options[number]) if type(item) is Several else None
+            if isinstance(made, dict):
+                made.update(part if part is not None else {item: held[item]})
+            else:
+                made += part if part is not None else [item]
+        contents.append(frozenset(made) if isinstance(value, set) else made)
+    put(state.current(), value, Choice(choice.selector, tuple(contents)))
+    return several(value)
+
+
+def opened(value: Any) -> Any:
+    """The value; for a container whose content is one of several, the Choice of the hidden ones that stand for it."""
+    found = several(value)
+    return value if found is None else found
+
+
+def content(value: Any, chosen: tuple[Choice, int] | None = None) -> Any:
+    """What a container holds, as a value of its own; a Choice of such where it is one of several.
+
+    ``chosen``: a Choice, and which of its options this path of a switch is for.
+    """
+    if row_of(value) is not None:
+        return as_content(Place("content", value).get())
+    found = several(value)
+    if found is not None and chosen is not None and found is chosen[0]:
+        return content(found.options[chosen[1]], chosen)
+    if found is not None:
+        return Choice(found.selector, tuple(map(content, found.options)))
+    return as_content(Place("content", value).get())
+
+
+def as_content(held: Any) -> Any:
+    """A list, dict or frozenset that was made of what a container holds, as such."""
+    if isinstance(held, Choice):
+        return Choice(held.selector, tuple(map(as_content, held.options)))
+    return ListContent(held) if isinstance(held, list) else DictContent(held) if isinstance(held, dict) else held
+
+
+def put(session: Session, owner: Any, value: Any) -> None:
+    """Let a container hold a content, which may be a Choice of several."""
+    place = Place("content", owner)
+    if isinstance(value, Choice):
+        hidden = tuple(_hidden(session, owner, option) for option in value.options)
+        marker = Several(Choice(value.selector, hidden))
+        value = {marker: None} if isinstance(owner, dict) else [marker]
+    session.journal.note(place, joined=True)
+    place.set(value)
+
+
+_MOST = 16
+
+
+def view(session: Session, choice: Choice) -> Any:
+    """A container of its own that holds what whichever of several containers it is does, to be read."""
+    def copied(option: Any) -> Callable[[], Any]:
+        def run() -> Any:
+            made = empty_like(option)
+            Place("content", made).set(Place("content", option).get())
+            return made
+
+        return run
+
+    return staging.switch(session, choice.selector, [copied(option) for option in choice.options])
+
+
+def require_few(session: Session, owner: Any, value: Any, location: Location | None) -> None:
+    """Refuse a container that may hold too many different contents: each key set on some paths doubles their number.
+
+    Raises:
+        TraceError: D2S254, there are more than 16.
+    """
+    if isinstance(value, Choice) and len(value.options) > _MOST:
+        raise session.error(
+            f"a {type(owner).__name__} is changed in a branch, and may by now hold {len(value.options)} different sets "
+            "of items",
+            hint="Give every path the same keys and kinds of items.",
+            code="D2S254",
+            location=location,
+        )
+
+
+def one_list(session: Session, value: Any) -> Any:
+    """A list that nobody else has; one of several such as one whose content is one of several."""
+    contents = tuple(map(content, value.options)) if isinstance(value, Choice) else ()
+    if not contents or any(isinstance(one, Choice) for one in contents):
+        return value
+    made: list[Any] = []
+    put(session, made, Choice(value.selector, contents))
+    return made
+
+
+def _hidden(session: Session, like: Any, value: Any) -> Any:
+    made = empty_like(like)
+    Place("content", made).set(value)
+    session.hidden[id(made)] = made, like
+    return made
+
+
+def empty_like(value: Any) -> Any:
+    """An empty container of the same class."""
+    cls: Any = type(value)
+    if isinstance(value, deque):
+        made = cls.__new__(cls)
+        deque.__init__(made, (), value.maxlen)
+    elif isinstance(value, defaultdict):
+        made = cls.__new__(cls)
+        made.default_factory = value.default_factory
+    else:
+        made = cls.__new__(cls)
+    space = getattr(value, "__dict__", None)
+    if space:
+        made.__dict__.update(space)
+    return made
+
+
+def kind_of(value: Any) -> Hashable:
+    """What two containers must share, besides what they hold, to be made into one."""
+    extra: Any = None
+    if isinstance(value, deque):
+        extra = value.maxlen
+    elif isinstance(value, defaultdict):
+        extra = id(value.default_factory)
+    space = getattr(value, "__dict__", None)
+    return type(value), extra, tuple((name, id(held)) for name, held in space.items()) if space else None
+
+
+def items_of(value: Any) -> Iterable[tuple[Hashable, Any]]:
+    """The items of a container with the place of each; of one of several contents, those of each."""
+    if row_of(value) is not None:
+        return
+    found = several(value)
+    if found is not None:
+        for number, option in enumerate(found.options):
+            for key, item in items_of(option):
+                yield (number, key), item
+        return
+    held = Place("content", value).get()
+    if not any(isinstance(item, Growing) for item in held):  # to ask for the joined parts would record it here
+        yield from held.items() if isinstance(held, dict) else enumerate(held)
+
+
+@dataclass(eq=False)
+class _Fresh:
+    value: Any
+    positions: set[Hashable] = field(default_factory=set)
+    fixed: bool = False
+    """Whether it is held where no other can be put: in a closure, a partial, an iterator."""
+
+
+class Leaving:
+    """What leaves one path: looked at inside it, where everything is as it is at its end."""
+
+    def __init__(self, session: Session, is_new: Callable[[Any], bool]) -> None:
+        self._session, self._is_new = session, is_new
+        self.containers: dict[int, _Fresh] = {}
+        """Those that the path made, by identity."""
+        self.reached: dict[int, Any] = {}
+        """Everything that was come by."""
+
+    def walk(self, value: Any, way: tuple[Hashable, ...], fixed: bool = False) -> None:
+        """Note what a value, known at a place, leads to."""
+        todo = [(value, way, fixed)]
+        while todo:
+            value, way, fixed = todo.pop()
+            if isinstance(value, _LEAVES) or value is None:
+                continue
+            if isinstance(value, Choice):
+                number = id(value.selector.var)
+                todo += [(option, (*way, (number, i)), fixed) for i, option in enumerate(value.options)]
+                continue
+            if row_of(value) is not None:  # carried as a value
+                continue
+            if is_container(value):
+                if not self._is_new(value):
+                    self.reached[id(value)] = value
+                    continue
+                found = self.containers.setdefault(id(value), _Fresh(value))
+                found.positions.add(way)
+                found.fixed |= fixed
+                if id(value) not in self.reached:
+                    self.reached[id(value)] = value
+                    todo += [(item, (*way, key), fixed) for key, item in items_of(value)]
+                continue
+            if isinstance(value, tuple):
+                todo += [(item, (*way, key), fixed) for key, item in enumerate(value)]
+                continue
+            if id(value) in self.reached:
+                continue
+            self.reached[id(value)] = value
+            fields = field_items(value)
+            if fields is not None and not objects.is_record(value):
+                todo += [(item, (*way, key), fixed) for key, item in zip(*fields)]
+                continue
+            todo += [(item, (*way, id(value), number), True) for number, item in enumerate(opaque_parts(value))]
+
+
+_LEAVES = (torch.Tensor, str, bytes, int, float, complex, type, types.ModuleType, Growing, torch.nn.Module)
+
+
+_MAKING_LISTS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type(iter({}.items())), type(iter(set())))
+"""Iterators that would give what they have left in a list made for it, which is nobody's."""
+
+
+def opaque_parts(value: Any) -> Iterator[Any]:
+    """What an object refers to that is neither a container nor taken apart by structures."""
+    if isinstance(value, types.FunctionType):
+        yield from value.__closure__ or ()
+        yield from value.__defaults__ or ()
+        yield from (value.__kwdefaults__ or {}).values()
+    elif isinstance(value, types.MethodType):
+        yield value.__self__
+        yield value.__func__
+    elif isinstance(value, types.BuiltinFunctionType):
+        yield value.__self__
+    elif isinstance(value, functools.partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, types.CellType):
+        try:
+            yield value.cell_contents
+        except ValueError:
+            return
+    elif contents.is_iterator(value):
+        yield from contents.inner(value)
+        if type(value) not in _MAKING_LISTS and not isinstance(value, types.GeneratorType):
+            yield from contents.parts(value)
+    elif isinstance(value, frozenset):
+        yield from value
+    elif hasattr(value, "__dict__") or objects.is_simple(type(value)):
+        if type(value).__module__.partition(".")[0] not in ("runtime", "dy2static"):
+            yield from objects.attributes(value).values()
+
+
+__all__ = [
+    "as_content",
+    "is_container",
+    "Leaving",
+    "Several",
+    "content",
+    "empty_like",
+    "items_of",
+    "kind_of",
+    "one_list",
+    "opened",
+    "opaque_parts",
+    "put",
+    "require_few",
+    "several",
+    "view",
+]

@@ -1,0 +1,81 @@
+"""Whether a value of the trace is held by a Python object, in whatever way."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import gc
+import types
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer.ambient import objects
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.python_state.held import RowField, RowKey
+from runtime.tracer.values import structure
+
+_DEPTH = 6
+
+
+def holds_traced(value: Any, depth: int = 0) -> bool:
+    """Whether a value of the trace is inside, however it is held."""
+    if isinstance(value, torch.Tensor):
+        return torch_internals.is_fake(value)
+    if isinstance(value, (Staged, structure.Choice, structure.Growing, torch.SymInt, torch.SymFloat,
+                          torch.SymBool, RowField, RowKey)):
+        return True
+    if depth > _DEPTH or structure.is_plain(value) or isinstance(value, (type, types.ModuleType, torch.nn.Module)):
+        return False
+    return any(holds_traced(item, depth + 1) for item in _inside(value))
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
+        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if isinstance(value, structure.BOUND):
+        return [value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, types.GeneratorType):
+        return list(value.gi_frame.f_locals.values()) if value.gi_frame is not None else []
+    if objects.is_simple(type(value)) or dataclasses.is_dataclass(value):
+        return list(objects.attributes(value).values())
+    return []
+
+
+def leads_to_traced(value: Any) -> bool:
+    """Whether a value of the trace can be come by from an object of whatever kind."""
+    todo, seen = [value], {id(value)}
+    while todo:
+        one = todo.pop()
+        if holds_traced(one, _DEPTH):
+            return True
+        for inner in gc.get_referents(one):
+            if id(inner) not in seen and not isinstance(inner, _NO_PARTS) and not structure.is_plain(inner):
+                seen.add(id(inner))
+                todo.append(inner)
+        if len(seen) > 10_000:
+            return False
+    return False
+
+
+_NO_PARTS = (types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType)
+
+
+def is_filled(cell: types.CellType) -> bool:
+    """Whether a cell holds something but None."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+__all__ = ["holds_traced", "is_filled", "leads_to_traced"]

@@ -1,0 +1,250 @@
+"""Objects that the function made, and how each call makes its own.
+
+What a list, dict, dataclass or ordinary object is made of, ``results`` takes apart itself. Here are all others: each is
+described by a kind, what is named (a class, a template) and parts, which may hold tensors of the trace; ``remake`` goes
+the other way.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import copy
+import copyreg
+import datetime
+import decimal
+import io
+import re
+import types
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+import torch
+
+from runtime.tracer.ambient import objects
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import Place, python_kind
+from runtime.tracer.values import containers
+from runtime.tracer.values.structure import is_container
+
+_COPIED = (bytearray, array.array, numpy.ndarray, io.StringIO, io.BytesIO)
+"""What a copy of is another one with the same content, and nothing of the user's."""
+_FIXED = (
+    datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone, decimal.Decimal, re.Match,
+    re.Pattern, range,
+    numpy.dtype, torch.Size, torch.device, types.CodeType, type(...),
+)  # fmt: skip
+"""What nobody can change: one object is as good as another."""
+_BASES = (int, float, complex, str, bytes, tuple, frozenset)
+"""Values that a user's class may add attributes to."""
+
+REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "bound method", "reduced", "function",
+          "cell", "pairs")  # fmt: skip
+"""Kinds of Records that ``remake`` knows."""
+
+
+@dataclass
+class Parts:
+    """What an object is made of."""
+
+    kind: str
+    named: Any = None
+    """The class, or the template that is copied."""
+    items: dict[str, Any] = field(default_factory=dict)
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether nobody could tell two such objects apart, but by asking which they are."""
+    if type(value) is slice:
+        return all(map(is_plain, (value.start, value.stop, value.step)))
+    return type(value) in _FIXED or isinstance(value, numpy.generic)
+
+
+def parts_of(value: Any) -> Parts | None:
+    """What an object that the trace made consists of; None if nothing is known that would make another one.
+
+    Functions are not looked at: they may refer to themselves.
+    """
+    if type(value) in _COPIED and not (isinstance(value, numpy.ndarray) and value.dtype.hasobject):
+        return _memory(value)
+    if is_container(value):
+        items = {"content": containers.content(value), **_extra(value), "attributes": objects.attributes(value)}
+        return Parts("container", type(value), items)
+    if isinstance(value, BaseException):
+        return _exception(value)
+    if isinstance(value, types.MethodType):
+        return Parts("bound method", None, {"function": value.__func__, "owner": value.__self__})
+    if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+        return Parts("bound", value.__name__, {"owner": value.__self__})
+    base = next((base for base in _BASES if isinstance(value, base)), None)
+    if base is not None:
+        held: Any = tuple(value) if isinstance(value, (tuple, frozenset)) else base(value)
+        return Parts("derived", type(value), {"base": held, "attributes": objects.attributes(value)})
+    return _reduced(value)
+
+
+def _extra(value: Any) -> dict[str, Any]:
+    if isinstance(value, collections.deque):
+        return {"maxlen": value.maxlen}
+    return {"default_factory": value.default_factory} if isinstance(value, collections.defaultdict) else {}
+
+
+def _memory(value: Any) -> Parts | None:
+    base = value.base if isinstance(value, numpy.ndarray) else None
+    if base is None or isinstance(base, bytes):
+        return Parts("copy", _copied(value))
+    if type(base) is not numpy.ndarray or base.dtype.hasobject or not (
+            base.flags.c_contiguous or base.flags.f_contiguous):
+        return None
+    offset = value.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    how = (value.shape, value.dtype, offset, value.strides, bool(value.flags.writeable))
+    return Parts("array view", how, {"base": base})
+
+
+def _copied(value: Any) -> Any:
+    made = copy.copy(value)
+    if isinstance(value, numpy.ndarray):
+        made.flags.writeable = bool(value.flags.writeable)
+    return made
+
+
+def _exception(value: BaseException) -> Parts:
+    reduced: Any = value.__reduce__() if not isinstance(value.__reduce__, types.MethodType) else (None, value.args)
+    items: dict[str, Any] = {
+        "given": reduced[1], "args": value.args, "attributes": objects.attributes(value), "cause": value.__cause__,
+        "context": value.__context__, "suppress": value.__suppress_context__,
+    }  # fmt: skip
+    if len(reduced) > 2:  # ImportError has names of its own
+        items["attributes"] = {**(reduced[2] or {}), **items["attributes"]}
+    return Parts("exception", (type(value), value.__traceback__), items)
+
+
+def _reduced(value: Any) -> Parts | None:
+    """By the object's own word, for classes of Python's and of libraries."""
+    if isinstance(type(value).__new__, types.FunctionType) or isinstance(value, (type, types.ModuleType)):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            reduced = value.__reduce_ex__(4)
+    except (TypeError, AttributeError, ValueError, NotImplementedError):
+        return None
+    if not isinstance(reduced, tuple) or len(reduced) > 5:
+        return None
+    make, args, state, items, pairs = [*reduced, None, None, None][:5]
+    if not callable(make) or make in (getattr, copyreg._reconstructor):  # type: ignore[attr-defined]
+        return None
+    return Parts("reduced", make, {
+        "args": args, "state": state, "items": None if items is None else list(items),
+        "pairs": None if pairs is None else dict(pairs),
+    })  # fmt: skip
+
+
+def without_values(function: types.FunctionType) -> types.FunctionType:
+    """A function like the given one, with empty cells, no default values and no attributes."""
+    return with_cells(function, tuple(types.CellType() for _ in function.__closure__ or ()))
+
+
+def with_cells(function: types.FunctionType, cells: tuple[types.CellType, ...]) -> types.FunctionType:
+    """A function like the given one, with other cells, no default values and no attributes."""
+    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, None, cells)
+    made.__qualname__, made.__doc__, made.__module__ = function.__qualname__, function.__doc__, function.__module__
+    made.__annotations__ = dict(function.__annotations__)
+    return made
+
+
+def remake(kind: str, named: Any, items: dict[str, Any]) -> Any:
+    """A new object of the parts that ``parts_of`` gave."""
+    if kind == "copy":
+        return _copied(named)
+    if kind == "array view":
+        return _view(named, items["base"])
+    if kind == "container":
+        return _container(named, items)
+    if kind == "derived":
+        base = next(base for base in _BASES if issubclass(named, base))
+        make: Any = base.__new__
+        made = make(named, items["base"])
+        return with_attributes(made, items["attributes"])
+    if kind == "exception":
+        return _raised(named, items)
+    if kind == "pairs":
+        return dict(zip(items["keys"], items["items"]))
+    if kind == "bound method":
+        return types.MethodType(items["function"], items["owner"])
+    if kind == "bound":
+        return getattr(items["owner"], named)
+    assert kind == "reduced", kind
+    return _from_reduced(named, items)
+
+
+def with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
+    """An object, with values for its ``__dict__`` and ``__slots__``."""
+    space = getattr(made, "__dict__", None)
+    for name, value in attributes.items():
+        if type(space) is dict and name not in _slots(type(made)):
+            space[name] = value
+        else:
+            object.__setattr__(made, name, value)
+    return made
+
+
+def _slots(cls: type) -> set[str]:
+    found: set[str] = set()
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        found.update((slots,) if isinstance(slots, str) else slots)
+    return found
+
+
+def _view(how: Any, base: numpy.ndarray[Any, Any]) -> Any:
+    shape, dtype, offset, strides, writeable = how
+    memory: Any = base.ravel(order="K")
+    made: Any = numpy.ndarray(shape, dtype, memory, offset, strides) if memory.size else numpy.ndarray(shape, dtype)
+    made.flags.writeable = writeable
+    return made
+
+
+def _container(cls: Any, items: dict[str, Any]) -> Any:
+    made = python_kind(cls).__new__(cls)
+    if "maxlen" in items:
+        collections.deque.__init__(made, (), items["maxlen"])
+    if "default_factory" in items:
+        made.default_factory = items["default_factory"]
+    Place("content", made).set(items["content"])
+    return with_attributes(made, items["attributes"])
+
+
+def _raised(named: Any, items: dict[str, Any]) -> Any:
+    cls, traceback = named
+    python: Any = next(base for base in cls.__mro__ if base.__module__ == "builtins")
+    made = python.__new__(cls, *items["given"])
+    python.__init__(made, *items["given"])
+    made.args = items["args"]
+    made.__cause__, made.__context__ = items["cause"], items["context"]
+    made.__suppress_context__ = items["suppress"]
+    for name, value in items["attributes"].items():
+        setattr(made, name, value)
+    return made.with_traceback(traceback)
+
+
+def _from_reduced(make: Any, items: dict[str, Any]) -> Any:
+    made = make(*items["args"])
+    state = items["state"]
+    if state is not None:
+        if hasattr(made, "__setstate__"):
+            made.__setstate__(state)
+        else:
+            space, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+            with_attributes(made, {**(space or {}), **(slots or {})})
+    if items["items"] is not None:
+        for item in items["items"]:
+            made.append(item)
+    for key, item in (items["pairs"] or {}).items():
+        made[key] = item
+    return made
+
+
+__all__ = ["REMADE", "Parts", "is_fixed", "parts_of", "remake", "with_attributes"]

@@ -1,0 +1,193 @@
+"""``a is b`` of values that joins made anew: what is known of it while tracing, and the flag that a run makes.
+
+``origins`` knows what each came from. Of two, the one that a later join gave is followed back, until both are objects
+that no join made, which are one or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+from runtime.ir import Operand
+from runtime.tracer.memory.deferred import BOOL, JoinOutput, LoopValue
+from runtime.tracer.numbers.scalars import wrap
+from runtime.tracer.values.origins import Carried, Itself, Joined, Left, OneOf, Origin
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+
+Decision = Literal["same", "other", "open", "circular", "unknown"]
+"""Whether two are one object: always, never, or as a flag says that can be made; or if they are, or nobody knows."""
+
+
+def may_be_one(session: Session, a: Any, b: Any) -> Decision:
+    """Whether two objects of one type are one: always, never, or what ``identical`` records."""
+    origins = session.origins
+    if a is b:
+        return "same"
+    if origins.known(a) is None and origins.known(b) is None:
+        return "other"
+    return _decide(origins.of(a), origins.of(b), set())
+
+
+def identical(session: Session, a: Any, b: Any) -> Any:
+    """``a is b`` for two objects of one type, a plain or staged bool.
+
+    Raises:
+        TraceError: D2S264, nobody knows.
+    """
+    found = may_be_one(session, a, b)
+    if found in ("same", "other"):
+        return found == "same"
+    return _flag(session, session.origins.of(a), session.origins.of(b))
+
+
+def is_joined(session: Session, value: Any) -> bool:
+    """Whether it is known which object a value is, and that a join made it anew."""
+    return isinstance(session.origins.known(value), (Joined, Carried, Left))
+
+
+def require_one(session: Session, value: Any) -> None:
+    """Refuse to take a value for its identity that is one of several objects.
+
+    Raises:
+        TraceError: D2S264.
+    """
+    found = session.origins.known(value)
+    if found is not None and not isinstance(found, Itself):
+        raise _refusal(session, "the identity of a tuple or method is asked for (by id() or hash()) that is")
+
+
+def _refusal(session: Session, what: str) -> Exception:
+    return session.error(f"{what} another one on some paths or in some iterations", code="D2S264",
+                         hint="Set a flag on each path and test that.")  # fmt: skip
+
+
+def _flag(session: Session, a: Origin | None, b: Origin | None) -> Any:
+    """Whether two are one object, computed where the trace stands."""
+    found = _decide(a, b, set())
+    if found == "unknown":
+        raise _refusal(session, "'is' compares two tuples, or other objects that cannot be changed, of which one is")
+    if found != "open" or a is None or b is None:
+        return found == "same"
+    if isinstance(b, OneOf):
+        a, b = b, a
+    if isinstance(a, OneOf):
+        *rest, last = [_flag(session, option, b) for option in a.options]
+        for number in range(len(rest) - 1, -1, -1):
+            last = session.scalar("select", a.selector == number, rest[number], last)
+        return last
+    a, b = _newest_first(a, b)
+    if isinstance(a, Joined):
+        return wrap(session.require_visible(_join_flag(session, a, b).demand(session)))
+    if isinstance(a, Left):
+        value = _loop_flag(session, a.carried, _in_loop(a, b)).after
+    else:
+        assert isinstance(a, Carried)
+        value = _loop_flag(session, a, b).inside
+    return wrap(session.require_visible(value.demand(session)))
+
+
+def _join_flag(session: Session, a: Joined, b: Origin) -> JoinOutput:
+    """The output of a join that says whether what it gave is ``b``."""
+    join, flags = a.join, a.join.flags
+    if (a, b) not in flags:
+        rows = [
+            (end, lambda mine=mine, other=other: session.operand(_flag(session, mine, other)))
+            for end, (mine, other) in zip(join.ends, _by_path(a, b))
+        ]
+        flags[a, b] = JoinOutput(join.op, join.scope, BOOL, rows)
+    return flags[a, b]
+
+
+def _loop_flag(session: Session, a: Carried, b: Origin) -> LoopValue:
+    """What a loop carries to say whether what an iteration began with is ``b``."""
+    loop, flags = a.loop, a.loop.flags
+    if (a, b) not in flags:
+        assert loop.body is not None
+        flags[a, b] = value = LoopValue(BOOL, _before_loop(session, a, b), loop.body)
+        value.next = lambda: session.operand(_flag(session, a.next, _of_loop(a, b, "next")))
+        if loop.op is not None and loop.end is not None:
+            with session.reopen(loop.scope):
+                value.finish(session, loop.op, loop.end)
+    return flags[a, b]
+
+
+def _before_loop(session: Session, a: Carried, b: Origin) -> Operand:
+    """The flag's value before the loop, recorded there."""
+    loop, ops = a.loop, a.loop.scope.block.ops
+    place = len(ops) if loop.op is None else next(n for n, op in enumerate(ops) if op is loop.op)
+    later = ops[place:]
+    del ops[place:]
+    try:
+        with session.reopen(loop.scope):
+            return session.operand(_flag(session, a.first, _of_loop(a, b, "first")))
+    finally:
+        ops += later
+
+
+def _newest_first(a: Origin, b: Origin) -> tuple[Origin, Origin]:
+    """What came from others later can have come from the other one."""
+    first, second = (isinstance(one, (Joined, Carried, Left)) for one in (a, b))
+    return (b, a) if second and (not first or b.number > a.number) else (a, b)
+
+
+def _by_path(a: Joined, b: Origin) -> list[tuple[Origin | None, Origin | None]]:
+    if isinstance(b, Joined) and b.join is a.join:
+        return list(zip(a.by_path, b.by_path))
+    return [(mine, b) for mine in a.by_path]
+
+
+def _of_loop(a: Carried, b: Origin, when: str) -> Origin | None:
+    if isinstance(b, Carried) and b.loop is a.loop:
+        return b.first if when == "first" else b.next
+    return b
+
+
+def _in_loop(a: Left, b: Origin) -> Origin:
+    return b.carried if isinstance(b, Left) and b.carried.loop is a.carried.loop else b
+
+
+def _decide(a: Origin | None, b: Origin | None, asked: set[tuple[Origin, Origin]]) -> Decision:
+    """What is known while tracing; ``asked``: what is being decided, which says nothing new when it comes up again."""
+    if a is None or b is None:  # there is nothing that could be asked for
+        return "other"
+    if a is b:
+        return "same"
+    if isinstance(b, OneOf):
+        a, b = b, a
+    if isinstance(a, OneOf):
+        return _all(_decide(option, b, asked) for option in a.options)
+    if type(a) is Origin or type(b) is Origin:
+        return "unknown"
+    a, b = _newest_first(a, b)
+    if (a, b) in asked:
+        return "circular"
+    asked = {*asked, (a, b)}
+    if isinstance(a, Joined):
+        return _all(_decide(mine, other, asked) for mine, other in _by_path(a, b))
+    if isinstance(a, Left):
+        made_inside = isinstance(b, Itself) and a.carried.loop in b.inside
+        return "unknown" if made_inside else _decide(a.carried, _in_loop(a, b), asked)
+    if not isinstance(a, Carried):
+        return "other"
+    if isinstance(b, Itself) and a.loop in b.inside:
+        return "unknown" if b.constant else "other"
+    if a.loop.op is None:
+        return "open"
+    pairs = [(a.first, _of_loop(a, b, "first")), (a.next, _of_loop(a, b, "next"))]
+    return _all(_decide(mine, other, asked) for mine, other in pairs)
+
+
+def _all(found: Iterable[Decision]) -> Decision:
+    kinds = {*found} - {"circular"}
+    if "unknown" in kinds:
+        return "unknown"
+    if len(kinds) > 1:
+        return "open"
+    return kinds.pop() if kinds else "circular"
+
+
+__all__ = ["identical", "is_joined", "may_be_one", "require_one"]

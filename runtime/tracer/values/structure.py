@@ -1,0 +1,512 @@
+"""The structure of Python values: a picture of what Variables can carry.
+
+``structure_of`` pictures a value. ``unification`` finds the structure that fits two, ``flattening`` goes from a value in a
+structure to Variables and back. ``cond``, ``while_loop`` and ``switch`` all join with these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import ArrayType, ObjectType, ScalarType, TensorType, Type, Variable
+from runtime.ir.types import said
+from runtime.tracer.ambient import objects, state
+from runtime.tracer.numbers.scalars import Staged, StagedInt
+from runtime.tracer.numbers.staged_size import StagedSize
+from runtime.tracer.python_state.guards import is_plain, same_plain
+from runtime.tracer.python_state.held import Held, RowField, RowKey, held_in
+from runtime.tracer.python_state.journal import MISSING, Undefined
+from runtime.tracer.values.alias_sets import Lost, Pool
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+    from runtime.tracer.values.heaps import Heap
+    from runtime.tracer.values.tables import Table
+
+BOUND = (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType)
+"""The types of what ``x.abs`` gives."""
+CONTAINERS = (list, dict, set, deque)
+DYNAMIC = "dynamic"
+"""A size that differs between paths or iterations."""
+
+
+class ListContent(list[Any]):
+    """What a list or deque holds, as a value of its own."""
+
+
+class DictContent(dict[Any, Any]):
+    """What a dict holds, as a value of its own."""
+
+
+class Choice:
+    """A value whose structure is only known at run time: ``options[selector]``. ``choices.py`` has its operators."""
+
+    __slots__ = ("selector", "options")
+
+    def __init__(self, selector: StagedInt, options: tuple[Any, ...]) -> None:
+        self.selector = selector
+        self.options = options
+
+
+class Growing:
+    """The content of a list, deque or tuple whose length is only known at run time; while tracing it is the only item
+    there.
+
+    ``variables`` are arrays, one for each Variable that carries an item of structure ``item``. Python that reads the
+    list without our operators meets this object: all it can do with it is a located error.
+    """
+
+    __slots__ = ("arrays", "item", "pool", "joined", "lost", "__weakref__")
+
+    def __init__(self, variables: tuple[Variable, ...], item: Structure, pool: Pool) -> None:
+        self.arrays = variables
+        self.lost: Lost | None = None
+        """Set once a tensor was written that may be one of the items: they may not be read any more."""
+        self.item = item
+        self.pool = pool
+        pool.hold(self)
+        self.joined: tuple[list[Any], Growing] | None = None
+        """A list that Python's own ``+`` made and that this is the first array of, and what it holds."""
+        session = state.active()
+        if session is not None:
+            session.has_growing = True
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The arrays, to be read.
+
+        Raises:
+            TraceError: D2S222, an item may have been written.
+        """
+        if self.lost is not None:
+            raise self.lost.error(state.current())
+        return self.arrays
+
+    def read(self) -> Growing:
+        """What is held now, as something that does not change."""
+        return self
+
+    def __repr__(self) -> str:
+        if state.active() is not None:  # the text of what holds it
+            _read_as_item(self)
+        return "<items known while the Program runs>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # Python and torch ask any object for these
+            raise AttributeError(name)
+        _read_as_item(self)
+
+
+def _read_as_item(*args: Any) -> NoReturn:
+    """What an operation on a ``Growing`` raises.
+
+    Raises:
+        TraceError: D2S253.
+    """
+    raise state.current().error(
+        "a list whose length is only known while the Program runs is compared by order, or read by code that is not "
+        "converted",
+        hint="Compare lengths; read its items by index or in a for loop of the converted function.",
+        code="D2S253",
+    )
+
+
+_OPERATORS = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or",
+    "xor",
+)  # fmt: skip
+for _name in (
+    *_OPERATORS, *(f"r{_name}" for _name in _OPERATORS), *(f"i{_name}" for _name in _OPERATORS if _name != "divmod"),
+    "lt", "le", "gt", "ge", "eq", "ne", "hash", "bool", "len", "iter", "getitem", "contains", "call", "index", "int",
+    "float", "complex", "str", "format", "neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil", "reduce_ex",
+    "copy", "deepcopy", "array", "enter", "next", "fspath", "bytes",
+):  # fmt: skip
+    setattr(Growing, f"__{_name}__", _read_as_item)
+del _name
+
+
+class Row(Growing):
+    """The content of a list that others hold by reference: a row of a heap, which is read when it is asked for."""
+
+    __slots__ = ("heap", "number")
+
+    def __init__(self, heap: Heap, number: Any) -> None:
+        self.heap = heap
+        self.number = number
+        """Which row: an int, or a staged one."""
+        self.joined = None
+        state.current().has_growing = True
+
+    def read(self) -> Growing:
+        """What the row holds now."""
+        return self.heap.load(state.current(), self.number)
+
+    def visible(self, session: Session) -> bool:
+        """Whether the reference may be used where the trace stands."""
+        return not isinstance(self.number, Staged) or session.visible(self.number.var)
+
+    @property
+    def arrays(self) -> tuple[Variable, ...]:  # type: ignore[override]
+        return self.read().arrays
+
+    @property
+    def item(self) -> Structure:  # type: ignore[override]
+        return self.heap.row_item(state.current())
+
+    @property
+    def pool(self) -> Pool:  # type: ignore[override]
+        return self.heap.pool
+
+    @property
+    def lost(self) -> Lost | None:  # type: ignore[override]
+        return self.read().lost
+
+
+def row_of(value: object) -> Row | Held | None:
+    """The row that a list, dict or object is, if others hold it by reference."""
+    if isinstance(value, list):
+        return list_row(value)
+    return None if isinstance(value, _NO_ROWS) else held_in(value)
+
+
+def list_row(value: object) -> Row | None:
+    """The row that a list is, if others hold it by reference."""
+    if not isinstance(value, list) or len(value) != 1 or type(value) not in (list, ListContent):
+        return None
+    found = value[0]
+    return found if type(found) is Row else None
+
+
+_NO_ROWS = (torch.Tensor, Staged, Choice, tuple, str, int, float, type(None), torch.nn.Module, type)
+
+
+def growing(value: object) -> Growing | None:
+    """What a list, deque or tuple holds, if its length is only known at run time."""
+    if not isinstance(value, (list, deque)) and type(value) is not tuple:
+        return None
+    items = _items(value)
+    if not any(isinstance(item, Growing) for item in items):
+        return None
+    if len(items) > 1:  # made by Python's own +
+        if any(type(item) is Row for item in items):  # it may have been changed since
+            _read_as_item(value)
+
+        return _join_parts[0](items)
+    found = items[0]
+    assert isinstance(found, Growing)
+    return found
+
+
+_join_parts: list[Callable[[list[Any] | tuple[Any, ...]], Growing]] = []
+
+
+def register(join_parts: Callable[[list[Any] | tuple[Any, ...]], Growing]) -> None:
+    """``array`` says what a list holds that Python's own ``+`` made of lists that grew and others."""
+    _join_parts[:] = [join_parts]
+
+
+def _items(value: list[Any] | deque[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+    """What is stored in a list or deque, whatever methods its class has; a tuple."""
+    if type(value) is list or type(value) is tuple:
+        return value
+    return list(list.__iter__(value) if isinstance(value, list) else deque.__iter__(value))
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A value that needs no Variable: a plain constant, or one and the same object.
+
+    Lists, dicts, sets and deques are joined so, by reference, like other objects that can be changed; what they hold
+    is joined where their content is (see ``containers``).
+    """
+
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A Python number or string carried by a scalar Variable."""
+
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor carried by a Variable. Sizes: ints, SymInts or DYNAMIC. ``strides`` None: contiguous."""
+
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...] | None
+    dtype: torch.dtype
+    device: torch.device
+    requires_grad: bool
+    layout_known: bool
+    sometimes: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """A list or tuple, item by item."""
+
+    kind: type
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Fields:
+    """A dict, namedtuple, dataclass or other mapping with fixed keys."""
+
+    cls: type
+    keys: tuple[Any, ...]
+    items: tuple[Structure, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Array:
+    """A list or tuple whose length differs between paths or iterations: one array Variable for each Variable of an
+    item."""
+
+    item: Structure
+    pool: Pool = field(default_factory=Pool)
+    kind: type = list
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """One of several structures, chosen at run time: carried by a selector and every option's Variables."""
+
+    options: tuple[Structure, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An object that an iteration made: the loop carries what it holds, once for all that know it (loop_objects).
+
+    ``picture``: how a list that grows holds a copy of it, where it may.
+    """
+
+    cell: Hashable
+    cls: type
+    picture: Structure | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A list that is a row of a heap, a dict or object that is one of a table, or such a list's or dict's content
+    (``kind``): carried by the number of the row."""
+
+    heap: Heap | Table
+    kind: type = list
+
+
+Structure = Known | Number | Tensor | Sequence | Fields | Array | Options | Made | Reference
+
+
+@dataclass(frozen=True, eq=False)
+class JoinContext:
+    """What is asked of a structure depends on besides the values: on the join, and the place in it, that asks."""
+
+    made: Mapping[int, Made] = field(default_factory=dict)
+    """Objects that become one with others here, or that the iteration made, by identity."""
+    stand_ins: Mapping[Hashable, Any] = field(default_factory=dict)
+    """What stands for such objects, by their cell, where structures are lifted."""
+    mixed_lists: bool = False
+    """Whether lists of other lengths whose items differ in structure become one whose length is carried."""
+    arrays_hold_containers: bool = True
+    """Whether lists of other lengths become one whose length is carried where that would copy containers."""
+    pictures: dict[int, Structure] = field(default_factory=dict)
+    """How a list that grows holds copies of instances of dataclasses, by identity: what those of a path hold is known
+    inside it."""
+    copying: bool = False
+    """Whether instances of dataclasses are pictured by their fields: what a list that grows holds of them."""
+
+    def copies(self) -> JoinContext:
+        """The same for the items of a list that grows, which has copies."""
+        return self if self.copying else replace(self, copying=True)
+
+    def mixing(self, mixed_lists: bool) -> JoinContext:
+        """The same for a place where lists may, or may not, hold items that differ in structure."""
+        return self if self.mixed_lists == mixed_lists else replace(self, mixed_lists=mixed_lists)
+
+
+PLAIN = JoinContext()
+"""Where nothing is joined, or nothing but values whose parts the join did not make."""
+
+
+def is_namedtuple(value: object) -> bool:
+    """Whether a value is an instance of a namedtuple class, torch's own (``torch.return_types``) included."""
+    return isinstance(value, tuple) and (hasattr(type(value), "_fields") or _is_return_type(type(value)))
+
+
+def _is_return_type(cls: type) -> bool:
+    return cls.__module__ == "torch.return_types"
+
+
+def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """Keys and items of a dict, namedtuple or dataclass instance; None for anything else.
+
+    A method that is bound to a tensor of the trace holds the tensor; its only key is its name.
+    """
+    if isinstance(value, dict):
+        if type(value) is not DictContent and not all(is_plain(key) for key in value):
+            return None
+        return tuple(value.keys()), tuple(value.values())
+    if is_namedtuple(value):
+        cls: Any = type(value)
+        return tuple(cls.__match_args__ if _is_return_type(cls) else cls._fields), tuple(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = tuple(field.name for field in dataclasses.fields(value) if hasattr(value, field.name))
+        return names, tuple(getattr(value, name) for name in names)
+    if type(value) in BOUND:
+        name = torch_internals.name_of_method(value)
+        return None if name is None else ((name,), (value.__self__,))
+    return None
+
+
+def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> Any:
+    """The inverse of ``field_items``."""
+    if issubclass(cls, tuple):
+        return cls(items) if _is_return_type(cls) else cls(*items)
+    if issubclass(cls, dict):
+        if cls is dict:
+            return dict(zip(keys, items))
+        if dataclasses.is_dataclass(cls):
+            return cls(**dict(zip(keys, items)))
+        mapping = cls()
+        for key, item in zip(keys, items):  # update() of a Counter would count
+            mapping[key] = item
+        return mapping
+    if cls in BOUND:
+        return torch_internals.method_of(items[0], keys[0])
+    result: Any = object.__new__(cls)
+    for key, item in zip(keys, items):
+        if item is not MISSING:
+            object.__setattr__(result, key, item)
+    return result
+
+
+def is_container(value: Any) -> bool:
+    """Whether a value is a list, dict, set or deque, or of a class derived from one.
+
+    Instances of dataclasses that are dicts as well (transformers' model outputs) are taken apart field by field.
+    """
+    if not isinstance(value, CONTAINERS) or type(value) in (ListContent, DictContent):
+        return False
+    return not dataclasses.is_dataclass(value)
+
+
+def same_keys(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Whether two dicts have the same keys in the same order; tensors are keys by identity."""
+    tensors = torch.Tensor
+    return len(a) == len(b) and all(
+        x is y or (not isinstance(x, tensors) and not isinstance(y, tensors) and bool(x == y)) for x, y in zip(a, b)
+    )
+
+
+def same_known(a: Any, b: Any) -> bool:
+    """Whether two values are one constant: the same object, or equal plain values of one type."""
+    if a is b:
+        return True
+    if isinstance(a, Undefined) and isinstance(b, Undefined):
+        return True
+    if type(a) is frozenset and type(b) is frozenset:  # what sets hold
+        return all(map(is_plain, (*a, *b))) and {(type(i), i) for i in a} == {(type(i), i) for i in b}
+    return is_plain(a) and is_plain(b) and same_plain(a, b)
+
+
+def has_traced(value: Any, depth: int = 0) -> bool:
+    """Whether a tensor or staged value is inside."""
+    if isinstance(value, (torch.Tensor, Staged, Choice, Growing, RowField, RowKey)):
+        return True
+    if depth > 8:
+        return False
+    if type(value) in (list, tuple, StagedSize, ListContent):
+        return any(has_traced(item, depth + 1) for item in value)
+    fields = field_items(value)
+    if fields is not None:
+        return any(has_traced(item, depth + 1) for item in fields[1])
+    return row_of(value) is not None
+
+
+def can_be_copied(session: Session, value: Any) -> bool:
+    """Whether a list that grows holds an object by its fields: an instance of a dataclass with nothing more.
+
+    One of the caller's is held as itself.
+    """
+    if not objects.is_record(value) or id(value) in session.externals:
+        return False
+    return objects.attributes(value).keys() <= {field.name for field in dataclasses.fields(value)}
+
+
+def types_of(session: Session, s: Structure) -> list[Type]:
+    """The types of the Variables that carry ``s``; sizes are filled in by ``lift``."""
+    if isinstance(s, (Known, Made)):
+        return []
+    if isinstance(s, Number):
+        return [ScalarType(s.kind)]  # type: ignore[arg-type]
+    if isinstance(s, Reference):
+        return [ScalarType("int")]
+    if isinstance(s, Tensor):
+        return [TensorType(s.dtype, None, said(s.device))]
+    if isinstance(s, Array):
+        return [ArrayType(type_) for type_ in types_of(session, s.item)]
+    if isinstance(s, Options):
+        return [ScalarType("int"), *(t for option in s.options for t in types_of(session, option))]
+    return [t for item in s.items for t in types_of(session, item)]
+
+
+def width(s: Structure) -> int:
+    """How many Variables carry a value of structure ``s``."""
+    if isinstance(s, (Known, Made)):
+        return 0
+    if isinstance(s, (Number, Tensor, Reference)):
+        return 1
+    if isinstance(s, Array):
+        return width(s.item)
+    if isinstance(s, Options):
+        return 1 + sum(map(width, s.options))
+    return sum(map(width, s.items))
+
+
+__all__ = [
+    "CONTAINERS",
+    "DYNAMIC",
+    "Array",
+    "Growing",
+    "growing",
+    "MISSING",
+    "Choice",
+    "Fields",
+    "Known",
+    "JoinContext",
+    "Made",
+    "Number",
+    "ObjectType",
+    "Options",
+    "PLAIN",
+    "Reference",
+    "Row",
+    "Sequence",
+    "Structure",
+    "Tensor",
+    "Undefined",
+    "can_be_copied",
+    "field_items",
+    "has_traced",
+    "is_container",
+    "list_row",
+    "is_namedtuple",
+    "rebuild_fields",
+    "row_of",
+    "same_keys",
+    "same_known",
+    "types_of",
+    "width",
+]

@@ -1,0 +1,38 @@
+"""The tensors of a value beside those of what was built for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime.tracer.values import structure
+
+
+def _carries(joined: torch.Tensor, inside: Any) -> bool:
+    """Whether a joined tensor can be what carries a path's: of several options, those of another dtype cannot."""
+    if not isinstance(inside, torch.Tensor):
+        return False
+    return (joined.dtype, joined.dim(), joined.device) == (inside.dtype, inside.dim(), inside.device)
+
+
+def tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Tensors of a path's value beside the joined tensors that carry them."""
+    if isinstance(item, structure.Tensor):
+        return [(inside, joined)] if isinstance(joined, torch.Tensor) and _carries(joined, inside) else []
+    if isinstance(item, structure.Sequence):
+        if type(inside) is not item.kind or type(joined) is not item.kind:
+            return []
+        mine, theirs = list(inside), list(joined)  # type: ignore[call-overload]
+        return [pair for a, b, i in zip(mine, theirs, item.items) for pair in tensor_pairs(a, b, i)]
+    if isinstance(item, structure.Fields):
+        if type(inside) is not item.cls or type(joined) is not item.cls:
+            return []
+        a, b = structure.field_items(inside), structure.field_items(joined)
+        assert a is not None and b is not None
+        return [pair for x, y, i in zip(a[1], b[1], item.items) for pair in tensor_pairs(x, y, i)]
+    if isinstance(item, structure.Options) and isinstance(joined, structure.Choice):
+        chosen = inside.options if isinstance(inside, structure.Choice) else (inside,)
+        targets = list(zip(joined.options, item.options))
+        return [pair for option in chosen for target, i in targets for pair in tensor_pairs(option, target, i)]
+    return []

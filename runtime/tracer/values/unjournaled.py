@@ -1,0 +1,226 @@
+"""Changes to Python state on a staged path that nothing journaled.
+
+Converted code journals its stores. Code that is not converted (a generator's body, a special method such as ``__lt__``,
+a C function) may change a list behind the journal's back: both paths run while tracing, so the change would happen
+whatever path the Program takes. What the user's live frames can reach is therefore compared after each path.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime.tracer.ambient import contents
+from runtime.tracer.python_state.journal import Place, python_kind
+from runtime.tracer.values import containers, structure
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+_OBJECTS = 2_000
+_DEPTH = 6
+_LARGE = 4_096
+_OURS = ("runtime", "dy2static", "torch")
+_CONTAINERS = (list, dict, set, deque)
+_OPAQUE = (
+    torch.Tensor, torch.nn.Module, type, types.ModuleType, types.BuiltinFunctionType, str, bytes, int, float, complex,
+    type(None), types.CodeType, types.FrameType, torch.dtype, torch.device, torch.Generator,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _State:
+    """What an object holds that is no list, dict or set."""
+
+    parts: Any
+
+
+Picture = list[tuple[Any, Any]]
+"""Objects, and what each held."""
+
+
+def picture(session: Session) -> Picture:
+    """What every list, dict, set and plain object holds that the user's frames can reach."""
+    found: Picture = []
+    seen = {id(sys.modules)}  # what is imported on a path, by torch for one, stays imported
+    opaque: dict[type, bool] = {}
+    todo: deque[tuple[Any, int]] = deque((value, 0) for value in _roots(session))
+    while todo and len(found) < _OBJECTS:
+        value, depth = todo.popleft()
+        kind = type(value)
+        if kind not in opaque:
+            opaque[kind] = isinstance(value, _OPAQUE) or (kind is not types.FunctionType and _is_ours(value))
+        if opaque[kind] or id(value) in seen or (kind is types.FunctionType and _is_ours(value)):
+            continue
+        seen.add(id(value))
+        inner = _items(value)
+        if inner is None:
+            continue
+        content = _content(value)
+        if content is not None:
+            found.append((value, content))
+        if depth < _DEPTH:
+            todo.extend((item, depth + 1) for item in inner)
+    return found
+
+
+def require_unchanged(session: Session, before: Picture, what: str) -> None:
+    """Refuse a path that changed something unseen. ``before``: the picture taken when it began.
+
+    Raises:
+        TraceError: Something holds other items than before, after all journaled stores were undone.
+    """
+    for value, content in before:
+        after = _content(value)
+        facts = session.facts.items() if isinstance(content, dict) else ()
+        for place, (_, number) in facts:  # the path met it first, and the trace put its number there
+            if place.owner is value and after.get(place.name) is number:
+                content = {**content, place.name: number}
+        if not _same(content, after):
+            if contents.is_iterator(value):
+                raise advanced(session, what)
+            raise session.error(
+                f"a {type(value).__name__} is changed {what} by code that is not converted: a generator, a special "
+                "method (such as __lt__ or __enter__), or a function without Python source",
+                hint="Change it in the function itself, or before the branch or loop.",
+                code="D2S227",
+            )
+
+
+def put_back(session: Session, before: Picture) -> None:
+    """Give everything that changed unseen what it held in the picture.
+
+    Raises:
+        TraceError: That cannot be: an iterator was advanced, or a buffer changed.
+    """
+    for value, content in before:
+        after = _content(value)
+        if _same(content, after):
+            continue
+        if isinstance(content, _State):
+            require_unchanged(session, [(value, content)], "in a loop that is traced more than once")
+        elif isinstance(value, _CONTAINERS):
+            Place("content", value).set(content)
+        else:
+            value.__dict__.clear()
+            value.__dict__.update(content)
+
+
+def advanced(session: Session, where: str = "on a path that is only taken for some inputs") -> Exception:
+    """The located error for an iterator of which the Program could not take an item at each run."""
+    return session.error(
+        f"an iterator is advanced {where}",
+        hint="Take the item before the branch or loop, or index a list.",
+        code="D2S266",
+    )
+
+
+def note_advanced(session: Session, value: Any) -> None:
+    """An iterator that is older than the trace gives other items at the next call: the Program is for this call.
+
+    Raises:
+        TraceError: D2S266, it goes over a container that was changed on some paths since.
+    """
+    containers.require_read(session, value)
+    if id(value) in session.externals and contents.is_iterator(value):
+        session.advanced = True
+        session.once("an iterator from outside was advanced")
+
+
+def require_own(session: Session, value: Any) -> None:
+    """Refuse to advance an iterator that is older than the path being traced: what is left of it cannot be joined.
+
+    Raises:
+        TraceError: ``value`` is such an iterator.
+    """
+    if session.pictures and contents.is_iterator(value):
+        if any(one is value for picture in session.pictures for one, _ in picture):
+            raise advanced(session)
+
+
+def is_local(session: Session, value: Any) -> bool:
+    """Whether a variable of the user's running functions is this very object, on whatever path."""
+    return value is not None and any(local is value for local in _roots(session))
+
+
+def _roots(session: Session) -> Iterator[Any]:
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "_trace_once":
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _OURS:
+            yield from contents.locals_of(frame)
+        frame = frame.f_back
+    for external, _ in list(session.externals.values()):
+        if isinstance(external, _CONTAINERS):
+            yield external
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether this is a function or object of the tracer's own, which the user's frames hold while it runs them.
+
+    So are torch's operators: they keep their overloads once they were asked for.
+    """
+    module = str(value.__module__ if isinstance(value, types.FunctionType) else type(value).__module__)
+    return module.partition(".")[0] in _OURS[:2] or module == "torch._ops"
+
+
+def _items(value: Any) -> Any:
+    if isinstance(value, (dict, list, deque)):  # a user's class may give other items
+        held = Place("content", value).get() if python_kind(value).__len__(value) <= _LARGE else ()
+        return list(held.values()) if isinstance(held, dict) else held
+    if isinstance(value, tuple):
+        return list(value) if len(value) <= _LARGE else ()
+    if isinstance(value, (set, frozenset)):
+        return ()
+    if isinstance(value, types.FunctionType):
+        return [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
+    if isinstance(value, types.MethodType):
+        return [value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if contents.state_of(value) is not None or isinstance(value, weakref.ref):
+        return contents.inner(value)
+    return list(value.__dict__.values()) if type(getattr(value, "__dict__", None)) is dict else None
+
+
+def _is_full(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018  # raises where the name is not bound yet
+    except ValueError:
+        return False
+    return True
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, (tuple, frozenset, types.FunctionType, types.MethodType, functools.partial, weakref.ref)):
+        return None
+    state = contents.state_of(value)
+    if state is not None:
+        return _State(state)
+    if isinstance(value, _CONTAINERS):
+        return Place("content", value).get()
+    return dict(value.__dict__)
+
+
+def _same(before: Any, after: Any) -> bool:
+    if isinstance(before, _State):
+        return before == after
+    if isinstance(before, frozenset):
+        return before == after
+    if len(before) != len(after):
+        return not isinstance(before, dict) and _grows(before, after)
+    if isinstance(before, dict):
+        return all(key in after and after[key] is value for key, value in before.items())
+    return all(a is b for a, b in zip(before, after)) or _grows(before, after)
+
+
+def _grows(before: list[Any], after: list[Any]) -> bool:
+    """Parts of a list whose length is staged are put together when it is read: that changes nothing."""
+    return any(isinstance(item, structure.Growing) for item in (*before, *after))
