@@ -1,8 +1,8 @@
 """Tensors that are, on some path or from some iteration, a view that autograd does not let be written.
 
-What is known of such views is in ``nonwritable_views``. What a join gives is memory of its own, brought up to date where it
-is another's (``aliases``): its values since the join tell of writes to its base. Two flags, late values of the
-construct, say whether it is such a view at all, and whether its base was written before.
+What is known of such views is in ``nonwritable_views``. What a join gives is memory of its own, brought up to date
+where it is another's (``aliases``): its values since the join tell of writes to its base. Two flags, late values of
+the construct, say whether it is such a view at all, and whether its base was written before.
 """
 
 from __future__ import annotations

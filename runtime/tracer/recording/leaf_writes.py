@@ -23,7 +23,8 @@ _WRITE_LEAVES = frozenset(f"aten::logical_{name}_" for name in ("and", "not", "o
 
 def bare(source: TensorInfo, step: ViewStep, needs: bool) -> PathCondition:
     """When a new view has no history; ``needs``: whether it gets one where ``source`` has it."""
-    if not torch.is_grad_enabled() or step.detaches:  # may not be written (``nonwritable_views``), or is no view to autograd
+    # One may not be written (``nonwritable_views``), the other is no view to autograd.
+    if not torch.is_grad_enabled() or step.detaches:
         return NEVER
     if not needs:
         return ALWAYS

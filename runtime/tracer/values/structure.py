@@ -1,7 +1,7 @@
 """The structure of Python values: a picture of what Variables can carry.
 
-``structure_of`` pictures a value. ``unification`` finds the structure that fits two, ``flattening`` goes from a value in a
-structure to Variables and back. ``cond``, ``while_loop`` and ``switch`` all join with these.
+``unification`` pictures values and finds the structure that fits two, ``flattening`` goes from a value in a structure
+to Variables and back. ``cond``, ``while_loop`` and ``switch`` all join with these.
 """
 
 from __future__ import annotations
