@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from runtime.executor import update
 from runtime.ir import UNDEF, Block, Operand, Operator, Program, Variable
 from runtime.ir.parser import parse_program
 from runtime.ops import aten, registry
@@ -92,3 +93,9 @@ def program() -> Callable[[str], Program]:
         return made
 
     return make
+
+
+@pytest.fixture
+def uncounted(monkeypatch):
+    """A copy that is written does not count as a write of what was copied: its gradient is that of functions."""
+    monkeypatch.setattr(update, "counted_copy_of", update.copy_of)

@@ -117,13 +117,22 @@ def test_a_row_read_before_the_write_copies_nothing(program):
     assert count == 0 and out[:6, 0].tolist() == [1, 2, 2, 2, 2, 2]
 
 
-def test_what_backward_needs_is_copied(program):
-    body = """
+ROWS = """
       %row : f32[3] = aten.select.int(%p, 0, 0)
       %mul : f32[3] = aten.mul.Tensor(%row, %x)
       %sum : f32[3] = aten.add.Tensor(%mul, %x)
     """ + WRITE.replace("%x", "%sum")
-    p = fill(program, body=body)
+
+
+def test_a_copy_counts_as_a_write_for_backward(program):
+    x = torch.full((3,), 2.0, requires_grad=True)
+    _, (out,) = clones(fill(program, body=ROWS), x, 3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_what_backward_needs_is_copied(program, uncounted):
+    p = fill(program, body=ROWS)
     x = torch.full((3,), 2.0, requires_grad=True)
     count, (out,) = clones(p, x, 3)
     assert count == 3

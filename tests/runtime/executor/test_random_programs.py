@@ -213,12 +213,14 @@ def compare(seed, naive, *, grad, modes):
 
 @pytest.mark.parametrize("grad", [False, True], ids=["no_grad", "grad"])
 @pytest.mark.parametrize("part", range(4))
+@pytest.mark.usefixtures("uncounted")
 def test_random_programs(part, grad, naive):
     for seed in range(part * 35, part * 35 + 35):
         compare(seed, naive, grad=grad, modes=False)
 
 
 @pytest.mark.parametrize("part", range(2))
+@pytest.mark.usefixtures("uncounted")
 def test_random_grad_modes(part, naive):
     for seed in range(part * 35, part * 35 + 35):
         compare(seed + 10_000, naive, grad=True, modes=True)
@@ -231,6 +233,7 @@ def test_random_programs_in_outlined_functions(naive, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("uncounted")
 def test_many_random_programs(naive):
     for seed in range(1000, 4000):
         compare(seed, naive, grad=seed % 2 == 0, modes=seed % 3 == 0)
