@@ -981,6 +981,66 @@ while i < n:
         j += 1
     i += 1
 return g
+
+cur = []
+g = []
+while i < n:
+    cur.append(x * i)
+    i += 1
+    g, cur = (g + [cur], []) if i == 2 else (g, cur)
+return g, cur
+
+rows = [{"n": 1}]
+while i < n:
+    rows.append({"n": i})
+    i += 1
+rows[-1]["n"] += 1
+return rows
+
+rows = [{"n": 1, "t": x}]
+while i < n:
+    rows.append({"n": i, "t": x})
+    i += 1
+rows[-1]["t"] = x * 2
+return rows
+
+rows = [{"n": 1, "t": x}]
+while i < n:
+    rows.append({"n": i, "t": x})
+    i += 1
+for row in rows:
+    row["n"] += 1
+return rows
+
+rows = []
+while i < n:
+    rows.append({"n": i, "t": x})
+    rows[-1]["n"] += 1
+    i += 1
+return rows
+
+rows = []
+while i < n:
+    d = {"n": i}
+    rows.append(d)
+    d["n"] += 1
+    i += 1
+return rows, rows[-1] is d
+
+rows = []
+while i < n:
+    rows.append({"v": i})
+    i += 1
+if c:
+    rows[0]["v"] = 7
+return rows
+
+rows = []
+while i < n:
+    rows.append({"v": i})
+    i += 1
+rows[0].update(v=3)
+return rows
 """)
 
 CAUGHT = _programs("""
@@ -1250,66 +1310,6 @@ return list(d)
 """An index in a ``try`` that catches what it raises."""
 
 REFUSED = _programs("""
-cur = []
-g = []
-while i < n:
-    cur.append(x * i)
-    i += 1
-    g, cur = (g + [cur], []) if i == 2 else (g, cur)
-return g, cur
-
-rows = [{"n": 1}]
-while i < n:
-    rows.append({"n": i})
-    i += 1
-rows[-1]["n"] += 1
-return rows
-
-rows = [{"n": 1, "t": x}]
-while i < n:
-    rows.append({"n": i, "t": x})
-    i += 1
-rows[-1]["t"] = x * 2
-return rows
-
-rows = [{"n": 1, "t": x}]
-while i < n:
-    rows.append({"n": i, "t": x})
-    i += 1
-for row in rows:
-    row["n"] += 1
-return rows
-
-rows = []
-while i < n:
-    rows.append({"n": i, "t": x})
-    rows[-1]["n"] += 1
-    i += 1
-return rows
-
-rows = []
-while i < n:
-    d = {"n": i}
-    rows.append(d)
-    d["n"] += 1
-    i += 1
-return rows, rows[-1] is d
-
-rows = []
-while i < n:
-    rows.append({"v": i})
-    i += 1
-if c:
-    rows[0]["v"] = 7
-return rows
-
-rows = []
-while i < n:
-    rows.append({"v": i})
-    i += 1
-rows[0].update(v=3)
-return rows
-
 rows = []
 while i < n:
     rows.append({"v": i})

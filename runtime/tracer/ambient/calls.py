@@ -25,12 +25,14 @@ class Known:
     by_reference: frozenset[str] = frozenset()
     """The classes of what is changed inside of lists that grow: these hold it by reference then (see ``heaps`` for
     lists, ``tables`` for dicts and objects)."""
+    apart: frozenset[str] = frozenset()
+    """Classes whose objects get other attributes, so that they have no place in a table."""
 
     def and_also(self, other: Known) -> Known:
         """Both."""
         return Known(
             self.shared | other.shared, self.detached | other.detached, self.whole | other.whole,
-            self.by_reference | other.by_reference,
+            self.by_reference | other.by_reference, self.apart | other.apart,
         )  # fmt: skip
 
 

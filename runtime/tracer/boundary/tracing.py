@@ -175,11 +175,16 @@ def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
         return
     if value.shape != target.shape:  # an ``out=`` that was resized
         target.resize_(value.shape)
-    elif not value.requires_grad and value.layout is torch.strided and value.is_set_to(target):
+    elif not value.requires_grad and _is_one_memory(value, target):
         return  # not written in this run, or in the tensor itself: for autograd that is no write
     seen = value.requires_grad and not (target.is_leaf and target.requires_grad)
     with contextlib.nullcontext() if seen else torch.no_grad():
         target.copy_(value)
+
+
+def _is_one_memory(value: torch.Tensor, target: torch.Tensor) -> bool:
+    strided = value.layout is torch.strided and target.layout is torch.strided
+    return strided and value.device.type != "meta" and value.device == target.device and value.is_set_to(target)
 
 
 def _through_view(program: Program, base: Variable) -> bool:

@@ -276,6 +276,8 @@ class Journal:
         """
         if self._session.has_rows:
             if not isinstance(owner, (list, set, deque)) and held_in(owner) is not None:
+                if not isinstance(owner, dict):
+                    self._session.hold_apart(type(owner))
                 raise keys_change(self._session)
 
     def note_late(self, place: Place, before: Any) -> None:

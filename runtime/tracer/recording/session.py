@@ -256,7 +256,7 @@ class Session:
     def hold_by_reference(self, *classes: type) -> None:
         """Objects of some classes are changed inside of a list that grows: trace again with lists that hold such by
         reference."""
-        new = frozenset(map(_name_of, classes)) - self.known.by_reference
+        new = frozenset(map(_name_of, classes)) - self.known.by_reference - self.known.apart
         if new and not self.advanced:
             raise self.restart(Known(by_reference=new))
 
@@ -267,7 +267,13 @@ class Session:
 
     def holds_by_reference(self, cls: type) -> bool:
         """Whether lists that grow hold objects of a class by reference."""
-        return bool(self.known.by_reference) and _name_of(cls) in self.known.by_reference
+        name = _name_of(cls) if self.known.by_reference else ""
+        return name in self.known.by_reference and name not in self.known.apart
+
+    def hold_apart(self, cls: type) -> None:
+        """An object that is a row gets another attribute: trace again with objects of the class as they are."""
+        if not self.advanced:
+            raise self.restart(Known(apart=frozenset({_name_of(cls)})))
 
     def once(self, why: str) -> None:
         """The Program is for this call alone, and the next one is traced anew."""
