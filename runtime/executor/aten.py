@@ -61,10 +61,18 @@ class _Check:
         self.order = None if order is None else tuple(order)
 
     def __call__(self, result: torch.Tensor) -> None:
-        fits = result.dtype == self.dtype and result.dim() == len(self.sizes)
+        fits = self._is_dtype(result) and result.dim() == len(self.sizes)
         if fits and all(size is None or size == real for size, real in zip(self.sizes, result.shape)):
             if self.order is None or result.permute(self.order).is_contiguous():
                 return
+        self._refuse(result)
+
+    def _is_dtype(self, result: torch.Tensor) -> bool:
+        if result.dtype == self.dtype:
+            return True  # a loaded Program may be called under another autocast state than that of the trace
+        return self.op.autocast is None and torch.is_autocast_enabled(result.device.type)
+
+    def _refuse(self, result: torch.Tensor) -> None:
         sizes = ", ".join("any" if size is None else str(size) for size in self.sizes)
         raise TraceError(
             f"{self.op.name.split('.')[1]} gives a {result.dtype} of sizes {list(result.shape)} and strides "
