@@ -8,7 +8,8 @@
     newest    the newest torch that pip finds, on the newest Python that has one
 
 The environments are kept in .venv-matrix. pip's own settings say where torch comes from: on Linux PyPI's builds bring
-CUDA, about 5 GB each; an index of CPU builds in PIP_EXTRA_INDEX_URL makes that less than 1 GB.
+CUDA, about 5 GB each; an index of CPU builds in PIP_EXTRA_INDEX_URL makes that less than 1 GB. Where pip's settings cap
+torch, the newest row says so; PIP_CONSTRAINT=/dev/null lifts the cap for one run.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ def main(arguments: list[str]) -> int:
             done = subprocess.run([row.python, "-m", "pytest", "-q", *options], cwd=ROOT, check=False)
             verdict = f"{'passed' if done.returncode == 0 else 'FAILED'} in {time.monotonic() - begin:.0f} s"
             failed |= done.returncode != 0
+            if row.name == "newest" and torch_of(row.python) < newest_tested():
+                verdict += f"; older than torch {dotted(newest_tested())}, tested before: see pip config list"
         failed |= row.python is None
         lines.append(f"  {row.name:8} {describe(row.python) if row.python else '':32} {verdict}")
     used = [describe(python) for python in map(environment, ROWS)]
@@ -128,6 +131,20 @@ def lowest_torch() -> str:
     found = re.search(r'"torch>=([\d.]+)"', (ROOT / "pyproject.toml").read_text())
     assert found is not None, "pyproject.toml names no lowest torch"
     return f"=={found[1]}.*"
+
+
+def newest_tested() -> Version:
+    """The highest torch that runtime/version.py says was tested."""
+    text = (ROOT / "runtime" / "version.py").read_text()
+    found = re.search(r"^TORCH_TESTED = .*\((\d+), (\d+)\)$", text, re.MULTILINE)
+    assert found is not None, "runtime/version.py names no tested torch"
+    return int(found[1]), int(found[2])
+
+
+def torch_of(python: Path) -> Version:
+    """Major and minor number of an environment's torch."""
+    major, minor = describe(python).rpartition(" ")[2].split(".")[:2]
+    return int(major), int(minor)
 
 
 def environment(name: str) -> Path:

@@ -138,9 +138,15 @@ class SizeFacts:
         for counter in ("_version_counter", "_replacements_version_counter"):  # its caches are of these versions
             if hasattr(env, counter):
                 setattr(env, counter, getattr(env, counter) + 1)
+        env._prev_cache_key = env._get_key()  # told by how many facts there are; else as many new ones look like these
+        for function in _CACHED:  # some caches have no version: a fact would not be noted again, or still be answered
+            function.cache_clear()
 
 
+_OF_NO_FACTS = ("get_implications",)
+"""Functions with a cache that know an expression alone."""
 _FACTS = ("replacements", "divisible", "axioms", "num_deferred_runtime_asserts", "size_like", "guards")
+_CACHED = [one for name, one in vars(ShapeEnv).items() if hasattr(one, "cache_clear") and name not in _OF_NO_FACTS]
 
 
 def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, torch.SymInt]) -> torch.Tensor:
@@ -250,10 +256,20 @@ def empty_fake(
     """A fake tensor of its own; ``strides`` None: contiguous."""
     if all(type(part) is int for part in (*shape, *(strides or ()))):
         return empty_static(fake_mode, shape, strides, dtype, device)
-    with fake_only(fake_mode):
+    with fake_only(fake_mode), _nothing_assumed(fake_mode):
         if strides is None:
             return torch.empty(tuple(shape), dtype=dtype, device=device)
         return torch.empty_strided(tuple(shape), tuple(strides), dtype=dtype, device=device)
+
+
+@contextlib.contextmanager
+def _nothing_assumed(fake_mode: FakeTensorMode) -> Iterator[None]:
+    """A stand-in is made of a tensor that is there already, if the run comes there: its sizes tell nothing new."""
+    env: Any = fake_mode.shape_env
+    with contextlib.nullcontext() if env is None else env.suppress_guards():
+        yield
+    if env is not None:
+        env.guard_or_defer_runtime_assert.cache_clear()  # where an operator assumes the same, that is noted
 
 
 def empty_static(

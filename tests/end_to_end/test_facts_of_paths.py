@@ -56,6 +56,22 @@ PATHS = {
             u = z.view(2)
         return p, m, z
     """,
+    "the same on both": """
+        z = p[:m] * 3
+        if x[0] > 0:
+            u = p.narrow(0, 0, m)
+            w = z.narrow(0, 0, 2)
+        else:
+            w = z.narrow(0, 0, 2)
+            u = p.narrow(0, 0, m)
+        return w * 2, u.sum()
+    """,
+    "a size that one path has": """
+        z = p[:m] * 3
+        u = p
+        if x[0] > 0: u = z.unfold(0, 2, 1)
+        return z.squeeze(), u.sum()
+    """,
     "numbers made of numbers": """
         if x.sum() < 1.5:
             u = p.narrow(0, 0, 1 + m)
