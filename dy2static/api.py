@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from dy2static import settings
-from dy2static.operators.distributed import Parallel
+from dy2static.operators.shared.distributed import Parallel
 from dy2static.static_function import StaticFunction
 from runtime import torch_internals
 from runtime.autodiff import choose_autograd

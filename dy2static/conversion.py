@@ -27,7 +27,7 @@ from dy2static.errors import converting, fail
 from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, Namer
 from dy2static.nodes import walk
-from dy2static.operators import functions
+from dy2static.operators.calls import functions
 from dy2static.origin import OriginMap, is_generated_file
 from dy2static.pipeline import ROUTED_STEPS, STEPS, Level, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source

@@ -12,7 +12,7 @@ from runtime.tracer.recording import faults
 _HERE = Path(__file__).parent
 _OPERATORS = _HERE / "operators"
 _LOOKING = (
-    "autograd_function", "exclusions", "impure", "iterators", "loop_limits", "module_facts", "modules", "patches",
+    "autograd_function", "impure", "iterators", "loop_limits", "module_facts", "modules", "patches",
     "policy", "provenance", "staging", "torch_values",
 )  # fmt: skip
 """Operators' files that do nothing to the user's values."""
@@ -28,7 +28,7 @@ def install() -> None:
         return
     faults.folders.append(str(_HERE) + os.sep)
     faults.acting.append(str(_OPERATORS) + os.sep)
-    faults.looking.update(str(_OPERATORS / f"{name}.py") for name in _LOOKING)
+    faults.looking.update(str(file) for file in _OPERATORS.rglob("*.py") if file.stem in _LOOKING)
     faults.is_users = _is_users
     source_places.error_place = place_of_error
 

@@ -21,7 +21,7 @@ import torch
 from dy2static.api import to_static
 from dy2static.errors import SignatureError, StorageError
 from dy2static.input_spec import read_specs
-from dy2static.operators.distributed import Parallel
+from dy2static.operators.shared.distributed import Parallel
 from dy2static.saved_variant import Tensors, variant_of
 from dy2static.static_function import StaticFunction
 from runtime.executor.trial import trial

@@ -24,7 +24,7 @@ from dy2static.conversion import convert
 from dy2static.converted_module import ConvertedModule
 from dy2static.errors import ConversionError, Dy2StaticError, InternalError, SignatureError, TraceError
 from dy2static.input_spec import Specs, read_specs
-from dy2static.operators.provenance import adopt, note_module
+from dy2static.operators.provenance.provenance import adopt, note_module
 from dy2static.origin import user_location
 from dy2static.program_cache import CLOCK, Dynamic, ProgramCache, Varying
 from dy2static.shortcut import MADE_AT, Shortcut, front

@@ -17,9 +17,9 @@ from unittest import mock
 import torch
 
 from dy2static import static_function
-from dy2static.operators import boundary as given
-from dy2static.operators import chosen
-from dy2static.operators.sequences import StagedSequence
+from dy2static.operators.calls import boundary as given
+from dy2static.operators.calls.sequences import StagedSequence
+from dy2static.operators.provenance import chosen
 from dy2static.static_function import StaticFunction
 from runtime import torch_internals
 from runtime.tracer.ambient import objects, state

@@ -161,6 +161,9 @@ ROOMS = {
     "runtime.tracer": (
         "ambient", "numbers", "python_state", "memory", "values", "recording", "control", "boundary",
     ),
+    "dy2static.operators": (
+        "shared", "provenance", "calls", "constructs", "iteration", "values", "builtins", "dispatch",
+    ),
 }  # fmt: skip
 """The rooms of a package: each may import those before it when it runs, and name the types of those after it."""
 

@@ -7,35 +7,35 @@ from __future__ import annotations
 
 from builtins import AssertionError, slice
 
-from dy2static.operators.assert_stmt import assert_stmt
-from dy2static.operators.attempt import attempt, handling, outside
-from dy2static.operators.attribute import attr, del_attr, set_attr
-from dy2static.operators.aug_assign import aug
-from dy2static.operators.binary import binary, unary
-from dy2static.operators.bool_ops import and_, not_, or_
-from dy2static.operators.call import call
-from dy2static.operators.catching import catching, passed
-from dy2static.operators.compare import compare
-from dy2static.operators.context import context
-from dy2static.operators.display import dict_of, set_of
-from dy2static.operators.f_string import format_value, fstring
-from dy2static.operators.for_stmt import for_stmt
-from dy2static.operators.generator import Held, decided, fresh, generator, take
-from dy2static.operators.global_stmt import set_global
-from dy2static.operators.handler import handler
-from dy2static.operators.if_expr import if_expr
-from dy2static.operators.if_stmt import if_stmt
-from dy2static.operators.load import load, load_free
-from dy2static.operators.lookup import holds, lacks, lookup_error, position
-from dy2static.operators.match_stmt import is_mapping, is_matched, is_sequence, positional, starred, without_keys
-from dy2static.operators.nonlocal_stmt import note_nonlocal
-from dy2static.operators.patches import install
-from dy2static.operators.percent_format import percent
-from dy2static.operators.raise_stmt import raise_stmt
-from dy2static.operators.subscript import del_item, item, set_item
-from dy2static.operators.traced_call import traced_call as _traced_call  # noqa: F401  # decides on calls inside a trace
-from dy2static.operators.unpack import each, keywords, star, star_of_list, unpack
-from dy2static.operators.while_stmt import while_stmt
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.lookup import holds, lacks, lookup_error, position
+from dy2static.operators.constructs.assert_stmt import assert_stmt
+from dy2static.operators.constructs.attempt import attempt, handling, outside
+from dy2static.operators.constructs.bool_ops import and_, not_, or_
+from dy2static.operators.constructs.catching import catching, passed
+from dy2static.operators.constructs.context import context
+from dy2static.operators.constructs.display import dict_of, set_of
+from dy2static.operators.constructs.global_stmt import set_global
+from dy2static.operators.constructs.if_expr import if_expr
+from dy2static.operators.constructs.if_stmt import if_stmt
+from dy2static.operators.constructs.nonlocal_stmt import note_nonlocal
+from dy2static.operators.constructs.raise_stmt import raise_stmt
+from dy2static.operators.constructs.while_stmt import while_stmt
+from dy2static.operators.dispatch.traced_call import traced_call as _traced_call  # noqa: F401  # decides on calls inside a trace
+from dy2static.operators.iteration.for_stmt import for_stmt
+from dy2static.operators.iteration.generator import Held, decided, fresh, generator, take
+from dy2static.operators.iteration.unpack import each, keywords, star, star_of_list, unpack
+from dy2static.operators.shared.handler import handler
+from dy2static.operators.shared.load import load, load_free
+from dy2static.operators.values.attribute import attr, del_attr, set_attr
+from dy2static.operators.values.aug_assign import aug
+from dy2static.operators.values.binary import binary, unary
+from dy2static.operators.values.compare import compare
+from dy2static.operators.values.f_string import format_value, fstring
+from dy2static.operators.values.match_stmt import is_mapping, is_matched, is_sequence, positional, starred, without_keys
+from dy2static.operators.values.patches import install
+from dy2static.operators.values.percent_format import percent
+from dy2static.operators.values.subscript import del_item, item, set_item
 
 install()
 

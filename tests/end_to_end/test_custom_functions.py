@@ -11,7 +11,7 @@ from torch.autograd.function import BackwardCFunction, once_differentiable
 
 import dy2static
 from dy2static.errors import TraceError
-from dy2static.operators.autograd_function import Context
+from dy2static.operators.calls.autograd_function import Context
 from tests.end_to_end.oracle import check
 
 

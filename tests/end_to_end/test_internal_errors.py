@@ -26,7 +26,7 @@ ROOMS = ("runtime.tracer", "runtime.autodiff", "runtime.executor", "dy2static.op
 REPORTING = {
     "runtime.tracer.recording.faults", "runtime.tracer.ambient.state", "runtime.tracer.ambient.theirs",
     "runtime.executor.traceback",
-    "dy2static.operators.handler",
+    "dy2static.operators.shared.handler",
 }  # fmt: skip
 """Modules that tell of errors, and the slot that the session is in."""
 REPORTING_NAMES = {

@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import user_methods
-from dy2static.operators.call import call
-from dy2static.operators.f_string import format_value, is_staged_container
-from dy2static.operators.sequences import StagedIterator, StagedSequence, staged_sequence
-from dy2static.operators.staging import Choice, Session, Staged, distribute, python_method
-from dy2static.operators.truth import truth_of
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, staged_sequence
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
+from dy2static.operators.values.f_string import format_value, is_staged_container
 from runtime.tracer.recording import reads
 
 

@@ -16,10 +16,10 @@ import torch
 
 from dy2static.operators.builtins import mathematics, reporting
 from dy2static.operators.builtins.objects import eager_type
-from dy2static.operators.call import call
-from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, distribute
-from dy2static.operators.torch_values import to_torch
-from dy2static.operators.truth import truth_of
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.torch_values import to_torch
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, distribute
 from runtime import torch_internals
 from runtime.torch_internals import TORCH_CHECKS
 from runtime.tracer.ambient.theirs import theirs

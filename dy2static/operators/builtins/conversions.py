@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import growing, grown_tensor
-from dy2static.operators.call import call
-from dy2static.operators.sequences import StagedRange, StagedSize
-from dy2static.operators.staging import Choice, Session, Staged, any_staged, held_choice, spread
-from dy2static.operators.torch_values import to_torch
+from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedRange, StagedSize
+from dy2static.operators.calls.torch_values import to_torch
+from dy2static.operators.iteration import grown_tensor
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ops.scalar import kind_of_dtype
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from dy2static.operators import tensor_copies
-from dy2static.operators.provenance import memo, note_attribute_read
-from dy2static.operators.staging import Choice, Session, Staged, distribute
+from dy2static.operators.provenance import tensor_copies
+from dy2static.operators.provenance.provenance import memo, note_attribute_read
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from runtime import torch_internals
 from runtime.tracer.ambient import objects
 from runtime.tracer.values import tables

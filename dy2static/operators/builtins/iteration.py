@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import chosen, generator_uses, growing, user_methods
-from dy2static.operators.call import call
-from dy2static.operators.provenance import memo
-from dy2static.operators.sequences import (
+from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import (
     Listed,
     StagedEnumerate,
     StagedIterator,
@@ -22,10 +21,14 @@ from dy2static.operators.sequences import (
     StagedZip,
     staged_sequence,
 )
-from dy2static.operators.staged_sort import in_order
-from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method, stages
-from dy2static.operators.traced_for import as_list, fold, iterate
-from dy2static.operators.truth import truth_of
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.iteration import generator_uses
+from dy2static.operators.iteration.staged_sort import in_order
+from dy2static.operators.iteration.traced_for import as_list, fold, iterate
+from dy2static.operators.provenance import chosen
+from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute, python_method, stages
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import is_container

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.call import call
-from dy2static.operators.generator_uses import listed
-from dy2static.operators.sequences import StagedSequence, staged_sequence
-from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, any_staged, distribute, stages
-from dy2static.operators.traced_for import fold, iterate
-from dy2static.operators.truth import truth_of
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedSequence, staged_sequence
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.iteration.generator_uses import listed
+from dy2static.operators.iteration.traced_for import fold, iterate
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, any_staged, distribute, stages
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads

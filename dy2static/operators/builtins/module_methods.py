@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import made_inside, traced_attribute
-from dy2static.operators.call import call
-from dy2static.operators.provenance import memo, note_module
-from dy2static.operators.staging import Choice, Session, Staged
+from dy2static.operators.calls.call import call
+from dy2static.operators.provenance import made_inside
+from dy2static.operators.provenance.provenance import memo, note_module
+from dy2static.operators.shared.staging import Choice, Session, Staged
+from dy2static.operators.values import traced_attribute
 from runtime import torch_internals
 
 _CHANGES: dict[Any, tuple[str, ...]] = {

@@ -7,10 +7,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators import modules, tensor_attributes, traced_attribute
-from dy2static.operators.identity import require_identity
-from dy2static.operators.provenance import note_space
-from dy2static.operators.sequences import (
+from dy2static.operators.calls.sequences import (
     StagedEnumerate,
     StagedMap,
     StagedRange,
@@ -19,7 +16,10 @@ from dy2static.operators.sequences import (
     StagedSize,
     StagedZip,
 )
-from dy2static.operators.staging import (
+from dy2static.operators.provenance import tensor_attributes
+from dy2static.operators.provenance.identity import require_identity
+from dy2static.operators.provenance.provenance import note_space
+from dy2static.operators.shared.staging import (
     MISSING,
     NO_NAMES,
     Choice,
@@ -30,6 +30,7 @@ from dy2static.operators.staging import (
     held_choice,
     spread,
 )
+from dy2static.operators.values import modules, traced_attribute
 from runtime import torch_internals
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import refuse

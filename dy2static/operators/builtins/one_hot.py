@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.staging import NO_NAMES, Choice, Session, Staged, distribute
-from dy2static.operators.torch_values import to_torch
-from dy2static.operators.truth import truth_of
+from dy2static.operators.calls.torch_values import to_torch
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, distribute
 from runtime.tracer.control import cond as tracer_cond
 
 

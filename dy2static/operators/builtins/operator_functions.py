@@ -10,14 +10,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators import traced_attribute, traced_compare, traced_subscript
-from dy2static.operators.aug_assign import aug
-from dy2static.operators.binary import binary
-from dy2static.operators.bool_ops import not_
-from dy2static.operators.call import call
-from dy2static.operators.compare import compare
-from dy2static.operators.staging import Session
-from dy2static.operators.truth import truth_of
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.constructs.bool_ops import not_
+from dy2static.operators.shared.staging import Session
+from dy2static.operators.values import traced_attribute, traced_compare, traced_subscript
+from dy2static.operators.values.aug_assign import aug
+from dy2static.operators.values.binary import binary
+from dy2static.operators.values.compare import compare
 
 
 def _apply(function: Callable[..., Any]) -> Any:

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.call import call
-from dy2static.operators.f_string import text_of
-from dy2static.operators.sequences import StagedSequence, StagedSize
-from dy2static.operators.staging import Choice, Session, Staged, any_staged, distribute, python_method
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedSequence, StagedSize
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute, python_method
+from dy2static.operators.values.f_string import text_of
 from runtime.ir.constants import spell_constant
 from runtime.tracer.recording import histories
 from runtime.tracer.values import structure

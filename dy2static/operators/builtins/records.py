@@ -7,8 +7,8 @@ from collections import defaultdict
 from typing import Any
 
 from dy2static.operators.builtins import copying
-from dy2static.operators.provenance import memo, note_attribute_read
-from dy2static.operators.staging import Choice, Session, distribute
+from dy2static.operators.provenance.provenance import memo, note_attribute_read
+from dy2static.operators.shared.staging import Choice, Session, distribute
 from runtime.tracer.ambient import objects
 from runtime.tracer.values import tables
 from runtime.tracer.values.structure import row_of

@@ -14,9 +14,9 @@ from typing import Any
 
 from dy2static.callers import Caller, callers
 from dy2static.operators.builtins.print_ import spelled
-from dy2static.operators.call import call
-from dy2static.operators.provenance import memo
-from dy2static.operators.staging import Choice, Session, any_staged, distribute
+from dy2static.operators.calls.call import call
+from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.shared.staging import Choice, Session, any_staged, distribute
 
 
 def _refusal(session: Session, what: str, hint: str) -> Exception:

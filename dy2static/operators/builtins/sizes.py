@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.call import traced
-from dy2static.operators.staging import Session
-from dy2static.operators.traced_attribute import read
+from dy2static.operators.calls.call import traced
+from dy2static.operators.shared.staging import Session
+from dy2static.operators.values.traced_attribute import read
 from runtime import torch_internals
 
 

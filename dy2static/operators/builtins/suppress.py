@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from dy2static.operators.staging import Session
+from dy2static.operators.shared.staging import Session
 
 
 class Suppress(contextlib.suppress):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.operators import environment
 from dy2static.operators.builtins import (
     casts,
     checks,
-    compiled,
     conversions,
     copying,
     iteration,
@@ -25,7 +23,9 @@ from dy2static.operators.builtins import (
     suppress,
     torch_functions,
 )
-from dy2static.operators.staging import Session
+from dy2static.operators.provenance import environment
+from dy2static.operators.shared.staging import Session
+from dy2static.operators.values import compiled
 
 Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.staging import Session
+from dy2static.operators.shared.staging import Session
 
 
 def _taken_over(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

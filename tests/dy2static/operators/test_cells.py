@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dy2static.operators.cells import Cells
+from dy2static.operators.shared.cells import Cells
 from runtime.tracer.python_state.journal import Place, Undefined
 
 

@@ -1,0 +1,1 @@
+"""Calls of what is no operator: functions, torch's functions, and what may be given to code that is not converted."""

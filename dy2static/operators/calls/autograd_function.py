@@ -1,0 +1,332 @@
+"""``torch.autograd.Function.apply`` inside a trace: ``custom_grad`` with the function's own backward.
+
+    y = Exp.apply(x)   ->   %y = custom_grad(%x) { ^(%a): ... yield %y, <saved> } { ^(<saved>, %g): ... yield %dx }
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import itertools
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from dy2static.operators.calls.call import call
+from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active
+from runtime import torch_internals
+from runtime.ir import Operand, Type, Variable
+from runtime.tracer.control.branches import trace_path
+from runtime.tracer.memory.storage_table import mark_uncertain
+from runtime.tracer.recording.session import Scope
+from runtime.tracer.values import flattening, structure, unification
+
+
+class Context:
+    """What ``forward`` and ``backward`` get as ``ctx``."""
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self._saved: tuple[Any, ...] = ()
+        self._not_differentiable: tuple[Any, ...] = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._materialize = True
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for backward."""
+        self._saved = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Kept for forward-mode differentiation only, which a Program does not have."""
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors kept for backward."""
+        return self._saved
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Outputs that need no gradient."""
+        self._not_differentiable = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Inputs that ``forward`` writes in place."""
+        self._dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients that do not exist arrive as zeros, as they do unless this says False, or as None."""
+        self._materialize = value
+
+    def __getattr__(self, name: str) -> Any:
+        """What only eager's ``ctx`` has is refused; what it has not either is missing.
+
+        Raises:
+            TraceError: D2S275.
+        """
+        session = active()
+        if session is not None and not name.startswith("_") and hasattr(BackwardCFunction, name):
+            raise session.error(f"ctx.{name} of an autograd.Function has no static form", code="D2S275",
+                                hint="Leave it out, or call the function outside.")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+def is_apply(method: Any) -> bool:
+    """Whether something callable is ``SomeFunction.apply``."""
+    return getattr(method, "__func__", None) is _patched_apply or torch_internals.is_plain_apply(method)
+
+
+def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``cls.apply(*args)``."""
+    with_setup = cls.setup_context is not torch.autograd.Function.setup_context
+    if with_setup:
+        bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        args, kwargs = bound.args, bound.kwargs
+    inputs = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    grad = torch.is_grad_enabled()
+    needs = tuple(grad and isinstance(arg, torch.Tensor) and session.info(arg).requires_grad for arg in args)
+    context = Context(needs)
+    memo(session).created[id(context)] = context
+    operands: list[Operand] = [session.read(tensor) for tensor in inputs]
+    before = session.storages.snapshot()
+    with session.open("custom_grad") as scope, torch.no_grad():
+        inner = [_stand_in(session, tensor, scope) for tensor in inputs]
+        stand_ins = iter(inner)
+        given = [next(stand_ins) if isinstance(arg, torch.Tensor) else arg for arg in args]
+        entry = [session.info(tensor).storage.value for tensor in inner]
+        if with_setup:
+            result = call(cls.forward, *given, **kwargs)
+            call(cls.setup_context, context, tuple(given), result)
+        else:
+            result = call(cls.forward, context, *given, **kwargs)
+        changed = [tensor for tensor, value in zip(inner, entry) if session.info(tensor).storage.value is not value]
+        outputs = list(result) if isinstance(result, tuple) else [result]
+        tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+        written = {
+            id(output): inputs[position] for output in tensors for position, own in enumerate(inner)
+            if any(own is one for one in changed) and _is_whole(session, output, own)
+        }
+        if (
+            any(storage.value is not value for storage, value in before.items())
+            or context._dirty or len(written) < len(changed)
+            or not all(_may_be_written(session, tensor) for tensor in written.values())
+        ):
+            raise session.error(f"{cls.__name__}.forward writes a tensor in place that it was given", code="D2S218",
+                                hint="Return a new tensor instead of writing into an argument (mark_dirty).")
+        for position, output in enumerate(outputs):  # eager's result is another tensor, with a history of its own
+            if isinstance(output, torch.Tensor) and id(output) not in written:
+                if any(_is_whole(session, output, own) for own in inner):
+                    outputs[position] = torch.ops.aten.alias.default(output)
+        hidden = [any(output is one for one in context._not_differentiable) for output in tensors]
+        tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+        saved = _Saved(session, context)
+        scope.block.yields.extend([*(session.read(output) for output in tensors), *saved.operands()])
+        types_ = [session.type_of(session.fake(output)) for output in tensors]
+    attrs: dict[str, Any] = {"n_outputs": len(tensors)}
+    if any(hidden):
+        attrs["not_differentiable"] = [index for index, one in enumerate(hidden) if one]
+    if not context._materialize:
+        attrs["given"] = _patterns(session, cls, tensors, hidden)
+    blocks = [
+        _trace_backward(session, cls, args, outputs, saved, given)
+        for given in attrs.get("given", [[True] * len(tensors)])
+    ]
+    made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, *blocks], attrs=attrs)
+    session.looks.node_names[session.scope.block.ops[-1]] = f"{cls.__name__}Backward"
+    fresh = iter([
+        _result(session, output, var, any(needs) and not no_gradient)
+        for output, var, no_gradient in zip(tensors, made, hidden)
+    ])
+    joined = [next(fresh) if isinstance(output, torch.Tensor) else output for output in outputs]
+    for output in tensors:
+        if id(output) in written:  # only the result may be read from here on: it alone has the new history
+            session.info(written[id(output)]).storage.value = scope.block.args[0]
+    for output, new in zip(outputs, joined):
+        if id(output) in written:
+            continue
+        for tensor, own in zip(inputs, inner):
+            if isinstance(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
+                mark_uncertain(session.info(new).storage, session.info(tensor).storage,
+                               f"{cls.__name__}.forward returns its argument or a view of it", session.location())
+    return tuple(joined) if isinstance(result, tuple) else joined[0]
+
+
+_PATTERNS = 4
+"""Results with a gradient, for which it is worked out which may be None together: one Block for each combination."""
+
+
+def _patterns(session: Session, cls: Any, outputs: list[torch.Tensor], hidden: list[bool]) -> list[list[bool]]:
+    """Every combination of results whose gradients may arrive, where the others are None."""
+    able = [
+        not no_gradient and (output.is_floating_point() or output.is_complex())
+        for output, no_gradient in zip(outputs, hidden)
+    ]
+    if sum(able) > _PATTERNS:
+        raise session.error(
+            f"{cls.__name__} has {sum(able)} results and set_materialize_grads(False): which of their gradients "
+            "are None has too many combinations",
+            code="D2S275", hint="Leave out set_materialize_grads(False): missing gradients then arrive as zeros.")
+    found = list(itertools.product(*((False, True) if one else (False,) for one in able)))
+    return [list(given) for given in found if any(given)] or [[False] * len(outputs)]
+
+
+def _is_whole(session: Session, output: torch.Tensor, own: torch.Tensor) -> bool:
+    """Whether an output is the tensor that stands for an argument, not a part of it."""
+    info = session.info(output)
+    return info.storage is session.info(own).storage and not info.steps
+
+
+def _may_be_written(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether an argument is memory of the trace's own, whole, and surely not another's."""
+    info = session.info(tensor)
+    return not info.steps and info.storage.origin is None and not info.storage.uncertain
+
+
+def _stand_in(session: Session, tensor: torch.Tensor, scope: Scope) -> torch.Tensor:
+    """The tensor as the forward block's argument."""
+    fake = session.fake(tensor)
+    info = session.info(tensor)
+    var = session.new_variable(session.type_of(fake), "")
+    scope.block.args.append(var)
+    return session.fresh(
+        session.clone_meta(fake), var, requires_grad=info.requires_grad, layout_known=info.layout_known
+    )  # fmt: skip
+
+
+def _result(session: Session, output: torch.Tensor, var: Variable, differentiable: bool) -> torch.Tensor:
+    """The tensor outside that carries an output."""
+    fake = session.clone_meta(session.fake(output))
+    needs = differentiable and (fake.is_floating_point() or fake.is_complex())
+    made = session.fresh(fake, var, requires_grad=needs, layout_known=session.info(output).layout_known)
+    session.sizes.bind_sizes(made, var)
+    var.type = session.type_of(made)
+    return made
+
+
+class _Saved:
+    """What forward hands to backward: tensors it saved or put on ``ctx``, and staged numbers."""
+
+    def __init__(self, session: Session, context: Context) -> None:
+        self.session = session
+        self.values: dict[str, Any] = {
+            name: value for name, value in vars(context).items() if name == "_saved" or structure.has_traced(value)
+        }
+        self.plain = {name: value for name, value in vars(context).items() if name not in self.values}
+        self.structure = unification.item_structure(session, self.values, structure.PLAIN)
+
+    def operands(self) -> list[Operand]:
+        """The residuals, read at the end of the forward block."""
+        return flattening.lower(self.session, self.values, self.structure, structure.PLAIN.copies())
+
+    def types(self) -> list[Type]:
+        """Their types."""
+        return structure.types_of(self.session, self.structure)
+
+    def context(self, variables: Iterator[Variable]) -> Context:
+        """``ctx`` as backward sees it."""
+        made = Context(self.plain["needs_input_grad"])
+        vars(made).update(self.plain)
+        vars(made).update(flattening.lift(self.session, self.structure, variables, structure.PLAIN))
+        return made
+
+
+def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: list[Any], saved: _Saved,
+                    given: list[bool]) -> Any:
+    """The backward Block for gradients of the results that are ``given``; the others are None."""
+    inside: list[Any] = []
+
+    def prepare(scope: Scope) -> None:
+        variables = [session.new_variable(type_, "") for type_ in saved.types()]
+        scope.block.args.extend(variables)
+        inside.append(saved.context(iter(variables)))
+        memo(session).created[id(inside[0])] = inside[0]
+        present = iter(given)
+        for output in outputs:
+            if not isinstance(output, torch.Tensor):
+                inside.append(None)
+                continue
+            fake = session.fake(output)
+            var = session.new_variable(session.type_of(fake), "")
+            scope.block.args.append(var)
+            grad = session.fresh(session.clone_meta(fake), var)
+            var.type = session.type_of(grad)
+            inside.append(grad if next(present) else None)
+
+    def run() -> Any:
+        with torch.no_grad():
+            return call(cls.backward, *inside)
+
+    path = trace_path(session, "custom_grad", NO_NAMES, run, prepare)
+    block = path.scope.block
+    wanted = [index for index, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+    if path.ended:
+        block.yields.extend([None] * len(wanted))
+        return block
+    grads = path.result if isinstance(path.result, tuple) else (path.result,)
+    if len(grads) < len(args) or any(grad is not None for grad in grads[len(args):]):
+        raise RuntimeError(f"function {cls.__name__}Backward returned an incorrect number of gradients "
+                           f"(expected {len(args)}, got {len(grads)})")
+    with path.inside(session):
+        for index in wanted:
+            block.yields.append(_gradient(session, cls, grads[index], args[index]))
+    return block
+
+
+def _gradient(session: Session, cls: Any, grad: Any, arg: torch.Tensor) -> Operand:
+    if grad is None:
+        return None
+    if isinstance(grad, Choice):
+        raise session.error(
+            f"{cls.__name__}.backward gives a gradient on some paths and None on others",
+            code="D2S275", hint="Give zeros (torch.zeros_like) where there is no gradient.")
+    if not isinstance(grad, torch.Tensor) or isinstance(grad, Staged):
+        raise TypeError(f"{cls.__name__}.backward: expected Tensor or None, not {type(grad).__name__}")
+    return session.read(grad)
+
+
+def _patched_apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    session = active()
+    if session is None:
+        return torch_internals.plain_apply(cls)(*args, **kwargs)
+    return apply(session, cls, args, kwargs)
+
+
+def as_in_eager(value: Any) -> Any:
+    """An ``apply`` that was read, as the user's program sees it."""
+    if isinstance(value, types.MethodType) and value.__func__ is _patched_apply:
+        return torch_internals.plain_apply(value.__self__)  # type: ignore[arg-type]
+    return value
+
+
+def plain_definition() -> Any:
+    """What ``torch.autograd.Function`` holds under ``apply``."""
+    return torch_internals.PLAIN_APPLY
+
+
+@contextlib.contextmanager
+def patched_functions(session: Session) -> Iterator[None]:
+    """Stage custom functions wherever they are applied from, in the thread that traces."""
+    before = torch.autograd.Function.__dict__["apply"]
+    torch.autograd.Function.apply = classmethod(_patched_apply)  # type: ignore[assignment, method-assign]  # for the length of the trace
+    BackwardCFunction.__init__ = _plain_context  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.autograd.Function.apply = before  # type: ignore[method-assign]  # as it was
+        del BackwardCFunction.__init__
+
+
+def _plain_context(self: Any, *args: Any) -> None:
+    """What makes eager's ``ctx`` while a trace is on: an ``apply`` that was taken before came here past the patch.
+
+    Raises:
+        TraceError: D2S212.
+    """
+    session = active()
+    if session is not None:
+        name = type(self).__name__.removesuffix("Backward")
+        raise session.error(f"{name}.apply, kept in a variable, is called by code that is not converted",
+                            code="D2S212", hint=f"Call {name}.apply(...) there, or convert that code.")

@@ -1,0 +1,133 @@
+"""Calls: plain outside a trace; in one, what is called decides (see ``traced_call``).
+
+    f(a, *b, c=d)   ->   call(f, a, *b, c=d)
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import warnings
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from dy2static.callers import callers
+from dy2static.operators.provenance.observed import done
+from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.origin import is_made
+
+
+def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """``f(*args, **kwargs)``."""
+    special = _ABOUT_THE_CALLER.get(id(f))
+    session = active()
+    if special is not None and not (args and f in (vars, dir)) and not (session and f is warnings.warn):
+        return special(sys._getframe(1), *args, **kwargs)
+    if session is None:
+        return f(*args, **kwargs)
+    if any(name.startswith(KEYWORDS) for name in kwargs):
+        return _with_keywords(session, f, args, kwargs)
+    return traced(session, f, args, kwargs)
+
+
+_traced: list[Callable[[Session, Any, tuple[Any, ...], dict[str, Any]], Any]] = []
+
+
+def register(traced_call: Callable[[Session, Any, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    """What decides on calls inside a trace: ``traced_call``, which knows everything that may be called."""
+    _traced[:] = [traced_call]
+
+
+def traced(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f(*args, **kwargs)`` inside a trace."""
+    return _traced[0](session, f, args, kwargs)
+
+
+KEYWORDS = "** "
+"""How the name of a keyword begins that is a dict after two stars."""
+
+
+def _with_keywords(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call with the items of such dicts, once for every dict that one of them may be."""
+    given: dict[str, Any] = {}
+    for place, value in kwargs.items():
+        if isinstance(value, Choice) and place.startswith(KEYWORDS):
+            return distribute(session, value, lambda option, place=place: _with_keywords(  # type: ignore[misc]
+                session, f, args, {**kwargs, place: option}))
+        for key, item in value.items() if place.startswith(KEYWORDS) else ((place, value),):
+            if not isinstance(key, str):
+                raise TypeError("keywords must be strings")
+            if key in given:
+                raise TypeError(f"{_described(f)} got multiple values for keyword argument '{key}'")
+            given[key] = item
+    return call(f, *args, **given)
+
+
+def _described(f: Any) -> str:
+    """How Python names a function in the TypeError of a call."""
+    qualname = getattr(f, "__qualname__", None)
+    if qualname is None:
+        return str(f)
+    module = getattr(f, "__module__", None)
+    return f"{qualname}()" if module in (None, "builtins") else f"{module}.{qualname}()"
+
+
+def _locals(frame: FrameType) -> dict[str, Any]:
+    return {
+        name: value for name, value in frame.f_locals.items()
+        if not is_made(name, frame.f_code)
+    }
+
+
+def _globals(frame: FrameType) -> dict[str, Any]:
+    return frame.f_globals
+
+
+def _vars(frame: FrameType) -> Any:
+    return _locals(frame)
+
+
+def _dir(frame: FrameType) -> list[str]:
+    return sorted(_locals(frame))
+
+
+def _eval(frame: FrameType, source: Any, *spaces: Any, **keywords: Any) -> Any:
+    if not spaces and not keywords:
+        return eval(source, frame.f_globals, _locals(frame))
+    return eval(source, *spaces, **keywords)
+
+
+def _exec(frame: FrameType, source: Any, *spaces: Any, **keywords: Any) -> None:
+    session = active()
+    if session is not None:
+        done(session, "exec() is called")
+    if not spaces and "globals" not in keywords:
+        exec(source, frame.f_globals, _locals(frame), **keywords)
+    else:
+        exec(source, *spaces, **keywords)
+
+
+def _getframe(frame: FrameType, depth: int = 0) -> FrameType:
+    return sys._getframe(depth + 2)
+
+
+def _warn(frame: FrameType, message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **kwargs: Any) -> None:
+    if kwargs or not isinstance(stacklevel, int):
+        warnings.warn(message, category, stacklevel + 2, *args, **kwargs)
+        return
+    stack = list(callers(frame))
+    place = stack[min(max(stacklevel, 1), len(stack)) - 1]
+    kind = type(message) if isinstance(message, Warning) else UserWarning if category is None else category
+    if not (isinstance(kind, type) and issubclass(kind, Warning)):
+        warnings.warn(message, category, 2)  # raises what eager raises
+    registry = place.names.setdefault("__warningregistry__", {})
+    module = place.names.get("__name__") or "<string>"
+    warnings.warn_explicit(message, kind, place.file, place.line, module, registry, place.names, *args)
+
+
+_ABOUT_THE_CALLER: dict[int, Callable[..., Any]] = {
+    id(builtins.locals): _locals, id(builtins.globals): _globals, id(builtins.vars): _vars, id(builtins.dir): _dir,
+    id(builtins.eval): _eval, id(builtins.exec): _exec, id(sys._getframe): _getframe, id(warnings.warn): _warn,
+}  # fmt: skip
+"""Functions whose result depends on the frame that calls them."""

@@ -1,0 +1,265 @@
+"""Calls of Python functions and of torch's inside a trace: converted if they are a user's, else as they are."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from dy2static.analysis.flow import LEAVING_FINALLY
+from dy2static.errors import Dy2StaticError, SourceUnavailable
+from dy2static.operators.calls import boundary, growing, staged_arguments
+from dy2static.operators.calls.call import traced
+from dy2static.operators.calls.torch_values import from_torch, to_torch
+from dy2static.operators.provenance import chosen, observed, tensor_keys
+from dy2static.operators.provenance.provenance import (
+    CONTAINERS,
+    adopt,
+    enter_function,
+    global_names,
+    memo,
+    note_reads,
+)
+from dy2static.operators.shared import module_facts, policy
+from dy2static.operators.shared.policy import home_of, reason_not_converted
+from dy2static.operators.shared.staging import (
+    Session,
+    any_staged,
+    held_choice,
+    spread,
+)
+from dy2static.origin import is_generated_file
+from runtime import torch_internals
+from runtime.tracer.ambient import contents, source_places
+from runtime.tracer.numbers import number_arguments
+from runtime.tracer.recording import faults, reads
+from runtime.tracer.values.choices import require_converted
+
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+MAPPINGS = (dict, collections.UserDict)
+"""Classes whose constructors and updates take items."""
+
+
+# -- Python functions
+
+
+_MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
+"""What ``contextlib.contextmanager`` makes of every function."""
+
+
+def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a Python function: converted if it is a user's, else as it is."""
+    file = f.__code__.co_filename
+    if is_generated_file(file):
+        return _run(session, f, args, kwargs)
+    home = home_of(file)
+    if home == "dy2static":
+        return f(*args, **kwargs)
+    if f.__code__ is _MANAGER_CODE:  # its generator is converted, too
+        made: Any = f.__wrapped__  # type: ignore[attr-defined]
+        return contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
+    reason = reason_not_converted(f)
+    if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
+        return reads.tolist(session, args[0])
+    if home == "torch" and reason and (
+            policy.is_plain_torch(f) and any_staged([args, kwargs]) or module_facts.has_staged_mode(args)):
+        if held_choice((args, kwargs)) is not None:
+            return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
+        with contextlib.suppress(SourceUnavailable):
+            converted = convert(f)
+            if converted is not f:
+                return _enter(session, f, converted, args, kwargs)
+    if home == "torch" and reason:
+        roots = args[:1] if args and isinstance(args[0], torch.nn.Module) else ()
+        with unconverted(session, f, reason), observed.observed(session, *roots):
+            return call_torch(session, f, args, kwargs)
+    if not reason and not f.__code__.co_flags & _COROUTINE:
+        try:
+            converted = convert(f)
+        except SourceUnavailable as error:
+            reason = error.summary
+        else:
+            if converted is not f:
+                return _enter(session, f, converted, args, kwargs)
+            reason = _reason[0](f)
+    boundary.require(session, f, args, kwargs)
+    if args and isinstance(args[0], MAPPINGS) and f.__name__ in ("update", "subtract", "__init__"):
+        args = (args[0], *tensor_keys.own_mapping(session, type(args[0]), args[1:]))
+    if f.__code__.co_flags & _LAZY:
+        return f(*args, **kwargs)
+    return chosen.per_option(session, f, args, kwargs, functools.partial(_call_unconverted, session, f, reason, home))
+
+
+def _call_unconverted(
+    session: Session, f: types.FunctionType, reason: str, home: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    held = contents.cells_of(f)
+    if not home:
+        note_reads(session, f, (*args, *kwargs.values()))
+        held += [f.__globals__, *(f.__globals__.get(name) for name in global_names(f.__code__))]
+    for one in held:
+        if isinstance(one, CONTAINERS) and one is not f.__globals__:
+            adopt(session, one)
+    observed.check_text(session, reason)
+    with unconverted(session, f, reason), observed.observed(session, *args, *kwargs.values(), *held):
+        try:
+            result = f(*args, **kwargs)
+        except (TypeError, ValueError, AttributeError) as error:
+            if home != "the standard library" or not any_staged([args, kwargs]):
+                raise
+            raise chosen.refusal(session, f) from error
+    observed.note_fresh(session, f, result, (*args, *kwargs.values()))
+    return result
+
+
+_convert: list[Callable[[types.FunctionType], types.FunctionType]] = []
+_reason: list[Callable[[types.FunctionType], str]] = []
+
+
+def register(
+    convert: Callable[[types.FunctionType], types.FunctionType], reason: Callable[[types.FunctionType], str]
+) -> None:
+    """What converts the functions that are called, and says why it left one alone.
+
+    ``dy2static.conversion`` says so itself: the code that it makes calls the operators, which know nothing of it.
+    """
+    _convert[:], _reason[:] = [convert], [reason]
+
+
+def convert(f: types.FunctionType) -> types.FunctionType:
+    """The converted function. Raises SourceUnavailable if it has no source."""
+    return _convert[0](f)
+
+
+def _enter(
+    session: Session, f: types.FunctionType, converted: types.FunctionType, args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Run a function that was converted: what it names is guarded."""
+    if not memo(session).entered:
+        for arg in (*args, *kwargs.values()):
+            adopt(session, arg)
+    enter_function(session, f)
+    return _run(session, converted, args, kwargs)
+
+
+def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
+        raise _too_deep(session, f)
+    before, session.unconverted = session.unconverted, []
+    try:
+        return f(*args, **kwargs)
+    except RecursionError as error:
+        if faults.in_tracer(error):
+            raise session.error(
+                "a list or dict that holds itself is changed, joined or carried by a branch or loop",
+                hint="Keep what refers to it outside the converted function.",
+                code="D2S228", location=source_places.error_place(error)) from error
+        raise _too_deep(session, f) from error
+    finally:
+        session.unconverted = before
+
+
+NESTING_LIMIT = 60
+"""Calls inside more branches and loops than this are taken for recursion that a tensor is to end."""
+
+
+def _too_deep(session: Session, f: types.FunctionType) -> Exception:
+    return session.error(
+        f"{f.__name__}() calls itself without end while it is traced: how deep it goes depends on a tensor, and both "
+        "ways are followed", hint="Write it as a loop.", code="D2S270")
+
+
+@contextmanager
+def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
+    """While the block runs, errors say that they happened inside a function that is not converted, and why."""
+    session.unconverted.append((getattr(f, "__qualname__", type(f).__name__), reason))
+    before = session.last_error
+    try:
+        yield
+        if reason == LEAVING_FINALLY and session.last_error is not None and session.last_error is not before:
+            raise session.last_error  # it was swallowed
+    except torch_internals.SHAPE_ERRORS as error:
+        raise session.undecidable() from error
+    except AttributeError as error:
+        require_converted(error)
+        raise
+    except Exception as error:
+        if isinstance(error, Dy2StaticError):
+            raise
+        if session.last_error is not None and session.last_error is not before:
+            raise session.last_error from error  # it was taken for another
+        if torch_internals.comes_of_shapes(error):
+            raise session.undecidable() from error
+        raise
+    finally:
+        session.unconverted.pop()
+
+
+# -- torch
+
+
+def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call one of torch's functions: staged numbers go in as symbolic ones and come back as staged ones."""
+    original = getattr(f, "_torchdynamo_orig_callable", None)
+    if original is not None:  # what torch.compile was given
+        return traced(session, original, args, kwargs)
+    if getattr(f, "__name__", "") == "as_subclass":
+        for arg in args:
+            require_plain(session, arg)
+    if f is torch.autograd.backward:
+        raise session.error("torch.autograd.backward() runs backward inside a converted function", code="D2S213",
+                            hint="Call it outside the converted function.")
+    if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
+        raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
+                            hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
+    if held_choice((args, kwargs)) is not None:
+        return spread(session, (args, kwargs), lambda given: call_torch(session, f, *given))
+    owner = getattr(f, "__self__", None)
+    if isinstance(owner, torch.Tensor) and getattr(f, "__name__", "") == "new_tensor" and (
+            any_staged([args]) or growing.holds(args)):
+        like = {"dtype": owner.dtype, "device": owner.device}
+        return traced(session, torch.tensor, args, {**like, **{k: v for k, v in kwargs.items() if v is not None}})
+    if growing.holds((*args, *kwargs.values())):
+        return growing.to_torch(session, f, args, kwargs)
+    boundary.require(session, f, args, kwargs)
+    if any_staged([args, kwargs]):
+        if any(f is mode for mode in _MODES):
+            raise session.error(
+                f"torch.{f.__name__} gets a value that is only known while the Program runs",
+                hint="Use an if with the with statement in each branch.", code="D2S212")
+        return staged_arguments.decided(session, f, args, kwargs, functools.partial(_call_torch, session, f))
+    return _call_torch(session, f, args, kwargs)
+
+
+def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    args = tuple(to_torch(session, arg) for arg in args)
+    kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
+    try:
+        return from_torch(session, number_arguments.called(session, f, args, kwargs))
+    except torch_internals.SHAPE_ERRORS as error:  # before a handler of the user's can take it for eager's
+        raise session.undecidable() from error
+
+
+_MODES: tuple[Any, ...] = (torch.set_grad_enabled, torch.inference_mode, torch.autocast)
+
+
+def require_plain(session: Session, cls: Any) -> None:
+    """Refuse to make a tensor of a user's class: a Program's tensors are torch's own.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if isinstance(cls, type) and not cls.__module__.startswith("torch."):
+        if issubclass(cls, torch.Tensor) and cls is not torch.Tensor:
+            raise session.error(f"a tensor of the class {cls.__name__} is made inside a converted function",
+                                code="D2S213", hint="Make it outside.")

@@ -1,0 +1,199 @@
+"""Lists whose length is only known while the Program runs (they grew in a staged loop): what can be done with them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+
+from dy2static.operators.calls.call import call
+from dy2static.operators.shared.staging import NO_NAMES, Session, Staged, any_staged
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.numbers.scalars import StagedInt
+from runtime.tracer.values import array, array_methods
+from runtime.tracer.values.structure import Growing, growing, list_row
+
+
+def is_growing(value: object) -> bool:
+    """Whether a value is such a list, deque or tuple."""
+    return isinstance(value, (list, deque, tuple)) and growing(value) is not None
+
+
+def note_present(session: Session, target: Any, key: Any) -> None:
+    """There is an item at an index: in this Block, while the list holds what it does now."""
+    session.present.append((session.scope, _held_now(target), key))
+
+
+def _held_now(target: Any) -> tuple[Any, Any]:
+    """What a list holds, and which row it is if others hold it by reference: the same objects until it is changed."""
+    row = list_row(target)
+    return (growing(target), None) if row is None else (growing(row.heap.held), row.number)
+
+
+def _checked(session: Session, target: Any, key: Any) -> contextlib.AbstractContextManager[None]:
+    """Around what reads or removes an item: no handler is asked about it if the item is there."""
+    held, number = _held_now(target)
+    for scope, (content, row), index in session.present:
+        same = content is held and (row is number or _same_index(row, number))
+        if same and _same_index(index, key) and session.is_open(scope):
+            return session.uncaught()
+    return contextlib.nullcontext()
+
+
+def _same_index(a: Any, b: Any) -> bool:
+    if isinstance(a, Staged) and isinstance(b, Staged):
+        return a.var is b.var
+    return type(a) is int and type(b) is int and a == b
+
+
+def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``target.name(*args)``."""
+    kind = deque if isinstance(target, deque) else tuple if type(target) is tuple else list
+    if kind is tuple and name not in ("__len__", "__getitem__"):
+        if name in ("__add__", "__mul__", "__rmul__") and not kwargs:
+            return getattr(target, name)(*args)
+        raise refusal(session, f"tuple.{name}")
+    if name in ("copy", "__copy__") and not args:
+        return array_methods.copy(target)
+    if name == "__len__":
+        return array.length(session, target)
+    if name in _SYNTAX and not kwargs:
+        return _SYNTAX[name](session, target, *args)
+    if name in ("extend", "extendleft") and len(args) == 1 and not isinstance(args[0], (list, tuple, deque)):
+        args = (call(list, args[0]),)
+    function = (array_methods.DEQUE if kind is deque else array_methods.LIST).get(name)
+    if function is None or kwargs:
+        raise refusal(session, f"{kind.__name__}.{name}")
+    if name in ("pop", "popleft") and len(args) < 2:
+        with _checked(session, target, args[0] if args else 0 if name == "popleft" else -1):
+            return function(session, target, *args)
+    return function(session, target, *args)
+
+
+def rotate(session: Session, target: deque[Any], count: StagedInt) -> None:
+    """``target.rotate(count)`` of a deque whose length is known: by one of so many counts."""
+    if len(target) < 2:
+        return
+
+    def path(places: int) -> Callable[[], None]:
+        def run() -> None:
+            session.journal.note_content(target)
+            target.rotate(places)
+
+        return run
+
+    place = session.scalar("mod", count, len(target))
+    tracer_cond.switch(session, place, [path(places) for places in range(len(target))], NO_NAMES)
+
+
+def shortened(session: Session, made: deque[Any]) -> deque[Any]:
+    """A deque of all items of such a list, with no more of them than it takes."""
+    if made and made.maxlen is not None:
+        array_methods.drop(session, made, first=True)
+    return made
+
+
+def read(session: Session, target: Any, key: Any) -> Any:
+    """``target[key]``."""
+    if isinstance(key, slice) and not isinstance(target, deque):
+        part = array.slice_(session, target, key)
+        return tuple(part) if type(target) is tuple else part
+    with _checked(session, target, key):
+        if isinstance(target, deque):
+            _require_no_slice(key)
+            array_methods.require_index(session, target, key)
+        elif type(target) is tuple:
+            array_methods.require_index(session, target, key, "tuple index out of range")
+        return array.get(session, target, key)
+
+
+def _require_no_slice(key: Any) -> None:
+    if isinstance(key, slice):
+        raise TypeError("sequence index must be integer, not 'slice'")
+
+
+def write(session: Session, target: Any, key: Any, value: Any) -> None:
+    """``target[key] = value``."""
+    if type(target) is tuple:
+        raise TypeError("'tuple' object does not support item assignment")
+    if isinstance(key, slice) and isinstance(target, list):
+        values = value if isinstance(value, (list, tuple)) else call(list, value)
+        if key == slice(None) and values:
+            array.replace(session, target, list(values))
+        else:
+            array.splice(session, target, key, list(values))
+        return
+    with _checked(session, target, key):
+        if isinstance(target, deque):
+            _require_no_slice(key)
+            array_methods.require_index(session, target, key)
+        array.set_(session, target, key, value)
+
+
+def delete(session: Session, target: Any, key: Any) -> None:
+    """``del target[key]``."""
+    if type(target) is tuple:
+        raise TypeError("'tuple' object doesn't support item deletion")
+    if isinstance(target, deque):
+        _require_no_slice(key)
+    if isinstance(key, slice):
+        array.splice(session, target, key, [])
+        return
+    kind = "deque" if isinstance(target, deque) else "list assignment"
+    with _checked(session, target, key):
+        array_methods.require_index(session, target, key, f"{kind} index out of range")
+        array.pop(session, target, key)
+
+
+_SYNTAX: dict[str, Any] = {"__getitem__": read, "__setitem__": write, "__delitem__": delete}
+"""What a user's subclass asks its ``super()`` for."""
+
+
+def add_in_place(session: Session, target: Any, op: str, value: Any) -> Any:
+    """``target += value`` and ``target *= value``."""
+    if op == "+=":
+        return method(session, target, "extend", (value,), {})
+    if op == "*=" and type(value) is int and not isinstance(target, deque):
+        return array.repeat(session, target, value)
+    raise refusal(session, op)
+
+
+def to_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of torch with such a list among its arguments: ``stack`` and ``cat`` take one."""
+    name = {torch.stack: "aten.stack.default", torch.cat: "aten.cat.default", torch.concat: "aten.cat.default",
+            torch.concatenate: "aten.cat.default"}.get(f)  # fmt: skip
+    given = dict(zip(("tensors", "dim"), args)) | kwargs
+    dim = given.get("dim", given.get("axis", 0))
+    if name is None or set(given) - {"tensors", "dim", "axis"} or isinstance(dim, Staged):
+        raise refusal(session, getattr(f, "__name__", str(f)))
+    return array.join(session, name, given["tensors"], dim)
+
+
+def holds(values: Any) -> bool:
+    """Whether such a list is among the arguments of a call."""
+    return any(is_growing(value) or isinstance(value, Growing) for value in values)
+
+
+def require_no_data(session: Session, f: Any, values: Any) -> None:
+    """Refuse to give numbers of the Program to a function of NumPy's that would take them for data.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if not str(getattr(f, "__module__", None) or "").startswith("numpy") or isinstance(f, numpy.ufunc):
+        return
+    if any_staged(values):
+        raise session.error(
+            f"numpy.{getattr(f, '__name__', f)}() gets a value that is only known while the Program runs",
+            hint="Use torch.tensor(), or do it outside the converted function.", code="D2S213")
+
+
+def refusal(session: Session, what: str) -> Exception:
+    """The located error for what such a list cannot do."""
+    return session.error(
+        f"{what} of a list whose length is only known while the Program runs", code="D2S253",
+        hint="Use append, extend, insert, pop, reverse, indexing, slices, len, for, torch.stack or torch.cat.")

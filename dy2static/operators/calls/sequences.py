@@ -1,0 +1,251 @@
+"""Sequences whose length is only known while the Program runs: ``range(n)``, rows of a tensor, what is built on them.
+
+They answer ``len``, indexing and loops through operators; code that is not converted cannot iterate over them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import torch
+
+from dy2static.operators.calls.call import traced
+from dy2static.operators.shared.staging import Session, Staged, python_method
+from runtime.tracer.ambient import state
+from runtime.tracer.numbers.staged_size import StagedSize
+from runtime.tracer.recording import nonwritable_views
+from runtime.tracer.values import array
+from runtime.tracer.values.structure import growing
+
+
+class StagedSequence:
+    """Something with a staged ``length`` and an item at every index."""
+
+    python_name = "sequence"
+    inner_sequences: tuple[StagedSequence, ...] = ()
+    """Those that it takes its items from."""
+    consumed = False
+
+    def consume(self, session: Session) -> None:
+        """Note that something takes the items, as a loop does.
+
+        Raises:
+            TraceError: D2S266, for an iterator whose items were taken before.
+        """
+        for inner in self.inner_sequences:
+            inner.consume(session)
+        if isinstance(self, StagedIterator):
+            if self.consumed:
+                raise session.error(
+                    f"a {self.python_name} whose length is only known while the Program runs is iterated over twice",
+                    hint="Make a list of it (list(...)) and loop over that, or make it anew.", code="D2S266")
+            self.consumed = True
+
+    def length(self, session: Session) -> Any:
+        """The number of items, a plain or staged int."""
+        raise NotImplementedError
+
+    def get(self, session: Session, index: Any) -> Any:
+        """The item at an index from 0 on; the caller has checked it."""
+        raise NotImplementedError
+
+    def __iter__(self) -> NoReturn:
+        raise state.current().error(
+            f"a {self.python_name} whose length is only known while the Program runs is iterated over by code that is "
+            "not converted", hint="Loop over it with for in converted code.", code="D2S261",
+        )
+
+    def __len__(self) -> NoReturn:
+        raise state.current().error(
+            f"the length of a {self.python_name} that is only known while the Program runs is used by code that is not "
+            "converted", hint="Ask with len() in converted code.", code="D2S261",
+        )
+
+
+class StagedIterator(StagedSequence):
+    """A sequence that stands for an iterator: its items can be taken once."""
+
+
+class StagedRange(StagedSequence):
+    """``range`` with staged bounds."""
+
+    python_name = "range"
+    __slots__ = ("start", "stop", "step", "_length")
+
+    def __init__(self, session: Session, start: Any, stop: Any, step: Any) -> None:
+        self.start, self.stop, self.step = start, stop, step
+        self._length = _count(session, start, stop, step)
+
+    def length(self, session: Session) -> Any:
+        return self._length
+
+    def get(self, session: Session, index: Any) -> Any:
+        if type(self.step) is int and self.step == 1:
+            return index if type(self.start) is int and self.start == 0 else self.start + index
+        return self.start + index * self.step
+
+
+def _count(session: Session, start: Any, stop: Any, step: Any) -> Any:
+    """``len(range(start, stop, step))``."""
+    if isinstance(step, Staged):
+        stride: Any = step
+        up = (stop - start + stride - 1) // stride
+        down = (start - stop - stride - 1) // -stride
+        count = session.scalar("select", stride > 0, up, down)
+    elif step == 1:
+        count = stop if type(start) is int and start == 0 else stop - start
+    elif step > 0:
+        count = (stop - start + (step - 1)) // step
+    else:
+        count = (start - stop + (-step - 1)) // -step
+    return session.scalar("max", count, 0) if isinstance(count, Staged) else max(count, 0)
+
+
+class GrownItems(StagedSequence):
+    """The items of such a list, as they are when a loop over them starts."""
+
+    python_name = "list"
+
+    def __init__(self, target: Any) -> None:
+        self.target = array.copy(target)
+
+    def length(self, session: Session) -> Any:
+        return array.length(session, self.target)
+
+    def get(self, session: Session, index: Any) -> Any:
+        return array.get(session, self.target, index)
+
+
+class TensorRows(StagedSequence):
+    """A tensor whose first size is symbolic."""
+
+    python_name = "tensor"
+
+    def __init__(self, session: Session, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self._rows = nonwritable_views.Rows(session.info(tensor))
+
+    def length(self, session: Session) -> Any:
+        size = self.tensor.shape[0]
+        return size if type(size) is int else session.sizes.staged(size)
+
+    def get(self, session: Session, index: Any) -> Any:
+        row = traced(session, operator.getitem, (self.tensor, index), {})
+        self._rows.note(session.info(row), index)
+        return row
+
+
+class Listed(StagedSequence):
+    """A Python sequence beside staged ones (in ``zip``)."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+    def length(self, session: Session) -> Any:
+        return len(self.items)
+
+    def get(self, session: Session, index: Any) -> Any:
+        return traced(session, operator.getitem, (self.items, index), {})
+
+
+class StagedEnumerate(StagedIterator):
+    """``enumerate`` of a staged sequence."""
+
+    python_name = "enumerate"
+
+    def __init__(self, inner: StagedSequence, start: Any) -> None:
+        self.inner, self.start = inner, start
+        self.inner_sequences = (inner,)
+
+    def length(self, session: Session) -> Any:
+        return self.inner.length(session)
+
+    def get(self, session: Session, index: Any) -> Any:
+        position = index if type(self.start) is int and self.start == 0 else self.start + index
+        return position, self.inner.get(session, index)
+
+
+class StagedZip(StagedIterator):
+    """``zip`` with a staged sequence: as long as the shortest."""
+
+    python_name = "zip"
+
+    def __init__(self, inners: list[StagedSequence], strict: bool) -> None:
+        self.inners, self.strict = inners, strict
+        self.inner_sequences = tuple(inners)
+
+    def length(self, session: Session) -> Any:
+        lengths = [inner.length(session) for inner in self.inners]
+        if self.strict:
+            for number, length in enumerate(lengths[1:], 2):
+                _require_equal(session, lengths[0], length, number)
+        result = lengths[0]
+        for length in lengths[1:]:
+            staged = isinstance(result, Staged) or isinstance(length, Staged)
+            result = session.scalar("min", result, length) if staged else min(result, length)
+        return result
+
+    def get(self, session: Session, index: Any) -> Any:
+        return tuple(inner.get(session, index) for inner in self.inners)
+
+
+def _require_equal(session: Session, first: Any, other: Any, number: int) -> None:
+    for flag, word in ((other >= first, "shorter"), (other <= first, "longer")):
+        message = f"zip() argument {number} is {word} than argument{'s 1-' + str(number - 1) if number > 2 else ' 1'}"
+        if isinstance(flag, Staged):
+            session.emit("assert", [session.operand(flag)], attrs={"exception": "ValueError", "message": message})
+        elif not flag:
+            raise ValueError(message)
+
+
+class StagedMap(StagedIterator):
+    """``map`` over staged sequences."""
+
+    python_name = "map"
+
+    def __init__(self, function: Callable[..., Any], inner: StagedZip) -> None:
+        self.function, self.inner = function, inner
+        self.inner_sequences = (inner,)
+
+    def length(self, session: Session) -> Any:
+        return self.inner.length(session)
+
+    def get(self, session: Session, index: Any) -> Any:
+        return self.function(*self.inner.get(session, index))
+
+
+class StagedReversed(StagedIterator):
+    """``reversed`` of a staged range, or of a list that grew."""
+
+    python_name = "reversed"
+
+    def __init__(self, inner: StagedSequence) -> None:
+        self.inner = inner
+        self.inner_sequences = (inner,)
+
+    def length(self, session: Session) -> Any:
+        return self.inner.length(session)
+
+    def get(self, session: Session, index: Any) -> Any:
+        return self.inner.get(session, self.inner.length(session) - 1 - index)
+
+
+def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
+    """The value as a staged sequence, if it is one or is a tensor whose first size is symbolic."""
+    if isinstance(value, StagedSequence):
+        return value
+    if growing(value) is not None and python_method(value, "__iter__") is None:
+        return GrownItems(value)
+    if isinstance(value, torch.Tensor) and session.knows(value):
+        fake = session.fake(value)
+        if fake.dim() and type(fake.shape[0]) is not int:
+            return TensorRows(session, value)
+    return None
+
+
+__all__ = [
+    "GrownItems", "Listed", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange", "StagedReversed",
+    "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "staged_sequence",
+]

@@ -1,0 +1,66 @@
+"""Whether a value is true: PyTorch's rules for tensors, Python's for everything else, staged where a run decides."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedIterator, StagedSequence
+from dy2static.operators.shared.staging import (
+    Choice,
+    Session,
+    Staged,
+    Undefined,
+    distribute,
+    python_method,
+    unbound_message,
+)
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.values import array, structure
+from runtime.tracer.values.containers import opened
+
+
+def truth_of(session: Session, value: Any) -> Any:
+    """``bool(value)``: a staged bool where it is only known at run time, else a plain one."""
+    value = opened(value)
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: truth_of(session, option))
+    if isinstance(value, (torch.Tensor, Staged)):
+        return tracer_cond.truth(session, value)
+    if isinstance(value, Undefined):
+        raise UnboundLocalError(unbound_message(value.name))
+    length = _staged_length(session, value)
+    if length is not None:
+        return truth_of(session, length)
+    if is_iterator(value):
+        return True
+    name = "__bool__" if hasattr(type(value), "__bool__") else "__len__"
+    method = python_method(value, name)
+    if method is None:
+        return bool(value)
+    result = call(method, value)  # once: it may have effects
+    if isinstance(result, Staged):
+        return tracer_cond.truth(session, result)
+    if name == "__bool__" and type(result) is not bool:
+        raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
+    if type(result) in (int, bool) and result < 0:
+        raise ValueError("__len__() should return >= 0")
+    return bool(operator.index(result))
+
+
+def _staged_length(session: Session, value: Any) -> Any:
+    """The length of a sequence whose length is staged, None for anything else."""
+    if isinstance(value, StagedSequence):
+        return None if is_iterator(value) else value.length(session)
+    return array.length(session, value) if structure.growing(value) is not None else None
+
+
+def is_iterator(value: object) -> bool:
+    """Whether a value stands for an iterator of Python's (``zip``, ``map``), which is always true."""
+    return isinstance(value, StagedIterator)
+
+
+__all__ = ["is_iterator", "truth_of"]

@@ -1,0 +1,1 @@
+"""Statements and expressions that decide or leave: if, while, and, or, try, with, assert, raise."""

@@ -1,0 +1,46 @@
+"""What a ``try`` statement's handlers catch, known while its body is traced.
+
+    try:                                 try:
+        body                                 with catching(lambda: (KeyError, Own)):
+    except KeyError: ...           ->            body
+    except Own: ...                      except KeyError: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators.shared.staging import Session, active
+from runtime.tracer.ambient.catching import Passed
+from runtime.tracer.recording import faults
+
+passed = Passed
+"""Around what a clause names that does nothing but ``raise``; used by generated code."""
+
+
+class catching:  # reads as a statement in generated code
+    """Around the body of a ``try``; nothing happens outside a trace."""
+
+    def __init__(self, types: Callable[[], Any], attempt: Any = None) -> None:
+        self._types = types
+        self._attempt = attempt
+        self._session: Session | None = None
+
+    def __enter__(self) -> None:
+        self._session = active()
+        if self._session is not None:
+            self._session.catching.append(self)
+
+    def __call__(self) -> Any:
+        """The types that are caught now."""
+        error = self._session.raising if self._session is not None else None
+        if error is not None and self._attempt is not None and error is self._attempt.escaped:
+            return ()  # a handler raised it
+        return self._types()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self._session is not None:
+            self._session.catching.pop()
+            if isinstance(error, Exception):
+                faults.require_users(self._session, error)

@@ -1,0 +1,140 @@
+"""``with`` inside a trace: ``__enter__`` and ``__exit__`` of users' classes are converted, like any other function.
+
+    with Counted(log) as c:      ->      with context(Counted(log)) as c:
+        ...                                  ...
+
+A manager that may swallow an exception is treated as an ``except`` clause: what raises only while the Program runs
+cannot reach it.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dis
+import inspect
+import textwrap
+import types
+from functools import lru_cache
+from typing import Any
+
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.shared.handler import OURS
+from dy2static.operators.shared.policy import home_of
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, python_method, stages
+from runtime.tracer.recording import faults
+
+
+def context(manager: Any) -> Any:
+    """What ``with`` enters in place of ``manager``."""
+    session = active()
+    if session is None:
+        return manager
+    if isinstance(manager, Choice):
+        raise session.error(
+            "which context manager is entered is only known while the Program runs",
+            hint="Write the with statement in each branch.", code="D2S212")
+    if not _is_users(manager) and not may_swallow(manager):
+        return manager  # it may look at the frame it is entered from
+    return _Entered(session, manager)
+
+
+class _Entered:
+    """A manager between ``__enter__`` and ``__exit__``."""
+
+    def __init__(self, session: Session, manager: Any) -> None:
+        self.session, self.manager = session, manager
+        self.catches = may_swallow(manager)
+
+    def __enter__(self) -> Any:
+        result = _method(self.manager, "__enter__")()
+        if self.catches:
+            self.session.catching.append(lambda: BaseException)
+        return result
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if self.catches:
+            self.session.catching.pop()
+        if isinstance(error, Exception) and faults.is_ours(error):
+            _leave_with(self.manager, error)
+            faults.require_users(self.session, error)
+        if isinstance(error, OURS):
+            if not _is_users(self.manager):
+                _leave_with(self.manager, error)
+            return False
+        result = _method(self.manager, "__exit__")(kind, error, trace)
+        if isinstance(result, bool) or result is None:
+            return bool(result)
+        if kind is not None and stages(result):
+            flag = truth_of(self.session, result)
+            if isinstance(flag, Staged):
+                raise self.session.error(
+                    "whether a context manager swallows an exception is only known while the Program runs",
+                    hint="Use try and except.", code="D2S229")
+        return bool(result) if kind is not None else False
+
+
+def _leave_with(manager: Any, error: BaseException) -> None:
+    """Leave a manager of torch's or Python's own with an error of ours, which it must not swallow."""
+    with contextlib.suppress(type(error)):
+        type(manager).__exit__(manager, type(error), error, error.__traceback__)
+
+
+def _method(manager: Any, name: str) -> Any:
+    method = python_method(manager, name)
+    if method is None or home_of(method.__code__.co_filename):
+        return getattr(manager, name)
+    return lambda *args: call(method, manager, *args)
+
+
+def _is_users(manager: Any) -> bool:
+    method = python_method(manager, "__exit__")
+    return method is not None and not home_of(method.__code__.co_filename)
+
+
+def may_swallow(manager: Any) -> bool:
+    """Whether ``__exit__`` may answer that an exception is done with."""
+    if isinstance(manager, contextlib.suppress):
+        return False  # it says itself what it catches
+    generator = getattr(manager, "gen", None)
+    if isinstance(manager, contextlib.AbstractContextManager) and isinstance(generator, types.GeneratorType):
+        return _catches_around_yield(generator.gi_code)
+    method = python_method(manager, "__exit__")
+    if method is None or home_of(method.__code__.co_filename):
+        return False
+    return _may_return_true(method.__code__)
+
+
+@lru_cache(maxsize=1024)
+def _may_return_true(code: types.CodeType) -> bool:
+    """Whether a function returns anything but a literal None or False."""
+    before = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "RETURN_CONST" and instruction.argval not in (None, False):
+            return True
+        if instruction.opname == "RETURN_VALUE" and (
+            before is None or instruction.is_jump_target or before.opname != "LOAD_CONST"
+            or before.argval not in (None, False)
+        ):
+            return True
+        before = instruction
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _catches_around_yield(code: types.CodeType) -> bool:
+    """Whether a generator function yields inside a ``try`` with an ``except``; yes where its source is not known."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    except (OSError, SyntaxError):
+        return True
+    return any(
+        isinstance(node, ast.Try) and bool(node.handlers or _leaves(node.finalbody))
+        and any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for part in node.body for inner in ast.walk(part))
+        for node in ast.walk(tree)
+    )
+
+
+def _leaves(block: list[ast.stmt]) -> bool:
+    return any(isinstance(node, (ast.Return, ast.Break, ast.Continue)) for part in block for node in ast.walk(part))

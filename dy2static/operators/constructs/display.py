@@ -1,0 +1,68 @@
+"""Displays of dicts and sets: built for each value that a key or member may be.
+
+    {name: x, **more}   ->   dict_of((name, x), (more,))
+    {name, "a"}         ->   set_of((name, "a"))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2static.operators.provenance import tensor_keys
+from dy2static.operators.provenance.chosen import hashed
+from dy2static.operators.shared.staging import Choice, Session, active, held_choice
+from runtime.tracer.values.containers import opened
+
+
+def dict_of(*parts: tuple[Any, ...]) -> Any:
+    """A dict of pairs of a key and a value, and of mappings that stand alone.
+
+    >>> dict_of(("a", 1), ({"b": 2},))
+    {'a': 1, 'b': 2}
+    """
+    session = active()
+    if session is None:
+        return _built(parts)
+    return _of_parts(session, [(opened(tensor_keys.own(session, part[0])), *part[1:]) for part in parts])
+
+
+def _of_parts(session: Session, parts: list[tuple[Any, ...]]) -> Any:
+    """The dict; values, and mappings that are known, stay the objects they are."""
+    places = [index for index, part in enumerate(parts) if _is_chosen(part)]
+    if not places:
+        return _built(parts)
+
+    def build(given: list[Any]) -> dict[Any, Any]:
+        settled = list(parts)
+        for index, value in zip(places, given):
+            settled[index] = (value, *parts[index][1:])
+        return _built(settled)
+
+    return hashed(session, [parts[index][0] for index in places], build)
+
+
+def _is_chosen(part: tuple[Any, ...]) -> bool:
+    return isinstance(part[0], Choice) or (len(part) == 2 and held_choice(part[0]) is not None)
+
+
+def _built(parts: Any) -> dict[Any, Any]:
+    made: dict[Any, Any] = {}
+    for part in parts:
+        if len(part) == 2:
+            made[part[0]] = part[1]
+        else:
+            made = {**made, **part[0]}
+    return made
+
+
+def set_of(items: tuple[Any, ...]) -> Any:
+    """A set of items.
+
+    >>> sorted(set_of((2, 1, 2)))
+    [1, 2]
+    """
+    session = active()
+    return set(items) if session is None else hashed(session, list(items), set)
+
+
+__all__ = ["dict_of", "set_of"]

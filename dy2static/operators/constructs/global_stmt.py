@@ -1,0 +1,21 @@
+"""Stores to names declared ``global``.
+
+    global n; n = 1   ->   set_global("n", 1)
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from dy2static.operators.provenance.provenance import note_global_write
+from dy2static.operators.shared.staging import active
+
+
+def set_global(name: str, value: Any) -> None:
+    """Bind a global name of the calling function's module."""
+    namespace = sys._getframe(1).f_globals
+    session = active()
+    if session is not None:
+        note_global_write(session, namespace, name)
+    namespace[name] = value

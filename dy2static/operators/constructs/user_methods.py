@@ -1,0 +1,88 @@
+"""Operators that users' classes define, where Python would call a method that is not converted.
+
+    c + xs    with ``def __add__(self, other)`` in the class of ``c``   ->   call(C.__add__, c, xs)
+
+Such a method would take a list that grew for one of one item (``len(other)``). Everywhere else Python's own call is
+right: numbers and tensors of the trace stand for themselves in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dy2static.operators.calls import boundary
+from dy2static.operators.calls.call import call
+from dy2static.operators.constructs.bool_ops import not_
+from dy2static.operators.shared.staging import Session, python_method
+
+NOT_USERS: Any = object()
+"""No method of a user's class is concerned."""
+
+_METHODS = {
+    "+": ("__add__", "__radd__"), "-": ("__sub__", "__rsub__"), "*": ("__mul__", "__rmul__"),
+    "@": ("__matmul__", "__rmatmul__"), "/": ("__truediv__", "__rtruediv__"), "//": ("__floordiv__", "__rfloordiv__"),
+    "%": ("__mod__", "__rmod__"), "**": ("__pow__", "__rpow__"), "<<": ("__lshift__", "__rlshift__"),
+    ">>": ("__rshift__", "__rrshift__"), "&": ("__and__", "__rand__"), "|": ("__or__", "__ror__"),
+    "^": ("__xor__", "__rxor__"), "<": ("__lt__", "__gt__"), "<=": ("__le__", "__ge__"), ">": ("__gt__", "__lt__"),
+    ">=": ("__ge__", "__le__"), "==": ("__eq__", "__eq__"), "!=": ("__ne__", "__ne__"),
+}  # fmt: skip
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
+_SEQUENCES = (list, tuple)
+
+
+def holds_grown(session: Session, *values: Any) -> bool:
+    """Whether a list that grew is among values, or in what they hold."""
+    return session.has_growing and boundary.reached(values, boundary.has_grown) is not None
+
+
+def operated(session: Session, a: Any, op: str, b: Any) -> Any:
+    """``a <op> b`` by methods of users' classes in Python's order, or NOT_USERS."""
+    if not session.has_growing:
+        return NOT_USERS
+    name, reflected = _METHODS[op]
+    if op == "!=" and python_method(a, name) is None and python_method(a, "__eq__") is not None:
+        equal = operated(session, a, "==", b)  # Python's own __ne__ asks __eq__
+        return equal if equal is NOT_USERS else _inverted(equal)
+    first, second = python_method(a, name), python_method(b, reflected)
+    if (first is None and second is None) or not holds_grown(session, a, b):
+        return NOT_USERS
+    kinds = type(a), type(b)
+    tries = [(first, a, b), (second, b, a)]
+    if kinds[0] is kinds[1] and op not in _COMPARISONS:
+        del tries[1]
+    elif second is not None and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0]):
+        tries.reverse()
+    elif first is None and kinds[0] not in _SEQUENCES:
+        boundary.require_none(session, f"'{op}'", (a, b))
+    for method, one, other in tries:
+        if method is not None:
+            result = call(method, one, other)
+            if result is not NotImplemented:
+                return result
+    if op in ("==", "!="):
+        return (a is b) is (op == "==")
+    boundary.require_none(session, f"'{op}'", (a, b))
+    return NOT_USERS
+
+
+def _inverted(equal: Any) -> Any:
+    return not_(equal)
+
+
+def unary(session: Session, op: str, value: Any) -> Any:
+    """``-value`` and its like by the method of a user's class, or NOT_USERS."""
+    return called(session, value, _UNARY[op])
+
+
+def called(session: Session, value: Any, name: str, *args: Any) -> Any:
+    """A special method that Python would call itself, of an object that holds a list that grew, or NOT_USERS."""
+    if not session.has_growing:
+        return NOT_USERS
+    method = python_method(value, name)
+    if method is None or not holds_grown(session, value, *args):
+        return NOT_USERS
+    return call(method, value, *args)
+
+
+__all__ = ["NOT_USERS", "called", "holds_grown", "operated", "unary"]

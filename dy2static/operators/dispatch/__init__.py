@@ -1,0 +1,1 @@
+"""What is called decides: the way of every call inside a trace."""

@@ -1,0 +1,143 @@
+"""Builtin functions and methods of containers and strings, written in C: what they change goes to the journal."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import deque
+from typing import Any
+
+from dy2static.operators.calls import boundary, growing
+from dy2static.operators.calls.caches import CACHED, ask
+from dy2static.operators.calls.call import call, traced
+from dy2static.operators.calls.functions import require_plain
+from dy2static.operators.iteration import generator_uses, iterators
+from dy2static.operators.provenance import chosen, observed, tensor_keys
+from dy2static.operators.provenance.provenance import (
+    CONTAINERS,
+    adopt,
+    namespace_owner,
+    note_content_write,
+    note_space_read,
+)
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.values import str_format, str_join, traced_attribute, traced_compare
+from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.shown import VIEWS
+from runtime.tracer.numbers.scalars import StagedInt
+from runtime.tracer.values import containers, unjournaled
+from runtime.tracer.values.identities import Identity
+from runtime.tracer.values.tables import RowChoice
+
+_MUTATORS = frozenset({
+    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update", "setdefault", "popitem", "add",
+    "discard", "difference_update", "intersection_update", "symmetric_difference_update", "appendleft", "extendleft",
+    "popleft", "rotate", "move_to_end", "subtract", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__",
+    "__init__",
+})
+
+
+_OF_ITEMS = frozenset({"update", "union", "intersection", "difference", "symmetric_difference", "issubset",
+                       "issuperset", "isdisjoint"})
+"""Methods of sets that take anything with items."""
+
+
+def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f(*args, **kwargs)``, once for each value that what it looks at may be."""
+    owner: Any = getattr(f, "__self__", None)
+    if isinstance(owner, str) and f.__name__ == "join" and len(args) == 1:
+        return str_join.str_join(session, owner, args[0])
+    found = containers.several(owner) if session.has_contents and not isinstance(owner, type) else None
+    if found is not None:  # a method that was read before the container became one of several
+        if isinstance(found, RowChoice):
+            return _of_row(session, found, f, args, kwargs)
+        methods = Choice(found.selector, tuple(getattr(option, f.__name__) for option in found.options))
+        return traced(session, methods, args, kwargs)
+    if session.has_contents and args and isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        found = containers.several(args[0])
+        if found is not None:  # dict.get(d, key)
+            return distribute(session, found, lambda option: call_builtin(session, f, (option, *args[1:]), kwargs))
+    return chosen.per_option(session, f, args, kwargs, functools.partial(_call, session, f))
+
+
+def _of_row(session: Session, found: RowChoice, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method of a dict that others hold by reference; its views show what it holds whenever they are read."""
+    if f.__name__ in VIEWS.values():
+        return f(*args, **kwargs)
+    return distribute(session, found, lambda option: call_builtin(session, getattr(option, f.__name__), args, kwargs))
+
+
+def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    owner: Any = getattr(f, "__self__", None)
+    name = f.__name__
+    if name == "_make_subclass" and args:
+        require_plain(session, args[0])
+    if name == "__getattribute__" and not isinstance(owner, type):  # super().__getattribute__(name) of a user's lookup
+        if isinstance(f, types.MethodWrapperType):
+            return traced_attribute.default(session, owner, *args)
+    unbound = isinstance(f, (types.MethodDescriptorType, types.WrapperDescriptorType))
+    for arg in () if isinstance(owner, CONTAINERS) or unbound else args:
+        if type(arg) is Identity:  # C code reads it as the number that it is
+            arg.refuse()
+    if unbound and args:  # list.append(items, x)
+        owner = args[0]
+    if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
+        return ask(session, f, args, kwargs)
+    if isinstance(owner, (*CONTAINERS, str)):
+        args = tuple(generator_uses.listed(session, arg) for arg in args)
+    if growing.is_growing(owner):
+        return growing.method(session, owner, name, args[1:] if unbound else args, kwargs)
+    given = args[1:] if unbound else args
+    if isinstance(owner, deque) and name == "rotate" and len(given) == 1 and isinstance(given[0], StagedInt):
+        return growing.rotate(session, owner, given[0])
+    if isinstance(owner, deque) and name in ("extend", "extendleft") and any(map(growing.is_growing, given)):
+        return growing.method(session, owner, name, given, kwargs)
+    if isinstance(owner, deque) and owner.maxlen is not None and any(map(growing.is_growing, args)):
+        raise growing.refusal(session, f"deque.{name} with maxlen")
+    if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
+        iterators.require_known(session, owner)
+        unjournaled.note_advanced(session, owner)
+    noted = isinstance(owner, CONTAINERS) and name in _MUTATORS and namespace_owner(session, owner) is None
+    if isinstance(owner, (list, dict, set, deque)):
+        if noted:
+            note_content_write(session, owner)
+            if name == "sort" and kwargs.get("key") is not None:
+                kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
+        elif name in ("index", "count") and (
+                any_staged(args) or any(map(growing.is_growing, (*args, *(owner if isinstance(owner, list) else ()))))):
+            raise session.error(
+                f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
+                hint="Loop over the items and compare.", code="D2S263")
+    boundary.require(session, f, args, kwargs)
+    if isinstance(owner, (dict, set)) and args and tensor_keys.holds_tensors(args[:2]):
+        first = 1 if unbound else 0  # set.add(items, x)
+        args = (*args[:first], *(traced_compare.own_key(session, owner, one) for one in args[first : first + 1]),
+                *args[first + 1 :])
+    if isinstance(owner, dict) and name in ("update", "__init__", "__ior__"):
+        args = tensor_keys.own_mapping(session, type(owner), args)
+    if (owner is dict and name == "fromkeys") or (isinstance(owner, (set, frozenset)) and name in _OF_ITEMS):
+        args = tuple(tensor_keys.own_items(session, arg) for arg in args)
+    if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
+        raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",
+                            hint="Index a list with a single int, or use a tensor and index that.")
+    if isinstance(owner, str) and name == "format":
+        values = args[1:] if isinstance(f, types.MethodDescriptorType) else args
+        if str_format.is_staged(values, kwargs):
+            return str_format.str_format(owner, values, kwargs)
+    if isinstance(owner, dict) and namespace_owner(session, owner) is not None and args:
+        note_space_read(session, owner, args[0])
+        if isinstance(owner.get(args[0]) if isinstance(args[0], str) else None, Choice):
+            raise session.error(
+                f"'{args[0]}' of a namespace is asked for as an item of a dict, and is only set on some paths",
+                code="D2S277", hint="Read it as an attribute or name, or set it on every path.")
+    if observed.needs_observing(f):
+        roots = () if noted or isinstance(owner, types.ModuleType) else (owner,)
+        with observed.observed(session, *roots, *args, *kwargs.values()):
+            result = chosen.foreign(session, f, args, kwargs)
+    else:
+        result = chosen.foreign(session, f, args, kwargs)
+    observed.note_fresh(session, f, result, (*args, *kwargs.values()))
+    if isinstance(owner, (list, dict, deque)) and id(owner) in session.externals and name in ("get", "pop"):
+        adopt(session, result)
+    return result
+

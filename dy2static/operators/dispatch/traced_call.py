@@ -1,0 +1,249 @@
+"""Calls inside a trace: what is called decides.
+
+A builtin has its own meaning for staged values, a module runs its hooks, a user's function is converted, torch gets
+symbolic numbers; everything else runs as it is, under a note of why.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import logging
+import types
+import weakref
+from typing import Any
+
+import torch
+
+from dy2static.exclusions import exclusion_of
+from dy2static.operators.builtins import operator_functions
+from dy2static.operators.builtins.table import handler_of
+from dy2static.operators.calls import autograd_function, boundary, growing, starred_call
+from dy2static.operators.calls.caches import CACHED, call_cached
+from dy2static.operators.calls.call import register
+from dy2static.operators.calls.functions import MAPPINGS, call_function, call_torch, require_plain, unconverted
+from dy2static.operators.dispatch import builtin_methods
+from dy2static.operators.iteration import iterators
+from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
+from dy2static.operators.provenance.provenance import (
+    meet,
+    memo,
+)
+from dy2static.operators.shared import arity, impure, policy
+from dy2static.operators.shared.policy import home_of
+from dy2static.operators.shared.staging import (
+    Choice,
+    Session,
+    Staged,
+    Undefined,
+    any_staged,
+    distribute,
+    held_choice,
+    unbound_message,
+)
+from dy2static.operators.values import compiled, modules
+from runtime.tracer.ambient import contents, objects
+from runtime.tracer.values import containers, unjournaled
+
+_ABOUT_OBJECTS: tuple[Any, ...] = (id, isinstance, type, callable, hasattr, getattr, setattr, delattr)
+"""Builtins that ask which object it is, or of what class, not what it holds."""
+
+
+def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f(*args, **kwargs)``; notes which iterators it may have made (see ``generator.fresh``)."""
+    known = memo(session)
+    made = known.made
+    result = _called(session, f, args, kwargs)
+    if id(result) in session.originals:
+        meet(session, result)
+    known.before_call, known.new_iterator = made, None
+    if type(result) in contents.READING and (isinstance(f, type) or (f is iter and result is not args[0])):
+        known.new_iterator = result
+    return result
+
+
+def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if isinstance(f, Choice):
+        return distribute(session, f, lambda option: traced_call(session, option, args, kwargs))
+    if isinstance(f, Undefined):
+        raise UnboundLocalError(unbound_message(f.name))
+    if session.has_growing and starred_call.holds_items(args) and not _is_partial(f):
+        return starred_call.fitted(session, f, args, kwargs, lambda given: _fitted(session, f, given, kwargs))
+    return _fitted(session, f, args, kwargs)
+
+
+def _is_partial(f: Any) -> bool:
+    """Whether a call hands its arguments on, or keeps them, as they are."""
+    return isinstance(f, functools.partial) or f is functools.partial
+
+
+def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call, of arguments that the callee's parameters take."""
+    if not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
+        iterators.note_given(session, args)
+    handler = handler_of(f)
+    if handler is not None:
+        arity.require_fitting(f, args, kwargs)
+        if session.has_contents and f not in _ABOUT_OBJECTS:
+            args = tuple(map(containers.opened, args))
+            kwargs = {name: containers.opened(arg) for name, arg in kwargs.items()}
+        boundary.require(session, f, args, kwargs)
+        return handler(session, args, kwargs)
+    builtin = tensor_attributes.builtin_of(f, args)
+    if builtin is not None and not kwargs:
+        return traced_call(session, builtin, (f.__self__, *args), kwargs)
+    impure.check(session, f)
+    if compiled.is_compiled(f):
+        boundary.require(session, f, args, kwargs)
+        return compiled.call_compiled(session, f, f, args, kwargs)
+    if isinstance(f, types.BuiltinMethodType) and isinstance(f.__self__, contextvars.ContextVar):
+        return context_vars.call(session, f.__self__, f.__name__, args, kwargs)
+    if not isinstance(f, types.MethodType):
+        observed.check_doing(session, f, args)
+    if isinstance(f, torch.nn.Module):
+        return modules.call_module(session, f, args, kwargs)
+    if isinstance(f, types.FunctionType):
+        if modules.is_call(f) and args:
+            return modules.run_module(session, args[0], args[1:], kwargs)
+        return call_function(session, f, args, kwargs)
+    if autograd_function.is_apply(f):
+        return autograd_function.apply(session, f.__self__, args, kwargs)
+    if isinstance(f, types.MethodType):
+        excluded = exclusion_of(f)
+        if excluded is not None:
+            boundary.require(session, f, args, kwargs)
+            with unconverted(session, f, excluded):
+                return f(*args, **kwargs)
+        if modules.is_call(f.__func__):
+            module: Any = f.__self__
+            return modules.run_module(session, module, args, kwargs)
+        return traced_call(session, f.__func__, (f.__self__, *args), kwargs)
+    if isinstance(f, functools.partial):
+        return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
+    if isinstance(f, type):
+        return _make(session, f, args, kwargs)
+    if policy.is_torch(f):
+        return call_torch(session, f, args, kwargs)
+    growing.require_no_data(session, f, (*args, *kwargs.values()))
+    if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
+            isinstance(f, types.WrapperDescriptorType) and args
+            and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
+        return builtin_methods.call_builtin(session, f, args, kwargs)
+    method = _call_method(f)
+    if method is not None:
+        return call_function(session, method, (f, *args), kwargs)
+    if isinstance(f, operator_functions.GETTERS):
+        return operator_functions.call_getter(session, f, *args, **kwargs)
+    boundary.require(session, f, args, kwargs)
+    if isinstance(f, (staticmethod, classmethod)):
+        return traced_call(session, f.__func__, args, kwargs)
+    if isinstance(f, CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
+        return f(*args, **kwargs)  # said once, not at each run
+    if isinstance(f, weakref.ref):
+        _require_living(session, f)
+    if isinstance(f, CACHED):
+        return call_cached(session, f, args, kwargs)
+    return chosen.per_option(session, f, args, kwargs, functools.partial(_call_object, session, f))
+
+
+def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an object that is no Python function and has none for its calls."""
+    with observed.observed(session, *args, *kwargs.values()):
+        result = chosen.foreign(session, f, args, kwargs)
+    observed.note_fresh(session, f, result, (*args, *kwargs.values()))
+    return result
+
+
+_CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
+"""Classes of torch whose constructors are converted."""
+
+def _require_living(session: Session, reference: Any) -> None:
+    """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
+    staged = session.pictures or any(op.name in _PATHS for op in session.program.block.ops)
+    if staged and id(reference) in memo(session).created and not unjournaled.is_local(session, reference()):
+        raise session.error(
+            "whether the object of a weak reference still lives may depend on the path that a run takes",
+            hint="Keep the object, and a flag for whether it is in use.", code="D2S264")
+
+
+_PATHS = ("cond", "switch", "while_loop")
+
+
+def _call_method(f: Any) -> types.FunctionType | None:
+    for cls in type(f).__mro__:
+        method = cls.__dict__.get("__call__")
+        if method is not None:
+            return method if isinstance(method, types.FunctionType) else None
+    return None
+
+
+# -- classes
+
+
+def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An instance: ``__init__`` (and ``__new__``) of users' classes are converted."""
+    if issubclass(cls, torch.Tensor):
+        require_plain(session, cls)
+    if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, _CONVERTED_CLASSES)):
+        made = call_torch(session, cls, args, kwargs)
+    elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):
+        made = _construct(session, cls, args, kwargs)
+    elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
+        boundary.require(session, cls, args, kwargs)
+        if issubclass(cls, MAPPINGS):
+            args = tensor_keys.own_mapping(session, cls, args)
+        made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
+    else:
+        made = _construct(session, cls, args, kwargs)
+    return _note_made(session, made)
+
+
+def _is_given_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a staged number is among the arguments, and nothing that is one of several."""
+    return any_staged([args, kwargs]) and held_choice((args, kwargs)) is None
+
+
+def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An instance of a class that is not converted, on one of the paths on which it is made."""
+    return _note_made(session, chosen.foreign(session, cls, args, kwargs))
+
+
+def _note_made(session: Session, made: Any) -> Any:
+    if not isinstance(made, (torch.Tensor, Staged, Choice)):
+        memo(session).created[id(made)] = made
+        if objects.is_record(made):  # a generated __init__ keeps no journal
+            session.journal.note_made(made)
+    return made
+
+
+def _found(cls: type, name: str) -> Any:
+    return getattr(cls, name)
+
+
+def _has_user_constructor(cls: type) -> bool:
+    return any(
+        isinstance(method, types.FunctionType) and not home_of(method.__code__.co_filename)
+        for method in (_found(cls, "__init__"), _found(cls, "__new__"))
+    )
+
+
+def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    new = _found(cls, "__new__")
+    if isinstance(new, types.FunctionType):
+        made = traced_call(session, new, (cls, *args), kwargs)
+    elif new is object.__new__ and _found(cls, "__init__") is not object.__init__:
+        made = new(cls)
+    else:
+        boundary.require(session, new, args, kwargs)
+        made = new(cls, *args, **kwargs)
+    if isinstance(made, cls):
+        memo(session).created[id(made)] = made
+        session.constructing.add(id(made))
+        try:
+            traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs)
+        finally:
+            session.constructing.discard(id(made))
+    return made
+
+
+register(traced_call)

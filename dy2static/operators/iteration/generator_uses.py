@@ -1,0 +1,195 @@
+"""What builtins make of a generator: its items as a list, its first item, or another generator around it.
+
+    any(v > 0 for v in x)       stops the generator at the first item that is true
+    map(f, g), filter(f, g)     lazy, as the generator itself
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from dy2static.operators.calls import growing
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.iteration.generator import Give, generator_of, is_fresh, is_unheld, remember
+from dy2static.operators.iteration.traced_for import drive
+from dy2static.operators.provenance.provenance import note_content_write
+from dy2static.operators.shared.load import settle
+from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
+from runtime.tracer.control import cond as tracer_cond
+
+
+def is_alone(session: Session, value: Any) -> bool:
+    """Whether an argument of a call is a fresh generator that nothing but the call has."""
+    return is_fresh(session, value) and is_unheld(session, value)
+
+
+def is_shared(session: Session, value: Any) -> bool:
+    """Whether an argument of a call is an iterator that something else may take items from as well."""
+    if not hasattr(type(value), "__next__"):
+        return False
+    is_fresh(session, value)  # refuses one that is being looped over
+    return not is_unheld(session, value)
+
+
+def source_of(session: Session, value: Any, whole: bool = True) -> Any:
+    """The generator to be driven for an argument of a call, None if that is something else.
+
+    ``whole``: all its items are taken, so that others may have it as well.
+    """
+    if is_fresh(session, value):
+        return value if is_unheld(session, value) or whole else None
+    return generator_of(session, value)
+
+
+class _Cells:
+    """Values that a consumer keeps from item to item."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = list(values)
+        self.names = LocalNames(("",) * len(values), lambda: tuple(self.values), self._set)
+
+    def _set(self, values: tuple[Any, ...]) -> None:
+        self.values[:] = values
+
+
+def append(session: Session, items: list[Any], item: Any) -> None:
+    """``items.append(item)``, on whatever path the trace is."""
+    if growing.is_growing(items):
+        growing.method(session, items, "append", (item,), {})
+    else:
+        note_content_write(session, items)
+        items.append(item)
+
+
+def collected(session: Session, source: Any) -> list[Any]:
+    """``list(source)`` for a fresh generator; its length may be staged."""
+    items: list[Any] = []
+    drive(session, source, lambda item: append(session, items, item), None, LocalNames((), tuple, lambda values: None))
+    return items
+
+
+def listed(session: Session, value: Any) -> Any:
+    """The items of a fresh generator as a list, anything else as it is."""
+    source = source_of(session, value)
+    return value if source is None else collected(session, source)
+
+
+def folded(session: Session, source: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """``step(... step(start, first item) ..., last item)``."""
+    cells = _Cells(start)
+
+    def body(item: Any) -> None:
+        cells.values[0] = step(cells.values[0], item)
+
+    drive(session, source, body, None, cells.names)
+    return cells.values[0]
+
+
+def any_all(session: Session, source: Any, stop: bool) -> Any:
+    """``any`` (``stop`` is True) or ``all`` of a fresh generator: no further item once the answer is known."""
+    cells = _Cells(not stop)
+
+    def body(item: Any) -> None:
+        cells.values[0] = truth_of(session, item)
+
+    def test() -> Any:
+        (flag,) = cells.values
+        if not isinstance(flag, Staged):
+            return flag is not stop
+        return session.scalar("not_", flag) if stop else flag
+
+    drive(session, source, body, test, cells.names)
+    return cells.values[0]
+
+
+def first(session: Session, source: Any, *default: Any) -> Any:
+    """``next(source)`` or ``next(source, default)`` for a fresh generator that nothing takes another item from."""
+    absent = Undefined("")
+    cells = _Cells(absent, True)
+
+    def body(item: Any) -> None:
+        cells.values[:] = item, False
+
+    drive(session, source, body, lambda: cells.values[1], cells.names)
+    value, missing = cells.values
+
+    def found() -> Any:
+        return settle(session, value, Undefined, "StopIteration", "") if isinstance(value, Choice) else value
+
+    if isinstance(missing, Staged) and default:
+        return tracer_cond.cond(session, missing, lambda: default[0], found, NO_NAMES)
+    if not isinstance(value, Undefined):
+        return found()
+    if default:
+        return default[0]
+    raise StopIteration
+
+
+def enumerated(session: Session, source: Any, start: Any) -> Generator[Any, None, None]:
+    """``enumerate(source, start)``."""
+
+    def push(give: Give) -> None:
+        cells = _Cells(start, True)
+
+        def body(item: Any) -> None:
+            position = cells.values[0]
+            cells.values[0] = position + 1
+            cells.values[1] = _not(session, give((position, item)))
+
+        drive(session, source, body, lambda: cells.values[1], cells.names)
+
+    return _made(session, lambda: enumerate(source, start), push)
+
+
+def mapped(session: Session, function: Callable[[Any], Any], source: Any) -> Generator[Any, None, None]:
+    """``map(function, source)``."""
+
+    def push(give: Give) -> None:
+        cells = _Cells(True)
+
+        def body(item: Any) -> None:
+            cells.values[0] = _not(session, give(function(item)))
+
+        drive(session, source, body, lambda: cells.values[0], cells.names)
+
+    return _made(session, lambda: map(function, source), push)
+
+
+def filtered(session: Session, function: Callable[[Any], Any], source: Any) -> Generator[Any, None, None]:
+    """``filter(function, source)``."""
+
+    def push(give: Give) -> None:
+        cells = _Cells(True)
+
+        def body(item: Any) -> None:
+            def keep() -> None:
+                cells.values[0] = _not(session, give(item))
+
+            flag = truth_of(session, function(item))
+            if isinstance(flag, Staged):
+                tracer_cond.cond(session, flag, keep, lambda: None, cells.names)
+            elif flag:
+                keep()
+
+        drive(session, source, body, lambda: cells.values[0], cells.names)
+
+    return _made(session, lambda: filter(function, source), push)
+
+
+def _not(session: Session, flag: Any) -> Any:
+    return session.scalar("not_", flag) if isinstance(flag, Staged) else not flag
+
+
+def _made(session: Session, pull: Callable[[], Iterator[Any]], push: Callable[[Give], None]) -> Any:
+    def items() -> Generator[Any, None, None]:
+        yield from pull()
+
+    made = items()
+    remember(session, made, push)
+    return made
+
+
+__all__ = [
+    "any_all", "append", "collected", "enumerated", "filtered", "first", "folded", "is_alone", "listed", "mapped",
+]  # fmt: skip

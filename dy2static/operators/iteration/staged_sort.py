@@ -1,0 +1,51 @@
+"""``sorted`` by keys that are only known while the Program runs: neighbours change places under a staged comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
+from runtime.tracer.control import cond as tracer_cond
+
+_AT_MOST = 32
+
+
+def in_order(session: Session, pairs: list[tuple[Any, Any]], reverse: bool) -> list[Any]:
+    """The second items of ``(key, item)`` pairs, by their keys; equal ones keep their order, as in Python.
+
+    Errors raised: TraceError (D2S263) for more than 32 items, whose comparisons would fill the Program.
+    """
+    if len(pairs) > _AT_MOST:
+        raise session.error(f"sorted() of {len(pairs)} items by values only known at run time", code="D2S263",
+                            hint="Put the values into a tensor and use torch.sort.")
+    for key, _ in pairs:
+        _require_ordered(session, key)
+    pairs = list(pairs)
+    for end in range(len(pairs) - 1, 0, -1):
+        for index in range(end):
+            pairs[index], pairs[index + 1] = _exchange(session, pairs[index], pairs[index + 1], reverse)
+    return [item for _, item in pairs]
+
+
+def _exchange(session: Session, a: tuple[Any, Any], b: tuple[Any, Any], reverse: bool) -> Any:
+    swap = truth_of(session, a[0] < b[0] if reverse else b[0] < a[0])
+    if not isinstance(swap, Staged):
+        return (b, a) if swap else (a, b)
+    alone = a[0] is a[1] and b[0] is b[1]  # without a key function the keys are the items
+    if alone:
+        first, second = tracer_cond.cond(session, swap, lambda: (b[1], a[1]), lambda: (a[1], b[1]), NO_NAMES)
+        return (first, first), (second, second)
+    return tracer_cond.cond(session, swap, lambda: (b, a), lambda: (a, b), NO_NAMES)
+
+
+def _require_ordered(session: Session, key: Any) -> None:
+    """Where a key is nan, Python's result depends on how it sorts: that is an error."""
+    if isinstance(key, torch.Tensor) and not session.fake(key).dtype.is_floating_point:
+        return
+    if isinstance(key, torch.Tensor) or (isinstance(key, Staged) and key.kind == "float"):
+        flag = truth_of(session, key == key)
+        session.emit("assert", [session.operand(flag)], attrs={
+            "exception": "ValueError", "message": "sorted() of nan: its place is not defined"})

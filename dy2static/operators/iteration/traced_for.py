@@ -1,0 +1,350 @@
+"""``for`` inside a trace.
+
+A sequence of staged length becomes a staged loop over a counter; a Python iterable is unrolled. Once the condition to
+go on (a ``break`` under a tensor) is staged, each further item runs only "while still running".
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedSequence, staged_sequence
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
+from dy2static.operators.provenance.provenance import CONTAINERS, adopt, memo
+from dy2static.operators.shared.loop_limits import LoopOptions, count, region, require_rollable, rest
+from dy2static.operators.shared.policy import home_of
+from dy2static.operators.shared.staging import Choice, LocalNames, Session, Staged, python_method
+from runtime.errors import Dy2StaticError
+from runtime.tracer.ambient import contents
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.control.branches import Names, all_names
+from runtime.tracer.control.while_loop import while_loop
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording import attempt
+from runtime.tracer.values import containers, unjournaled
+from runtime.tracer.values.tables import RowChoice
+
+ROLL_THRESHOLD = 64
+"""A plain range longer than this is tried as a staged loop first, and unrolled where that is not possible."""
+
+UNROLL_LIMIT = 20_000
+"""More items than this of one Python iterator under a staged ``break`` are taken for an endless one."""
+
+
+def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+               names: Names, options: dict[str, Any] | None, alone: bool = False) -> None:
+    """Stage or unroll ``for item in iterable``; ``alone``: nothing else holds the iterable."""
+    iterable = containers.opened(iterable)
+    if isinstance(iterable, RowChoice):
+        iterable.run(session, lambda option: traced_for(session, option, test, body, names, options))
+        return
+    if isinstance(iterable, Choice) and all(map(containers.is_container, iterable.options)):
+        iterable = containers.opened(containers.view(session, iterable))
+    if isinstance(iterable, Choice):
+        choice = iterable
+
+        def path(option: Any) -> Callable[[], None]:
+            return lambda: traced_for(session, option, test, body, names, options)  # may be held by others
+
+        tracer_cond.switch(session, choice.selector, [path(option) for option in choice.options], names)
+        return
+    if isinstance(iterable, Staged):
+        raise TypeError(f"'{iterable.kind}' object is not iterable")
+    unjournaled.require_own(session, iterable)
+    with region(session, options):
+        sequence = staged_sequence(session, iterable)
+        if sequence is not None:
+            _staged_loop(session, sequence, 0, test, body, names, options)
+        elif is_fresh(session, iterable) and (alone or test is None):
+            drive(session, iterable, body, test, names)
+        elif (inner := generator_of(session, iterable)) is not None:
+            traced_for(session, inner, test, body, names, options, True)
+        elif isinstance(iterable, itertools.count):
+            _count_loop(session, iterable, test, body, names, options)
+        elif not _rolled(session, iterable, test, body, names, options):
+            unrolled(session, iterable, test, body, names, alone, options)
+
+
+class _WithCounter:
+    """The loop's names and a counter that the user does not see."""
+
+    def __init__(self, inner: Names, counter: Any) -> None:
+        self.inner = inner
+        self.counter = counter
+        self.names = (*inner.names, "")
+
+    def get(self) -> tuple[Any, ...]:
+        """The user's variables and the counter."""
+        return (*self.inner.get(), self.counter)
+
+    def set(self, values: tuple[Any, ...]) -> None:
+        """Assign them."""
+        self.inner.set(values[:-1])
+        self.counter = values[-1]
+
+    def holds(self, place: Place) -> bool:
+        """As for the user's variables."""
+        return self.inner.holds(place)
+
+
+def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: Callable[[], Any] | None,
+                 body: Callable[[Any], None], names: Names, options: dict[str, Any] | None) -> None:
+    """A staged loop over the positions of a sequence."""
+    require_rollable(session, options)
+    sequence.consume(session)
+    length = sequence.length(session)
+    counted = _WithCounter(names, start)
+
+    def condition() -> Any:
+        more = counted.counter < length
+        if test is None:
+            return more
+        going = truth_of(session, test())
+        if not isinstance(going, Staged):
+            return more if going else False
+        if not isinstance(more, Staged):
+            return going if more else False
+        return session.scalar("and_", going, more)
+
+    def step() -> None:
+        if isinstance(counted.counter, Staged) and type(start) is int and start >= 0:
+            session.sizes.natural.add(counted.counter.var)
+        value = sequence.get(session, counted.counter)
+        counted.counter = counted.counter + 1
+        body(value)
+
+    first = condition()
+    if isinstance(first, Staged) or first:
+        while_loop(session, first, condition, step, counted, options)
+
+
+def fold(
+    session: Session, sequence: StagedSequence, start: Any, step: Callable[[Any, Any], Any], first: int = 0
+) -> Any:
+    """``step(... step(step(start, item 0), item 1) ..., last item)`` as a staged loop."""
+    value = start
+
+    def get() -> tuple[Any, ...]:
+        return (value,)
+
+    def put(values: tuple[Any, ...]) -> None:
+        nonlocal value
+        (value,) = values
+
+    def body(item: Any) -> None:
+        nonlocal value
+        value = step(value, item)
+
+    _staged_loop(session, sequence, first, None, body, LocalNames(("result",), get, put), None)
+    return value
+
+
+def as_list(session: Session, sequence: StagedSequence) -> list[Any]:
+    """``list(sequence)``: a list that grows."""
+    result: list[Any] = []
+
+    def body(item: Any) -> None:
+        grown = growing.is_growing(result)
+        if grown:
+            growing.method(session, result, "append", (item,), {})
+        else:
+            session.journal.note_content(result)
+            result.append(item)
+
+    _staged_loop(session, sequence, 0, None, body, LocalNames((), tuple, lambda values: None), None)
+    return result
+
+
+class _Counting(StagedSequence):
+    """A plain or endless arithmetic sequence."""
+
+    def __init__(self, start: Any, step: Any, length: Any) -> None:
+        self.start, self.step, self._length = start, step, length
+
+    def length(self, session: Session) -> Any:
+        return self._length
+
+    def get(self, session: Session, index: Any) -> Any:
+        distance = index if self.step == 1 else index * self.step
+        return distance if type(self.start) is int and self.start == 0 else self.start + distance
+
+
+class _Endless:
+    """More than any number."""
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+                names: Names, options: dict[str, Any] | None) -> None:
+    """``itertools.count``: unrolled until the condition to go on is staged, a staged loop from there."""
+    for done in itertools.count():
+        going = truth_of(session, test()) if test is not None else True
+        if isinstance(going, Staged):
+            start, step = (*contents.parts(counter), 1)[:2]
+            _staged_loop(session, _Counting(start, step, _Endless()), 0, test, body, names, rest(options, done))
+            return
+        if not going:
+            return
+        count(options, done)
+        body(next(counter))
+
+
+def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+            names: Names, options: dict[str, Any] | None) -> bool:
+    """Try a long plain range as a staged loop; False, with nothing recorded, if the body needs the numbers."""
+    unroll = (options or {}).get("unroll")
+    if type(iterable) is not range or unroll or (len(iterable) <= ROLL_THRESHOLD and unroll is None):
+        return False
+    counting = _Counting(iterable.start, iterable.step, len(iterable))
+    if unroll is False:
+        _staged_loop(session, counting, 0, test, body, names, options)
+        return True
+    try:
+        with attempt.Attempt(session, all_names(session, names)):
+            _staged_loop(session, counting, 0, test, body, names, options)
+    except Dy2StaticError:
+        return False
+    return True
+
+
+def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
+             names: Names, alone: bool, options: LoopOptions | None = None) -> None:
+    """``for`` over a Python iterator, item by item."""
+    external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
+    single_pass = False
+    taken = done = 0
+    iterator = iterate(session, iterable)
+    while True:
+        going = truth_of(session, test()) if test is not None else True
+        if not isinstance(going, Staged) and not going:
+            return
+        if isinstance(going, Staged) and not single_pass:
+            single_pass = True
+            _require_repeatable(session, iterable, alone)
+        try:
+            value = next(iterator)
+        except StopIteration:
+            return
+        if external:
+            adopt(session, value)
+        done += 1
+        if isinstance(going, Staged):
+            taken += 1
+            if taken > UNROLL_LIMIT:
+                raise session.error("this loop over an endless iterator is left by a condition on a tensor",
+                                    hint="Use itertools.count, while, or a range.", code="D2S266")
+
+            def step(item: Any = value, number: int = done - 1) -> None:
+                count(options, number)
+                body(item)
+
+            tracer_cond.cond(session, going, step, lambda: None, names)
+        else:
+            count(options, done - 1)
+            body(value)
+
+
+def _is_old(session: Session, container: Any) -> bool:
+    return id(container) in session.externals and Place("content", container) not in session.journal.frames[0]
+
+
+def iterate(session: Session, iterable: Any) -> Iterator[Any]:
+    """``iter(iterable)``; the special methods of users' classes are converted."""
+    if isinstance(iterable, torch.Tensor):
+        if session.fake(iterable).dim() == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(iterable.unbind(0))
+    if growing.is_growing(iterable):
+        raise growing.refusal(session, "iteration outside a for loop")
+    require_not_left(session, iterable)
+    unjournaled.note_advanced(session, iterable)
+    unjournaled.require_own(session, iterable)
+    method = python_method(iterable, "__iter__")
+    if method is None or home_of(method.__code__.co_filename):
+        return iter(iterable)
+    return _Converted(call(method, iterable))
+
+
+class _Converted:
+    """An iterator whose ``__next__`` is converted."""
+
+    def __init__(self, iterator: Any) -> None:
+        self.iterator = iterator
+
+    def __iter__(self) -> _Converted:
+        return self
+
+    def __next__(self) -> Any:
+        method = python_method(self.iterator, "__next__")
+        if method is None:
+            return next(self.iterator)
+        return call(method, self.iterator)
+
+
+def _require_repeatable(session: Session, iterable: Any, alone: bool) -> None:
+    """Taking one item too many from an iterator has an effect that no path can undo, if anything else can see it."""
+    if hasattr(type(iterable), "__next__") and not (alone and isinstance(iterable, contents.READING)):
+        raise session.error(
+            f"a loop over a {type(iterable).__name__} is left by a condition on a tensor: how far it was consumed is "
+            "only known while the Program runs", hint="Loop over a list: for item in list(...).", code="D2S266",
+        )
+
+
+def drive(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
+          names: Names) -> None:
+    """``for item in source: body(item)``, left when ``test()`` is false after an item; ``source`` is alone.
+
+    ``names``: the local variables that ``body`` changes; they take part in what the generator stages.
+    """
+    if not inspect.isgenerator(source) or source not in memo(session).generators:
+        traced_for(session, source, test, body, names, None, alone=True)
+        return
+    going = truth_of(session, test()) if test is not None else True
+    if isinstance(going, Staged):
+        tracer_cond.cond(session, going, lambda: _push(session, source, body, test, names), lambda: None, names)
+    elif going:
+        _push(session, source, body, test, names)
+
+
+def _push(session: Session, source: Any, body: Callable[[Any], None], test: Callable[[], Any] | None,
+          names: Names) -> None:
+    outer = session.surrounding
+    consumer: list[BaseException] = []
+
+    def give(item: Any) -> Any:
+        inner, session.surrounding = session.surrounding, outer
+        try:
+            body(item)
+            going = truth_of(session, test()) if test is not None else True
+        except StopIteration as error:
+            consumer.append(error)
+            raise
+        finally:
+            session.surrounding = inner
+        return session.scalar("not_", going) if isinstance(going, Staged) else not going
+
+    run = memo(session).generators[source][0]
+    source.close()
+    if test is not None:
+        memo(session).left.add(source)
+    memo(session).running.add(source)
+    session.surrounding = (*outer, names)
+    try:
+        run(give)
+    except StopIteration as error:
+        if error in consumer:
+            raise
+        raise RuntimeError("generator raised StopIteration") from error
+    finally:
+        session.surrounding = outer
+        memo(session).running.discard(source)

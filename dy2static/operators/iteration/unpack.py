@@ -1,0 +1,148 @@
+"""Unpacking, stars, and iteration by Python itself: what asks a container for a length that must be known.
+
+    a, b = xs             ->   a, b = unpack(xs, 2)
+    a, *b, c = xs         ->   a, b, c = unpack(xs, 1, 1)
+    f(*xs), (*xs,)        ->   call(f, *star(xs)), (*star(xs),)
+    f(**d)                ->   call(f, **keywords(d))
+    lambda: [v for v in xs]    ->   lambda: [v for v in each(xs)]
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators.calls import boundary, growing
+from dy2static.operators.calls.call import KEYWORDS, call
+from dy2static.operators.calls.sequences import StagedSequence
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.iteration import generator_uses
+from dy2static.operators.iteration.traced_for import as_list
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, active, distribute, python_method
+from runtime.tracer.ambient.state import current
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.values import array
+from runtime.tracer.values.choices import lengths
+from runtime.tracer.values.containers import one_list, opened
+
+
+def unpack(value: Any, before: int, after: int | None = None) -> Any:
+    """What ``before`` targets, or those before and ``after`` a starred one, are given: as many items as targets.
+
+    >>> unpack([1, 2, 3, 4], 1, 1)
+    (1, [2, 3], 4)
+    """
+    session = active()
+    if session is not None:
+        value = opened(value)
+        if isinstance(value, StagedSequence):
+            value = as_list(session, value)
+        if growing.is_growing(value):
+            return _grown(session, array.copy(value), before, after)
+        if _may_differ_in_length(value):
+            return distribute(session, value, lambda option: _taken_apart(option, before, after))
+        if python_method(value, "__iter__") is not None and user_methods.holds_grown(session, value):
+            return unpack(call(list, value), before, after)
+    if after is None:
+        return value
+    (*items,) = value
+    if len(items) < before + after:
+        raise ValueError(_too_few(before, after, len(items)))
+    end = len(items) - after
+    return (*items[:before], items[before:end], *items[end:])
+
+
+def _may_differ_in_length(value: Any) -> bool:
+    found = lengths(value) if isinstance(value, Choice) else {0}
+    return len(found) != 1 or None in found
+
+
+def _taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
+    """The items of one of several, as a tuple: what the others give is joined with it item by item."""
+    found = unpack(value, before, after)
+    if after is not None or (isinstance(found, tuple) and len(found) == before):
+        return tuple(found)
+    (*items,) = found
+    if len(items) < before:
+        raise ValueError(_too_few(before, None, len(items)))
+    if len(items) > before:
+        raise ValueError(_too_many(current(), before, len(items)))
+    return tuple(items)
+
+
+def _grown(session: Session, items: list[Any], before: int, after: int | None) -> tuple[Any, ...]:
+    length = array.length(session, items)
+    for short in range(before + (after or 0)):
+        _raise_where(session, length == short, lambda short=short: _too_few(before, after, short))  # type: ignore[misc]
+    if after is None:
+        _raise_where(session, length > before, lambda: _too_many(session, before, length))
+    first = [array.get(session, items, index) for index in range(before)]
+    if after is None:
+        return tuple(first)
+    rest = array.slice_(session, items, slice(before, length - after))
+    return (*first, rest, *(array.get(session, items, index - after) for index in range(after)))
+
+
+def _raise_where(session: Session, flag: Any, message: Callable[[], Any]) -> None:
+    def fail() -> None:
+        raise ValueError(message())
+
+    tracer_cond.cond(session, flag, fail, lambda: None, NO_NAMES)
+
+
+def _too_few(before: int, after: int | None, found: int) -> str:
+    expected = f"{before}" if after is None else f"at least {before + after}"
+    return f"not enough values to unpack (expected {expected}, got {found})"
+
+
+def _too_many(session: Session, expected: int, found: Any) -> Any:
+    if sys.version_info < (3, 14):
+        return f"too many values to unpack (expected {expected})"
+    return f"too many values to unpack (expected {expected}, got " + session.scalar("str", found) + ")"
+
+
+def star(value: Any) -> Any:
+    """What stands behind a star in a call, or in a display of a tuple or set.
+
+    A list whose length only the run knows gives what stands for its items (see ``starred_call``).
+    """
+    session = active()
+    if session is None:
+        return value
+    value = generator_uses.listed(session, opened(value))
+    if isinstance(value, StagedSequence):
+        return as_list(session, value)
+    if growing.is_growing(value):
+        return array.copy(value)
+    return value
+
+
+def keywords(value: Any) -> Any:
+    """What stands behind two stars in a call: a dict is taken apart by ``call``, once for every dict that it may be."""
+    if active() is None:
+        return value
+    value = opened(value)
+    return {f"{KEYWORDS}{next(_numbers)}": value} if isinstance(value, Choice) or type(value) is dict else value
+
+
+_numbers = itertools.count()
+
+
+def star_of_list(value: Any) -> Any:
+    """The same in a display of a list, which has a length that only the run knows where the value has."""
+    session = active()
+    if session is None:
+        return value
+    value = opened(value)
+    return one_list(session, call(list, value)) if _may_differ_in_length(value) else value
+
+
+def each(iterable: Any) -> Any:
+    """What Python itself iterates over, in a comprehension that stays one."""
+    session = active()
+    if session is not None:
+        boundary.require_none(session, "a comprehension inside a lambda, or with :=,", [iterable])
+        return opened(iterable)
+    return iterable

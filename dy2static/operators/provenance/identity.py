@@ -1,0 +1,75 @@
+"""Values whose identity is asked for, and may only be known while the Program runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators.shared.staging import Session
+from runtime import torch_internals
+from runtime.tracer.memory import aliases
+from runtime.tracer.python_state.shared_items import require_own
+from runtime.tracer.values import same_object, structure
+
+
+def require_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
+    """Refuse to compare two tensors by identity that are one on some paths only.
+
+    Raises:
+        TraceError: They may or may not be the same tensor.
+    """
+    first, second = session.info(a), session.info(b)
+    whole = [(one, other) for one in aliases.roots(first, ()) for other in aliases.roots(second, ())
+             if one.storage is other.storage and not one.steps and not other.steps]
+    if any(not (one.when & other.when).always for one, other in whole) or any(
+        one.other() is second.storage for one in first.storage.uncertain
+    ) or any(pool.may_be_one(first.storage, second.storage) for pool, _ in first.storage.pools):
+        raise session.error(
+            "'is' compares two tensors that may or may not be the same one, which is only known while the Program runs",
+            code="D2S264", hint="Set a flag on each path and test that.")
+
+
+def identical_tensors(session: Session, a: torch.Tensor, b: torch.Tensor) -> Any:
+    """``a is b``, a plain or staged bool.
+
+    Raises:
+        TraceError: D2S264, nobody knows.
+    """
+    a, b = session.one(a), session.one(b)
+    if a is b or (_is_the_callers(session, a) and _is_the_callers(session, b)):
+        return a is b
+    if same_object.may_be_one(session, a, b) in ("same", "open"):
+        return same_object.identical(session, a, b)
+    if not (same_object.is_joined(session, a) or same_object.is_joined(session, b)):
+        require_distinct(session, a, b)
+    return False
+
+
+def _is_the_callers(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether this is a tensor that is older than the trace: which of them are one is known."""
+    return session.inputs.own_variable(tensor) is not None or not torch_internals.is_fake(tensor)
+
+
+def require_identity(session: Session, value: Any) -> None:
+    """Refuse to take, for its identity, a tensor or container that is one of several on some paths only.
+
+    Raises:
+        TraceError: It may be the same object as another.
+    """
+    if structure.row_of(value) is not None:
+        raise session.error(
+            "the identity of a list is asked for (by id() or hash()) that a list whose length is only known while the "
+            "Program runs holds", hint="Compare with 'is'.", code="D2S264")
+    require_own(session, value)
+    if not isinstance(value, torch.Tensor) or not session.knows(value):
+        return
+    info = session.info(value)
+    others = [root for root in aliases.roots(info, ()) if root.storage is not info.storage and not root.steps]
+    if any(not root.when.always for root in others):
+        raise session.error(
+            "the identity of a tensor is asked for (by id(), hash() or as a key) that is another one on "
+            "some paths", code="D2S264", hint="Set a flag on each path and test that.")
+
+
+__all__ = ["identical_tensors", "require_distinct", "require_identity"]

@@ -1,0 +1,279 @@
+"""Calls of code that is not converted, watched for what they change: attributes and containers go to the journal.
+
+    object.__setattr__(cfg, "n", 2)     before and after the call, what ``cfg`` holds is compared: the store is one like
+    heapq.heappush(items, 3)            any other, repeated at each run and joined where paths meet
+    numpy.copyto(array, 0.0)            no journal can keep this: the Program is for this call alone (D2S277 on a path)
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+import sys
+import types
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+import torch
+
+from dy2static.errors import Dy2StaticError
+from dy2static.operators.provenance.provenance import (
+    CONTAINERS,
+    adopt,
+    holds_traced,
+    is_external,
+    memo,
+    namespace_owner,
+    written,
+)
+from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
+from runtime import torch_internals
+from runtime.tracer.ambient import contents, objects
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import MISSING, Place
+from runtime.tracer.values import structure
+
+_OBJECTS = 2_000
+_DEPTH = 3
+_LONG = 4_096
+_PARTS = ("__defaults__", "__kwdefaults__", "__code__", "__doc__", "__name__", "__qualname__", "__module__")
+_OURS = ("runtime", "dy2static")
+_READERS = frozenset({
+    "get", "keys", "values", "items", "index", "count", "copy", "__getitem__", "__len__", "__contains__", "__iter__",
+    "__eq__", "__repr__", "__str__", "__hash__", "most_common", "elements", "issubset", "union", "intersection",
+})  # fmt: skip
+_DOERS = ("_thread", "threading", "queue", "_queue", "socket", "subprocess", "shutil", "sqlite3", "pathlib", "gc",
+          "multiprocessing", "signal", "_signal", "atexit", "decimal")  # fmt: skip
+_ASKERS = ("is_set", "locked", "current_thread", "get_ident", "main_thread", "isenabled", "getrefcount", "ref", "proxy",
+           "getweakrefcount", "joinpath", "with_suffix", "with_name", "as_posix", "relative_to")  # fmt: skip
+_SYSTEM_CHANGES = frozenset({
+    "putenv", "unsetenv", "mkdir", "makedirs", "rmdir", "removedirs", "remove", "unlink", "rename", "replace", "link",
+    "symlink", "chmod", "chdir", "truncate", "write", "kill", "system", "umask", "utime", "setrecursionlimit",
+    "settrace", "setprofile", "setswitchinterval", "addaudithook",
+})  # fmt: skip
+
+Seen = list[tuple[Any, str, Any]]
+"""Objects, whether their attributes, items or state are held, and what they held."""
+
+
+@contextmanager
+def observed(session: Session, *roots: Any) -> Iterator[None]:
+    """While the block runs code that keeps no journal: what it changes of these values, and inside them, is noted.
+
+    Raises:
+        TraceError: D2S277, if what changed cannot be put back, on a path that only some inputs take.
+    """
+    before = _picture(session, roots)
+    try:
+        yield
+    except Dy2StaticError:
+        raise
+    except torch_internals.SHAPE_ERRORS:
+        raise
+    except Exception as error:
+        if any(_differs_by_path(held) for _, _, held in before):
+            raise _unsettled(session) from error
+        raise
+    for value, kind, held in before:
+        if kind == "state":
+            if contents.state_of(value) != held and not _made_inside(session, value):  # unseen.py looks at paths
+                done(session, f"a {type(value).__name__} is changed")
+        elif kind == "items":
+            now = Place("content", value).get()
+            if not _same_items(held, now):
+                if _differs_by_path(held):
+                    raise _unsettled(session)
+                _note(session, Place("content", value), held)
+        else:
+            now = _attributes(value)
+            for name in dict.fromkeys([*held, *now]):
+                if held.get(name, MISSING) is not now.get(name, MISSING):
+                    _note(session, _place(session, value, name), held.get(name, MISSING))
+
+
+def done(session: Session, what: str) -> None:
+    """Something happened that no run can repeat: each call is traced, so that it happens once for each.
+
+    Raises:
+        TraceError: D2S277, on a path that only some inputs take.
+    """
+    if session.scope.parent is not None or len(session.journal.frames) > 1:
+        raise session.error(
+            f"{what} on a path that only some inputs take, by code that is not converted", code="D2S277",
+            hint="Do it before the branch or loop, or after it.")
+    session.once(what)
+
+
+def check_text(session: Session, reason: str) -> None:
+    """Note that a function runs text, which may read and change anything. ``reason``: why it is not converted.
+
+    Raises:
+        TraceError: D2S277, on a path that only some inputs take.
+    """
+    if reason.startswith(("it calls exec()", "it calls eval()")):
+        done(session, f"{reason[9:13]}() is called")
+
+
+def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
+    """Note what a call does to the process or the system: locks, files, settings.
+
+    Raises:
+        TraceError: D2S277, on a path that only some inputs take.
+    """
+    owner, name = getattr(f, "__self__", None), getattr(f, "__name__", "")
+    home = str(getattr(f, "__module__", None) or type(owner).__module__).partition(".")[0]
+    if isinstance(f, types.FunctionType) and args and name not in _ASKERS and not name.startswith("__"):
+        home = type(args[0]).__module__.partition(".")[0] if home in _DOERS else home
+    if name in _ASKERS:
+        return
+    if home in ("os", "posix", "sys") and name in _SYSTEM_CHANGES:
+        done(session, f"{name}() is called")
+    elif home in _DOERS and (not isinstance(f, type)) and not (name.startswith("__") and name.endswith("__")):
+        if not (owner is None and args and id(args[0]) in memo(session).created):
+            done(session, f"{name}() of {home.lstrip('_')} is called")
+
+
+def needs_observing(f: Any) -> bool:
+    """Whether a builtin may change what it is given."""
+    return getattr(f, "__name__", "") not in _READERS and getattr(f, "__module__", "") != "math"
+
+
+def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) -> None:
+    """Note an object that code which is not converted has made: changing it changes nothing from before the trace.
+
+    It has if only its caller refers to the object. An array of NumPy's own functions is new though they may keep it.
+    """
+    if f is decimal.getcontext:
+        adopt(session, result)  # no object that Python shows refers to it
+    if is_plain(result) or isinstance(result, _NEVER_FRESH) or contents.is_iterator(result):
+        return
+    if id(result) in session.externals:
+        return
+    home = str(getattr(f, "__module__", None) or "").partition(".")[0]
+    numpys = type(result) is numpy.ndarray and home == "numpy" and not any(result is one for one in given)
+    if (numpys and result.base is None) or sys.getrefcount(result) <= _CALLERS:
+        memo(session).created[id(result)] = result
+
+
+_CALLERS = 3
+"""References to a result that its caller's variable and the question itself are."""
+_NEVER_FRESH = (torch.Tensor, Staged, Choice, Undefined, *CONTAINERS, tuple, type, types.ModuleType, types.FunctionType,
+                types.BuiltinFunctionType)  # fmt: skip
+
+
+def _made_inside(session: Session, value: Any) -> bool:
+    """Whether an object, or the memory that it shows, was made while tracing."""
+    while isinstance(value, (numpy.ndarray, memoryview)):
+        base = value.base if isinstance(value, numpy.ndarray) else value.obj
+        if base is None:
+            break
+        value = base
+    return id(value) in memo(session).created
+
+
+def _differs_by_path(held: Any) -> bool:
+    """Whether what was held is only known while the Program runs: code that is not converted cannot tell."""
+    values = held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
+    return any(isinstance(value, (Choice, Undefined, structure.Growing)) or value is MISSING for value in values)
+
+
+def _unsettled(session: Session) -> Exception:
+    return session.error(
+        "code that is not converted changes an object whose content depends on the path taken before", code="D2S277",
+        hint="Change it in the function itself, or before the branch or loop.")
+
+
+def _note(session: Session, place: Place, held: Any) -> None:
+    if is_external(session, place.owner) or place.kind == "global":
+        adopt(session, place.owner)
+        if place.kind != "content" and not written(session, place) and (held is MISSING or not holds_traced(held)):
+            key = (id(place.owner), place.name, "before")  # what changed it may have read it
+            session.guards.add(key, place.describe(), place.get, held)
+    session.journal.note_late(place, held)
+
+
+def _place(session: Session, value: Any, name: str) -> Place:
+    if isinstance(value, dict):
+        owner = namespace_owner(session, value)
+        return Place("global", value, name) if owner is value else Place("attribute", owner, name)
+    return Place("attribute", value, name)
+
+
+def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
+    found: Seen = []
+    seen: set[int] = set()
+    todo: deque[tuple[Any, int]] = deque((root, 0) for root in roots)
+    while todo and len(found) < _OBJECTS:
+        value, depth = todo.popleft()
+        if id(value) in seen or is_plain(value) or isinstance(value, (torch.Tensor, Staged, Choice, Undefined)):
+            continue
+        seen.add(id(value))
+        inner: list[Any] = []
+        older = False
+        if isinstance(value, dict) and namespace_owner(session, value) is not None:
+            found.append((value, "attributes", dict(value)))
+            continue
+        if isinstance(value, CONTAINERS):
+            if len(value) > _LONG:
+                continue
+            found.append((value, "items", Place("content", value).get()))
+            older = id(value) in session.externals
+            inner = list(value.values()) if isinstance(value, dict) else [] if isinstance(value, set) else list(value)
+        elif isinstance(value, tuple):
+            inner = list(value) if len(value) <= _LONG else []
+        elif isinstance(value, functools.partial):
+            inner = [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+            inner = [value.__self__]
+        elif contents.state_of(value) is not None:
+            found.append((value, "state", contents.state_of(value)))
+            inner = contents.inner(value)
+        if depth == 0 or not isinstance(value, (type, types.ModuleType, types.FunctionType)):
+            held = _attributes(value)
+            if held:
+                found.append((value, "attributes", held))
+                if not isinstance(value, (type, types.ModuleType)):
+                    inner += held.values()
+                    older = is_external(session, value)
+                    for name, one in held.items():
+                        place = Place("attribute", value, name)
+                        if older and isinstance(one, CONTAINERS) and not written(session, place):
+                            adopt(session, one)
+        if older and isinstance(value, CONTAINERS):
+            for one in inner:
+                if isinstance(one, CONTAINERS) and not written(session, Place("content", value)):
+                    adopt(session, one)
+        if depth < _DEPTH:
+            todo.extend((item, depth + 1) for item in inner)
+    return found
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict) and type(value) is dict:
+        return value
+    if str(type(value).__module__).partition(".")[0] in _OURS or isinstance(value, types.CodeType):
+        return {}
+    if isinstance(value, type):
+        return dict(value.__dict__)
+    found = objects.attributes(value)
+    if isinstance(value, types.FunctionType):
+        found.update({name: getattr(value, name) for name in _PARTS})
+    if isinstance(value, types.CellType):
+        found["cell_contents"] = value.cell_contents
+    if isinstance(value, BaseException):
+        found["args"] = value.args
+    return found
+
+
+def _same_items(before: Any, now: Any) -> bool:
+    if isinstance(before, frozenset):
+        return before == now
+    if isinstance(before, dict):
+        return list(before) == list(now) and all(now[key] is value for key, value in before.items())
+    return len(before) == len(now) and all(a is b for a, b in zip(before, now))
+
+
+__all__ = ["check_doing", "check_text", "done", "needs_observing", "note_fresh", "observed"]

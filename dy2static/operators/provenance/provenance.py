@@ -1,0 +1,508 @@
+"""Where values came from: guards on what a trace read, sources of its tensors, objects that existed before it."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import itertools
+import os
+import types
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from dy2static import callers
+from dy2static.names import OPERATORS
+from dy2static.operators.shared.module_facts import ModuleFacts
+from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
+from runtime import torch_internals
+from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.calls import Known
+from runtime.tracer.python_state import facts
+from runtime.tracer.python_state.ages import existed_before
+from runtime.tracer.python_state.guard_code import CheckWriter
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import MISSING, Place
+from runtime.tracer.values.inside import inside
+
+CONTAINERS = (list, dict, set, deque)
+_WALK = 20_000
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that can be changed."""
+
+
+@dataclass(eq=False)
+class Memo:
+    """What the operators remember for one trace."""
+
+    created: dict[int, Any] = field(default_factory=dict)
+    """Objects made by converted code."""
+    entered: dict[int, types.FunctionType] = field(default_factory=dict)
+    paths: dict[int, str] = field(default_factory=dict)
+    """Modules by identity: their dotted path from the outermost one."""
+    labels: dict[str, int] = field(default_factory=dict)
+    modules: dict[int, torch.nn.Module] = field(default_factory=dict)
+    called: dict[int, torch.nn.Module] = field(default_factory=dict)
+    namespaces: dict[int, Namespace] = field(default_factory=dict)
+    generators: Any = field(default_factory=weakref.WeakKeyDictionary)
+    """Generators of converted code, with the form of each that takes its consumer."""
+    running: Any = field(default_factory=weakref.WeakSet)
+    """Those whose consumer is being run."""
+    left: Any = field(default_factory=weakref.WeakSet)
+    """Those that were driven and left: how far is only known at run time, so that nothing may take more from them."""
+    made: int = 0
+    """How many generators were made."""
+    before_call: int = 0
+    """How many had been made when the call that ended last began."""
+    new_iterator: Any = None
+    """What that call gave, if it is an iterator of Python's own that was made for it."""
+    unheld: list[Any] = field(default_factory=list)
+    """Iterators that the expression which made them hands to a consumer, until that takes them (see ``fresh``)."""
+    depth: int = field(default_factory=callers.depth)
+    """How many Python frames are outside of the traced function."""
+    filters: Any = field(default_factory=lambda: warnings.filters)
+    """What was done with warnings when the trace began."""
+    spaces: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """Namespaces of objects that the code has as dicts, with their owners."""
+    traced_caches: dict[Any, Any] = field(default_factory=dict)
+    """By cached function and arguments: what a call gave that was traced, with its scope."""
+    tokens: dict[int, list[Any]] = field(default_factory=dict)
+    """Tokens of context variables, by identity: the Blocks in which they were used."""
+    asked_caches: set[int] = field(default_factory=set)
+    """Cached functions, by identity, whose cache was asked what it holds."""
+    uncounted_caches: set[int] = field(default_factory=set)
+    """Those that were called in ways that their caches do not count."""
+    iterators: dict[int, tuple[Any, object]] = field(default_factory=dict)
+    """What ``iter`` gave, and the path (a frame of the journal) it was made on."""
+
+
+def memo(session: Session) -> Memo:
+    """The operators' memory of this trace; it lives as long as the session."""
+    found = session.memo
+    if not isinstance(found, Memo):
+        found = session.memo = Memo(session.created)
+    return found
+
+
+class Namespace:
+    """A dictionary of globals, read through attributes."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._names[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def _namespace(session: Session, names: dict[str, Any]) -> Namespace:
+    return memo(session).namespaces.setdefault(id(names), Namespace(names))
+
+
+# -- objects from before the trace
+
+
+def is_external(session: Session, obj: object) -> bool:
+    """Whether an object existed before the trace, as far as reads from other such objects tell."""
+    if id(obj) in session.externals:
+        return True
+    if id(obj) in memo(session).created or isinstance(obj, CONTAINERS):
+        return False
+    return not isinstance(obj, (torch.Tensor, Staged, Choice, Undefined))
+
+
+def adopt(session: Session, value: Any) -> None:
+    """Note that ``value``, and what its containers hold, existed before the trace."""
+    todo, budget = [value], _WALK
+    while todo and budget:
+        budget -= 1
+        one = todo.pop()
+        if is_plain(one) or isinstance(one, (torch.Tensor, Staged, Choice)) or id(one) in session.externals:
+            continue
+        if id(one) in session.originals:
+            meet(session, one)
+        if id(one) in memo(session).created:
+            continue
+        if _made_by_others(session, one):
+            memo(session).created[id(one)] = one
+            continue
+        todo.extend(inside(one))
+        if not isinstance(one, tuple):
+            session.externals[id(one)] = (one, None)
+
+
+def require_original(session: Session, a: Any, b: Any) -> None:
+    """Begin the trace again before ``a is b`` asks which object a tuple among the arguments is: a copy is another."""
+    if isinstance(a, tuple) and (id(a) in session.copies) is not (id(b) in session.copies):
+        raise session.restart(Known(whole=frozenset((session.copies[id(a if id(a) in session.copies else b)],))))
+
+
+def meet(session: Session, value: Any) -> None:
+    """Begin the trace again if ``value`` is the caller's own container of which the arguments hold a copy: both are one
+    object. Tuples are values; only ``is`` tells the two apart (see ``identical``)."""
+    number = session.originals[id(value)]
+    if not isinstance(value, tuple):
+        raise session.restart(Known(whole=frozenset((number,))))
+
+
+def _made_by_others(session: Session, obj: object) -> bool:
+    """Whether code that is not converted made an object while tracing: it holds traced values that nothing stored."""
+    if isinstance(obj, (type, types.ModuleType, torch.nn.Module)):
+        return False
+    namespace = getattr(obj, "__dict__", None)
+    return type(namespace) is dict and any(
+        holds_traced(value) and not written(session, Place("attribute", obj, name))
+        for name, value in namespace.items()
+    )
+
+
+def holds_traced(value: Any, depth: int = 0) -> bool:
+    """Whether a value of this or another trace is inside: a tensor without data, a staged number, a choice."""
+    if isinstance(value, (Staged, Choice, Undefined)) or value is MISSING:
+        return True
+    if isinstance(value, torch.Tensor):
+        return torch_internals.is_fake(value)
+    if depth > 8:
+        return False
+    if type(value) in (list, tuple, set, frozenset, deque):
+        return any(holds_traced(item, depth + 1) for item in value)
+    if isinstance(value, dict):
+        return any(holds_traced(item, depth + 1) for item in value.values())
+    return False
+
+
+# -- reads and writes
+
+
+def written(session: Session, place: Place) -> bool:
+    """Whether the trace stored to a place (on any path)."""
+    return place in session.journal.frames[0]
+
+
+def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> Any:
+    """Guard what ``obj.name`` was, remember where a tensor came from; the value, staged if it is a varying number."""
+    place = Place("attribute", obj, name)
+    if not is_external(session, obj) or written(session, place):
+        return value
+    if isinstance(value, torch.Tensor):
+        if not torch_internals.is_fake(value):
+            note_tensor(session, obj, name, value)
+        return value
+    if holds_traced(value):
+        return value
+    if place.get() is value and facts.stage(session, place, value):
+        return place.get()
+    adopt(session, obj)
+    adopt(session, value)
+    kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
+    session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value, place)
+    return value
+
+
+def note_attribute_write(session: Session, obj: Any, name: str) -> None:
+    """Call before ``obj.name`` is stored or deleted: on a staged path the old value becomes part of the join."""
+    if isinstance(obj, _UNANNOUNCED) and is_external(session, obj) and id(obj) not in session.externals:
+        if existed_before(session, obj) is False:
+            memo(session).created[id(obj)] = obj
+    if is_external(session, obj):
+        adopt(session, obj)
+        if len(session.journal.frames) > 1 and id(obj) in session.externals:
+            namespace = getattr(obj, "__dict__", {})
+            old = namespace.get(name, MISSING)
+            if old is not MISSING:
+                note_attribute_read(session, obj, name, old)
+    session.journal.note_attribute(obj, name)
+
+
+_UNANNOUNCED: tuple[Any, ...] = (types.FunctionType, type, BaseException)
+"""What syntax makes, and no call that the trace sees."""
+
+
+def note_definition(session: Session, obj: Any, name: str) -> None:
+    """Guard what a method or property of an object is: its class, or the object itself, may get another one."""
+    key = (id(obj), name)
+    if key in session.guards or not is_external(session, obj) or written(session, Place("attribute", obj, name)):
+        return
+    adopt(session, obj)
+    if isinstance(obj, type):  # a class method: on the class, its bases, or its metaclass
+        found = _defined(obj, name)
+        session.guards.add_test(key, f"'{name}' of {obj.__name__}", lambda: _defined(obj, name) is found)
+        return
+    cls = type(obj)
+    own, shared = getattr(obj, "__dict__", {}).get(name), _defined(cls, name)
+
+    def holds() -> bool:
+        space = getattr(obj, "__dict__", {})
+        return type(obj) is cls and space.get(name) is own and _defined(cls, name) is shared
+
+    def write(check: CheckWriter) -> None:
+        check.require(f"type({check.bind(obj)}) is {check.bind(cls)}")
+        if hasattr(obj, "__dict__"):
+            here = f"{check.bind(obj)}.__dict__"
+            check.require(f"{name!r} not in {here}" if own is None else f"{here}[{name!r}] is {check.bind(own)}")
+        check.require(f"{check.bind(cls)}.__mro__ is {check.bind(cls.__mro__)}")
+        for base in cls.__mro__:  # a class's ``__dict__`` is a live view
+            if name in base.__dict__:
+                if base not in _PATCHED:
+                    check.require(f"{check.bind(base.__dict__)}[{name!r}] is {check.bind(shared)}")
+                break
+            if base.__flags__ & _HEAP_TYPE:
+                check.require(f"{name!r} not in {check.bind(base.__dict__)}")
+
+    session.guards.add_test(key, f"'{name}' of {cls.__name__}", holds, write=write)
+
+
+_PATCHED = (torch.nn.Module, torch.autograd.Function)
+"""Classes with methods that are other ones while tracing."""
+
+
+def _defined(cls: type, name: str) -> Any:
+    """What the class holds under a name: ``getattr`` would bind a class method anew each time."""
+    for base in itertools.chain(cls.__mro__, type.mro(type(cls))):
+        if name in base.__dict__:
+            return base if base in _PATCHED else base.__dict__[name]
+    return None
+
+
+def note_space(session: Session, owner: Any, space: Any) -> None:
+    """Note that a dict is the namespace of an object: its items are attributes."""
+    if type(space) is dict:
+        memo(session).spaces[id(space)] = (space, owner)
+
+
+def namespace_owner(session: Session, space: Any) -> Any:
+    """Whose namespace a dict is: an object's, or itself for the globals of a module; None if it is a plain dict."""
+    found = memo(session).spaces.get(id(space))
+    if found is not None:
+        return found[1]
+    return space if type(space) is dict and "__builtins__" in space and "__name__" in space else None
+
+
+def note_space_read(session: Session, space: dict[str, Any], name: Any) -> None:
+    """Guard an item of a namespace that is read as one of a dict."""
+    owner = namespace_owner(session, space)
+    if not isinstance(name, str):
+        return
+    if owner is not space:
+        place = Place("attribute", owner, name)
+        if name in space:
+            note_attribute_read(session, owner, name, space[name])
+        elif is_external(session, owner) and not written(session, place):
+            key = (id(owner), name, "absent")
+            session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
+    elif name in space:
+        _note_global_read(session, space, name)
+    else:
+        _note_absence(session, space, name)
+
+
+def note_content_write(session: Session, container: Any) -> None:
+    """Call before a list, dict, set or deque is changed."""
+    session.journal.note_content(container)
+
+
+def note_item_read(session: Session, container: Any, key: Any, value: Any) -> None:
+    """An item of a container from before the trace; of a large one, its guard."""
+    if id(container) not in session.externals or written(session, Place("content", container)):
+        return
+    if not isinstance(value, torch.Tensor) and not holds_traced(value):
+        adopt(session, value)
+        if len(container) > 256:
+            session.guards.add((id(container), "item", repr(key)), f"item {key!r} of a {type(container).__name__}",
+                               lambda: container[key], value)
+
+
+def note_global_write(session: Session, namespace: dict[str, Any], name: str) -> None:
+    """Call before a global is bound."""
+    if len(session.journal.frames) > 1 and name in namespace:
+        _note_global_read(session, namespace, name)
+    session.journal.note_global(namespace, name)
+
+
+def _note_global_read(session: Session, namespace: dict[str, Any], name: str) -> None:
+    value = namespace[name]
+    place = Place("global", namespace, name)
+    if written(session, place):
+        return
+    if isinstance(value, torch.Tensor):
+        if not torch_internals.is_fake(value):
+            session.inputs.hint_source(value, _namespace(session, namespace), name, unique_label(session, name, value))
+        return
+    if holds_traced(value) or facts.stage(session, place, value):
+        return
+    adopt(session, value)
+    if value is os.environ:
+        session.guards.add(("environment",), "the environment", lambda: dict(os.environ), dict(os.environ))
+    session.guards.add((id(namespace), name), f"global '{name}'", lambda: namespace[name], value, place)
+
+
+# -- tensors
+
+
+def note_tensor(session: Session, owner: Any, name: str, value: torch.Tensor) -> None:
+    """Remember that a real tensor is ``owner.name``, under the name that ``state_dict`` gives it."""
+    label = name
+    if isinstance(owner, torch.nn.Module):
+        path = memo(session).paths.get(id(owner))
+        if path is None:
+            register_module(session, owner)
+            path = memo(session).paths[id(owner)]
+        label = f"{path}.{name}" if path else name
+    session.inputs.hint_source(value, owner, name, unique_label(session, label, value))
+
+
+def unique_label(session: Session, label: str, value: torch.Tensor) -> str:
+    """``label``, or with a number where another tensor has it."""
+    labels = memo(session).labels
+    inputs = {program_input.name for program_input in session.program.inputs}
+    candidate, number = label, 1
+    while labels.setdefault(candidate, id(value)) != id(value) or candidate in inputs:
+        candidate = f"{label}_{number}"
+        number += 1
+    return candidate
+
+
+def register_module(session: Session, root: torch.nn.Module) -> None:
+    """Name a module's submodules by their path from it, and its tensors as ``state_dict`` does."""
+    paths = memo(session).paths
+    prefix = "" if not paths else f"{type(root).__name__.lower()}"
+    for path, module in root.named_modules():
+        paths.setdefault(id(module), ".".join(part for part in (prefix, path) if part))
+        memo(session).modules[id(module)] = module
+
+
+def note_module(session: Session, module: torch.nn.Module) -> None:
+    """Guard what a called module is made of, and remember where its parameters and buffers are found."""
+    key = (id(module), "<module>")
+    if id(module) in memo(session).called:
+        return
+    memo(session).called[id(module)] = module
+    adopt(session, module)
+    if id(module) not in memo(session).paths:
+        register_module(session, module)
+    for slot in (module._parameters, module._buffers):
+        for name, value in slot.items():
+            if value is not None and not torch_internals.is_fake(value):
+                note_tensor(session, module, name, value)
+    if id(module) in memo(session).created:
+        return
+    known = ModuleFacts(module, with_mode=not written(session, Place("attribute", module, "training")))
+    session.guards.add_test(key, f"module {type(module).__name__}", known.hold, module, known.write)
+
+
+# -- functions
+
+
+def enter_function(session: Session, function: types.FunctionType) -> None:
+    """Guard the globals, closure values and defaults that a function's code names, and that it has this code."""
+    entered = memo(session).entered
+    if id(function) in entered:
+        return
+    entered[id(function)] = function
+    namespace = function.__globals__
+    for name in global_names(function.__code__):
+        if name in namespace:
+            _note_global_read(session, namespace, name)
+        else:
+            _note_absence(session, namespace, name)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if name not in (OPERATORS, "__class__"):
+            _note_cell(session, name, cell)
+    for attribute in ("__defaults__", "__kwdefaults__"):
+        value = getattr(function, attribute)
+        if value and not holds_traced(value):
+            for item in value.values() if isinstance(value, dict) else value:
+                if not isinstance(item, torch.Tensor):
+                    adopt(session, item)
+        _note_part(session, function, attribute, "defaults")
+    _note_part(session, function, "__code__", "code")
+
+
+def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, ...]) -> None:
+    """Guard what a function that runs as it is can read by the names in its code: globals, closure values, attributes.
+
+    Which objects it asks for an attribute is not known; all are, that its arguments and these names lead to.
+    """
+    enter_function(session, function)
+    code, namespace = function.__code__, function.__globals__
+    todo: deque[tuple[Any, int]] = deque((one, 0) for one in (
+        *args, *contents.cells_of(function), *(namespace.get(name) for name in global_names(code))))
+    seen: set[int] = set()
+    while todo:
+        one, depth = todo.popleft()
+        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NO_OBJECTS):
+            continue
+        seen.add(id(one))
+        held: Any = getattr(one, "__dict__", None)
+        for name in code.co_names if type(held) is dict else ():
+            if name in held and is_external(session, one):
+                note_attribute_read(session, one, name, held[name])
+                todo.append((held[name], depth + 1))
+
+
+_CHAIN = 4
+"""Attributes of attributes, so deep."""
+_NO_OBJECTS = (torch.Tensor, types.ModuleType, types.FunctionType, type, Staged, Choice, Undefined, *CONTAINERS, tuple)
+
+
+def _note_absence(session: Session, namespace: dict[str, Any], name: str) -> None:
+    """Guard that a name is a builtin's: a global of that name would shadow it."""
+    if not written(session, Place("global", namespace, name)):
+        session.guards.add_test(
+            (id(namespace), name), f"global '{name}'", lambda: name not in namespace,
+            write=lambda check: check.require(f"{name!r} not in {check.bind(namespace)}"),
+        )
+
+
+def _note_part(session: Session, function: types.FunctionType, attribute: str, what: str) -> None:
+    value = getattr(function, attribute)
+    if value is not None and not holds_traced(value):
+        session.guards.add((id(function), attribute), f"{what} of {function.__qualname__}",
+                           functools.partial(getattr, function, attribute), value,
+                           Place("attribute", function, attribute))  # fmt: skip
+
+
+def _note_cell(session: Session, name: str, cell: types.CellType) -> None:
+    session.externals.setdefault(id(cell), (cell, None))
+    try:
+        value = cell.cell_contents
+    except ValueError:
+        return
+    place = Place("attribute", cell, "cell_contents")
+    if written(session, place):
+        return
+    if isinstance(value, torch.Tensor):
+        if not torch_internals.is_fake(value):
+            session.inputs.hint_source(value, cell, "cell_contents", unique_label(session, name, value))
+        return
+    if holds_traced(value) or facts.stage(session, place, value):
+        return
+    adopt(session, value)
+    session.guards.add((id(cell), "cell"), f"closure variable '{name}'", lambda: cell.cell_contents, value, place)
+
+
+@lru_cache(maxsize=4096)
+def global_names(code: types.CodeType) -> tuple[str, ...]:
+    """The globals that a code object, or one nested in it, reads.
+
+    >>> global_names((lambda: [len(x) for y in z]).__code__)
+    ('len', 'x', 'z')
+    """
+    return tuple(sorted(set(_global_names(code))))
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield str(instruction.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _global_names(constant)

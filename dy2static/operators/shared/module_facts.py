@@ -1,0 +1,123 @@
+"""What a trace of a module's call depends on besides what its own code reads, with a quick test that it is still so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators.shared.staging import any_staged
+from runtime.tracer.python_state.guard_code import CheckWriter
+from runtime.tracer.python_state.guards import is_like, is_plain
+
+_SLOTS = ("_parameters", "_buffers")
+_HOOKS = (
+    "_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks", "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs",
+)  # fmt: skip
+
+
+class ModuleFacts:
+    """Mode, hooks, submodules, kinds of tensors, and, where torch's own code runs, the plain attributes of a module."""
+
+    def __init__(self, module: torch.nn.Module, with_mode: bool = True) -> None:
+        """``with_mode``: whether its mode is from before the trace."""
+        space = module.__dict__
+        self._class = type(module)
+        self._module = module
+        self._with_mode, self._training = with_mode, space["training"]
+        self._forward = (type(module).forward, space.get("forward"))
+        self._hooks = {name: tuple(space[name].items()) for name in _HOOKS if space[name]}
+        self._no_hooks = [name for name in _HOOKS if not space[name]]
+        self._modules, self._order = dict(space["_modules"]), list(space["_modules"])
+        self._tensors = [(slot, list(space[slot]), _pictures(space[slot])) for slot in _SLOTS]
+        self._settings = [(name, value, is_like(value)) for name, value in _settings(module)]
+
+    def hold(self) -> bool:
+        """Whether all of it is as it was."""
+        space = self._module.__dict__
+        if self._with_mode and space["training"] is not self._training:
+            return False
+        if type(self._module) is not self._class:
+            return False
+        if self._class.forward is not self._forward[0] or space.get("forward") is not self._forward[1]:
+            return False
+        for name in self._no_hooks:
+            if space[name]:
+                return False
+        for name, before in self._hooks.items():
+            if tuple(space[name].items()) != before:
+                return False
+        modules = space["_modules"]
+        if (modules or self._modules) and (modules != self._modules or list(modules) != self._order):
+            return False
+        for name, names, pictures in self._tensors:
+            slot = space[name]
+            if (slot or names) and (list(slot) != names or _pictures(slot) != pictures):
+                return False
+        for name, value, test in self._settings:
+            now = space.get(name)
+            if (now is not value or type(now) is list) and not test(now):
+                return False
+        return True
+
+    def write(self, check: CheckWriter) -> None:
+        """The same as straight-line code."""
+        module, cls = check.bind(self._module), check.bind(self._class)
+        check.require(f"type({module}) is {cls} and {cls}.forward is {check.bind(self._forward[0])}")
+        space = check.local(f"{module}.__dict__")
+        if self._with_mode:
+            check.require(f"{space}['training'] is {check.bind(self._training)}")
+        own = self._forward[1]
+        check.require(f"{space}['forward'] is {check.bind(own)}" if own is not None else f"'forward' not in {space}")
+        if self._no_hooks:
+            check.require(f"not ({' or '.join(f'{space}[{name!r}]' for name in self._no_hooks)})")
+        for name, before in self._hooks.items():
+            check.require(f"tuple({space}[{name!r}].items()) == {check.bind(before)}")
+        if self._modules:
+            modules, known, order = f"{space}['_modules']", check.bind(self._modules), check.bind(self._order)
+            check.require(f"{modules} == {known} and list({modules}) == {order}")
+        else:
+            check.require(f"not {space}['_modules']")
+        for name, names, _ in self._tensors:
+            if not names:
+                check.require(f"not {space}[{name!r}]")
+                continue
+            slot = check.local(f"{space}[{name!r}]")
+            check.require(f"list({slot}) == {check.bind(names)}")
+            for key, tensor in self._module.__dict__[name].items():
+                if tensor is None:
+                    check.require(f"{slot}[{key!r}] is None")
+                else:
+                    check.tensor(f"{slot}[{key!r}]", tensor)
+        for name, value, test in self._settings:
+            check.like(f"{space}[{name!r}]", value, test)
+
+
+def _pictures(slot: dict[str, Any]) -> list[tuple[Any, ...] | None]:
+    return [_picture(tensor) for tensor in slot.values()]
+
+
+def _picture(tensor: torch.Tensor | None) -> tuple[Any, ...] | None:
+    if tensor is None:
+        return None
+    strides = tensor.stride() if tensor.layout is torch.strided else None
+    return (type(tensor), tensor.dtype, tensor.requires_grad, tensor.shape, strides, tensor.device)
+
+
+def _settings(module: torch.nn.Module) -> list[tuple[str, Any]]:
+    """The plain attributes of a module with code of torch's, which reads them unseen (``momentum``, ``stride``)."""
+    if not any(cls.__module__.startswith("torch.") for cls in type(module).__mro__ if cls is not torch.nn.Module):
+        return []
+    return [
+        (name, value) for name, value in vars(module).items()
+        if name != "training" and (is_plain(value) or type(value) in (list, tuple))
+    ]  # fmt: skip
+
+
+def has_staged_mode(args: tuple[Any, ...]) -> bool:
+    """Whether this is called on a module that trains on some paths only, or is made with numbers that a run knows."""
+    return bool(args) and isinstance(args[0], torch.nn.Module) and any_staged(list(vars(args[0]).values()))
+
+
+__all__ = ["ModuleFacts"]

@@ -1,0 +1,1 @@
+"""What is done to a value: attributes, items, operators, comparisons, text, modules."""

@@ -1,0 +1,104 @@
+"""Augmented assignment: in place where the value allows it.
+
+    x += y   ->   x = aug("+=", x, y)
+"""
+
+from __future__ import annotations
+
+import array
+import operator
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+
+from dy2static.operators.calls import boundary, growing
+from dy2static.operators.calls.call import call
+from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.provenance import made_inside
+from dy2static.operators.provenance.observed import observed
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
+from runtime.tracer.values.containers import is_container, opened, several
+from runtime.tracer.values.structure import row_of
+
+_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "@=": operator.imatmul, "/=": operator.itruediv,
+    "//=": operator.ifloordiv, "%=": operator.imod, "**=": operator.ipow, "<<=": operator.ilshift,
+    ">>=": operator.irshift, "&=": operator.iand, "^=": operator.ixor, "|=": operator.ior,
+}  # fmt: skip
+
+
+_WATCHED = (list, dict, set, deque, bytearray, array.array, memoryview, numpy.ndarray)
+"""Types of Python's own, and NumPy's, that are changed in place."""
+
+
+def aug(op: str, target: Any, value: Any) -> Any:
+    """What ``target <op> value`` leaves in the target.
+
+    >>> aug("+=", 1, 2), aug("*=", [0], 3)
+    (3, [0, 0, 0])
+    """
+    session = active()
+    if session is None:
+        return _IN_PLACE[op](target, value)
+    return _traced(session, op, target, value)
+
+
+def _change(session: Session, op: str, hidden: Any, value: Any) -> None:
+    """The same of a container that stands for one that may hold several things, and stays itself.
+
+    Raises:
+        TraceError: D2S254, the operator makes another one.
+    """
+    if _traced(session, op, hidden, value) is not hidden:
+        raise session.error(
+            f"'{op}' makes another {type(hidden).__name__} of one that holds different things on different paths",
+            hint="Write the operation out, and bind its result.", code="D2S254")
+
+
+def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
+    if isinstance(target, Choice):
+        return distribute(session, target, lambda option: _traced(session, op, option, value), itself=True)
+    if is_container(target):
+        value = opened(value)
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: _traced(session, op, target, option))
+    own = f"__{_IN_PLACE[op].__name__}__"
+    method = python_method(target, own)
+    if method is not None:
+        result = call(method, target, value)
+        if result is not NotImplemented:
+            return result
+    if not hasattr(type(target), own):
+        result = operated(session, target, op.removesuffix("="), value)
+        if result is not NOT_USERS:
+            return result
+    inside = several(target)
+    if inside is not None:
+        distribute(session, inside, lambda option: _change(session, op, option, value))
+        return target
+    if type(target) is tuple and growing.is_growing(target):
+        if type(value) is not tuple and growing.is_growing(value):
+            boundary.require_none(session, f"'{op}'", [value, target])
+        return _IN_PLACE[op](target, value)
+    if growing.is_growing(target):
+        growing.add_in_place(session, target, op, value)
+        return target
+    if type(target) is tuple and type(value) is tuple:
+        return _IN_PLACE[op](target, value)
+    if isinstance(target, torch.nn.Module):
+        made_inside.require_made_inside(session, target)
+    if isinstance(target, (list, dict, set, deque)):
+        session.journal.note_content(target)
+    if not isinstance(target, (list, deque)) or isinstance(target, deque) and target.maxlen is not None:
+        given = [one for one in (value, target) if isinstance(one, (list, dict)) or row_of(one) is None]
+        boundary.require_none(session, f"'{op}'", given)
+    if isinstance(target, torch.Tensor) and isinstance(value, Staged):
+        value = session.sizes.symbolic(value)
+    if type(target) not in _WATCHED:
+        return _IN_PLACE[op](target, value)
+    with observed(session, target):
+        result = _IN_PLACE[op](target, value)
+    return result

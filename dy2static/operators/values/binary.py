@@ -1,0 +1,97 @@
+"""Operators of what may be a set, or a view of a dict, whose items differ between paths, of users' classes, and of
+lists that others hold by reference."""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import boundary, growing
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
+from runtime.tracer.values import array, structure
+from runtime.tracer.values.containers import opened
+
+_PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "*": operator.mul, "@": operator.matmul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift,
+    "-": operator.sub, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+_ITSELF = frozenset((torch.Tensor, int, float, bool, str, StagedInt, StagedFloat, StagedBool, StagedStr))
+"""Python's own operators are right for these: most of what operators meet."""
+
+
+def binary(a: Any, op: str, b: Any) -> Any:
+    """``a <op> b``.
+
+    >>> binary({1, 2}, "-", {1}), binary(1, "<", 2)
+    ({2}, True)
+    """
+    session = active()
+    if session is None or (type(a) in _ITSELF and type(b) in _ITSELF):
+        return _PLAIN[op](a, b)
+    first, second = opened(a), opened(b)
+    if first is not a and isinstance(first, Choice):
+        return distribute(session, first, lambda option: binary(option, op, option if b is a else b))
+    if second is not b and isinstance(second, Choice):
+        return distribute(session, second, lambda option: binary(a, op, option))
+    if op in ("+", "*") and session.known.by_reference:
+        if isinstance(a, Choice) and _may_be_row(a):
+            return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
+        if isinstance(b, Choice) and _may_be_row(b):
+            return distribute(session, b, lambda option: binary(a, op, option))
+    result = operated(session, a, op, b)
+    if result is not NOT_USERS:
+        return result
+    if op in _ORDER and isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):  # Python would compare lengths as well
+        boundary.require_none(session, f"'{op}'", (a, b))
+    if structure.row_of(a) is not None or structure.row_of(b) is not None:
+        return _of_rows(session, a, op, b)
+    if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):
+        return array.concat(session, a, b)
+    return _PLAIN[op](a, b)
+
+
+def _may_be_row(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return any(map(_may_be_row, value.options))
+    return structure.row_of(value) is not None
+
+
+def _of_rows(session: Session, a: Any, op: str, b: Any) -> Any:
+    """``a + b`` and ``a * b`` of lists that others hold by reference: what they hold now."""
+    if op == "+" and type(a) is list and type(b) is list:
+        return array.concat(session, a, b)
+    row, count = (a, b) if structure.row_of(a) is not None else (b, a)
+    if op == "*" and type(count) is int:
+        made = array.copy(row)
+        array.repeat(session, made, count)
+        return made
+    raise growing.refusal(session, op)
+
+
+_ORDER = ("<", "<=", ">", ">=")
+_SEQUENCES = (list, tuple, deque)
+
+
+_UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+
+
+def unary(op: str, value: Any) -> Any:
+    """``<op> value``.
+
+    >>> unary("-", 1)
+    -1
+    """
+    session = active()
+    result = NOT_USERS if session is None or type(value) in _ITSELF else user_methods.unary(session, op, value)
+    return _UNARY[op](value) if result is NOT_USERS else result

@@ -1,0 +1,65 @@
+"""``in``, ``not in``, ``is``, ``is not``, ``==``, ``!=``; other comparisons stay native.
+
+    a not in b   ->   compare(a, "not in", b)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from dy2static.operators.calls import boundary
+from dy2static.operators.constructs.bool_ops import not_
+from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.shared.staging import Choice, active, distribute
+from dy2static.operators.values.equality import equal
+from dy2static.operators.values.traced_compare import contains, identical
+from runtime.tracer.values.containers import opened
+from runtime.tracer.values.structure import row_of
+
+_PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "is": operator.is_, "is not": operator.is_not,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+_BY_CONTENT = (list, tuple, dict, set, deque)
+"""What is compared item by item with its own kind."""
+
+
+def compare(a: Any, op: str, b: Any) -> Any:
+    """``a <op> b``.
+
+    >>> compare(1, "in", [1, 2]), compare(None, "is not", None)
+    (True, False)
+    """
+    session = active()
+    if session is None:
+        return _PLAIN[op](a, b)
+    if op in ("==", "!="):
+        a, b = opened(a), opened(b)
+        if isinstance(a, Choice):
+            return distribute(session, a, lambda option: compare(option, op, option if b is a else b))
+        if isinstance(b, Choice):
+            return distribute(session, b, lambda option: compare(a, op, option))
+        if session.has_rows and type(a) is type(b) and (row_of(a) is not None or row_of(b) is not None):
+            from dy2static.operators.values.equality import equal_rows
+
+            same = equal_rows(session, a, b)
+            if same is not NOT_USERS:
+                return same if op == "==" else not_(same)
+        users = operated(session, a, op, b)
+        if users is not NOT_USERS:
+            return users
+        if type(a) is not type(b) or type(a) not in (list, tuple, dict):
+            if any(isinstance(a, kind) and isinstance(b, kind) for kind in _BY_CONTENT):
+                boundary.require_none(session, f"'{op}'", (a, b))
+            return _PLAIN[op](a, b)
+        result = equal(session, a, b)
+        return result if op == "==" else not_(result)
+    result = contains(session, b, a) if op.endswith("in") else identical(session, a, b)
+    if not op.startswith("not") and op != "is not":
+        return result
+    return not_(result)

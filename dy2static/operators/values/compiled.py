@@ -1,0 +1,96 @@
+"""Code that another compiler of PyTorch's made, called inside a trace: ``torch.jit`` and ``torch.cond``.
+
+What ``torch.jit`` compiled runs its operators one by one on the tensors of the trace, so it is recorded like other code
+that is not converted. ``torch.cond`` and ``torch.while_loop`` are the ``if`` and ``while`` they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.torch_values import from_torch, to_torch
+from dy2static.operators.constructs.if_expr import if_expr
+from dy2static.operators.constructs.while_stmt import while_stmt
+from dy2static.operators.shared.staging import Session
+
+
+def is_compiled(f: object) -> bool:
+    """Whether ``f`` is a method or function of ``torch.jit``'s."""
+    return isinstance(f, (torch.jit.ScriptFunction, torch.ScriptMethod))
+
+
+def call_compiled(
+    session: Session, f: Any, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """``f(*args, **kwargs)`` of what ``torch.jit`` compiled, done by ``run``."""
+    module = f if isinstance(f, torch.jit.ScriptModule) else getattr(f, "owner", None)
+    if isinstance(module, torch.jit.ScriptModule):
+        _guard(session, module)
+    before = session.last_error
+    try:
+        with torch.jit.optimized_execution(False):  # it must not learn from tensors without data
+            given = [to_torch(session, arg) for arg in args]
+            return from_torch(session, run(*given, **{name: to_torch(session, arg) for name, arg in kwargs.items()}))
+    except RuntimeError as error:
+        if session.last_error is not None and session.last_error is not before:
+            raise session.last_error from error  # torch.jit made another one of it
+        if any(words in str(error) for words in _UNKNOWN):
+            raise session.error(
+                f"{_name(f)} was compiled by torch.jit and decides on values that only the Program knows",
+                hint="Use the function or module that was given to torch.jit.script, or call this outside.",
+                code="D2S292",
+            ) from error
+        raise
+
+
+_UNKNOWN = ("GuardOnDataDependentSymNode", "data-dependent", "SymInt", "SymFloat", "SymBool", "FakeTensor")
+
+
+def _name(f: Any) -> str:
+    return str(getattr(f, "original_name", None) or getattr(f, "name", None) or type(f).__name__)
+
+
+def _guard(session: Session, module: Any) -> None:
+    """Remember the modes of a compiled module's parts."""
+    parts = list(module.modules())
+
+    def modes() -> list[bool]:
+        return [part.training for part in parts]
+
+    known = modes()
+    session.guards.add(("compiled", id(module)), f"the mode of {_name(module)}", modes, known)
+
+
+def _cond(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = dict(zip(("pred", "true_fn", "false_fn", "operands"), args)) | kwargs
+    operands = given.get("operands", ())
+    return if_expr(
+        given["pred"], lambda: call(given["true_fn"], *operands), lambda: call(given["false_fn"], *operands)
+    )
+
+
+def _while_loop(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = dict(zip(("cond_fn", "body_fn", "carried_inputs"), args)) | kwargs
+    carried: Sequence[Any] = tuple(given["carried_inputs"])
+
+    def test() -> Any:
+        return call(given["cond_fn"], *carried)
+
+    def body() -> None:
+        nonlocal carried
+        result = call(given["body_fn"], *carried)
+        carried = tuple(result) if isinstance(result, (list, tuple)) else (result,)
+
+    while_stmt(test, body, "carried")
+    return carried
+
+
+def _while_loop_function() -> Callable[..., Any]:
+    return torch.while_loop if hasattr(torch, "while_loop") else _while_loop
+
+
+HANDLERS: list[tuple[Any, Any]] = [(torch.cond, _cond), (_while_loop_function(), _while_loop)]

@@ -1,0 +1,142 @@
+"""``==`` of lists, tuples and dicts that hold what is only known while the Program runs.
+
+Python compares the lengths and then the items, by identity first. A list that grew has its length in the Program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import growing
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.constructs.if_expr import if_expr
+from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.provenance.identity import identical_tensors
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
+from dy2static.operators.values.attribute import attr
+from runtime.tracer.python_state.held import RowKey
+from runtime.tracer.values import array, containers, structure
+from runtime.tracer.values.heaps import identical
+
+_DEPTH = 8
+
+
+def is_open(value: Any, depth: int = 0) -> bool:
+    """Whether a tensor, a staged value or a list that grew is inside lists, tuples and dicts."""
+    if isinstance(value, (torch.Tensor, Staged, Choice, structure.Growing, containers.Several, RowKey)):
+        return True
+    if depth > _DEPTH or type(value) not in (list, tuple, dict):
+        return False
+    return any(is_open(item, depth + 1) for item in ((*value, *value.values()) if type(value) is dict else value))
+
+
+def equal(session: Session, a: Any, b: Any) -> Any:
+    """``a == b`` for two lists, tuples or dicts, a plain or staged bool.
+
+    Raises:
+        TraceError: D2S253 for lists that grew whose items are tensors, or that both grew.
+    """
+    if growing.is_growing(a) or growing.is_growing(b):
+        return _grown(session, a, b)
+    if not is_open(a) and not is_open(b):
+        return a == b
+    if len(a) != len(b) or (isinstance(a, dict) and a.keys() != b.keys()):
+        return False
+    return _all(session, [(value, b[key]) for key, value in (a.items() if isinstance(a, dict) else enumerate(a))])
+
+
+def equal_rows(session: Session, a: Any, b: Any) -> Any:
+    """``a == b`` for two objects of one class, which lists that grow hold by reference; NOT_USERS where their class
+    says itself what is equal."""
+    method = getattr(type(a), "__eq__", None)
+    if method is object.__eq__:
+        return identical(session, a, b)
+    generated = getattr(getattr(method, "__code__", None), "co_filename", "").startswith("<")
+    if not (generated and dataclasses.is_dataclass(a)):
+        return NOT_USERS
+    names = [field.name for field in dataclasses.fields(a) if field.compare]
+    first, second = (tuple(attr(one, name) for name in names) for one in (a, b))
+    return equal(session, first, second)
+
+
+def any_equal(session: Session, container: Any, value: Any) -> Any:
+    """``value in container`` for a list, tuple or dict among others."""
+    found: Any = False
+    for item in container:
+        same = _same(session, item, value)
+        if same is True:
+            return True
+        if same is not False:
+            found = same if found is False else session.scalar("or_", found, same)
+    return found
+
+
+def _all(session: Session, pairs: list[tuple[Any, Any]]) -> Any:
+    found: Any = True
+    for one, other in pairs:
+        same = _same(session, one, other)
+        if same is False:
+            return False
+        if same is not True:
+            found = same if found is True else session.scalar("and_", found, same)
+    return found
+
+
+def _same(session: Session, one: Any, other: Any) -> Any:
+    """Whether two items are equal."""
+    if one is other:
+        return True
+    row = identical(session, one, other) if session.has_rows else None
+    if row is not None and row is not False:
+        rest = _same_values(session, one, other) if row is not True else True
+        return True if rest is True else row if rest is False else session.scalar("or_", row, rest)
+    return _same_values(session, one, other)
+
+
+def _same_values(session: Session, one: Any, other: Any) -> Any:
+    first, second = containers.opened(one), containers.opened(other)
+    if first is not one:
+        return distribute(session, first, lambda option: _same(session, option, other))
+    if second is not other:
+        return distribute(session, second, lambda option: _same(session, one, option))
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return equal_tensors(session, one, other)
+    if type(one) is type(other) and type(one) in (list, tuple, dict):
+        return equal(session, one, other)
+    if session.has_rows and type(one) is type(other) and structure.row_of(one) is not None:
+        found = equal_rows(session, one, other)
+        if found is not NOT_USERS:
+            return found
+    users = operated(session, one, "==", other)
+    return truth_of(session, one == other if users is NOT_USERS else users)
+
+
+def equal_tensors(session: Session, one: torch.Tensor, other: torch.Tensor) -> Any:
+    """Whether two items are equal: one object is, whatever its elements are."""
+    return if_expr(identical_tensors(session, one, other), lambda: True, lambda: truth_of(session, one == other))
+
+
+def _grown(session: Session, a: Any, b: Any) -> Any:
+    """One of the lists grew: their lengths are compared first, then, where those agree, the items."""
+    if a is b:
+        return True
+    grown, other = (a, b) if growing.is_growing(a) else (b, a)
+    if growing.is_growing(other) or _has_tensors(array.content(grown).item):
+        raise growing.refusal(session, "'=='")
+
+    def items() -> Any:
+        return _all(session, [(array.get(session, grown, index), item) for index, item in enumerate(other)])
+
+    return if_expr(array.length(session, grown) == len(other), items, lambda: False)
+
+
+def _has_tensors(item: structure.Structure) -> bool:
+    """Whether items are or hold tensors: Python asks first whether they are the same object."""
+    if isinstance(item, (structure.Sequence, structure.Fields)):
+        return any(_has_tensors(inner) for inner in item.items)
+    if isinstance(item, structure.Options):
+        return any(_has_tensors(option) for option in item.options)
+    return not isinstance(item, (structure.Number, structure.Known))

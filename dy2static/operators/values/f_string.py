@@ -1,0 +1,132 @@
+"""f-strings: formatted at once, or when the Program runs.
+
+    f"n={n:>3}"   ->   fstring("n=", format_value(n, -1, ">3"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import call
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute
+from runtime.tracer.numbers import scalars
+from runtime.tracer.numbers.staged_size import StagedSize
+from runtime.tracer.recording import histories
+from runtime.tracer.values import structure
+
+_CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s", "r": "r", "a": "a"}
+_FUNCTIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+
+
+def fstring(*parts: Any) -> Any:
+    """The parts, already text, in one string."""
+    if active() is not None and any(not isinstance(part, str) for part in parts):
+        result: Any = parts[0]
+        for part in parts[1:]:
+            result = result + part
+        return result
+    return "".join(parts)
+
+
+def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
+    """One replacement field: ``conversion`` is that of ``ast.FormattedValue`` (-1, ``ord("r")``...) or its letter.
+
+    >>> format_value("a", "r", ">5")
+    "  'a'"
+    """
+    session = active()
+    if session is not None and (isinstance(value, (Staged, torch.Tensor, Choice)) or any_staged([spec])):
+        return _staged(session, value, _CONVERSIONS[conversion], spec)
+    if session is not None and is_staged_container(value):
+        return _staged_container(session, value, _CONVERSIONS[conversion], spec)
+    letter = _CONVERSIONS[conversion]
+    if session is not None and session.has_growing and not letter:
+        found = user_methods.called(session, value, "__format__", spec)
+        if found is not user_methods.NOT_USERS:
+            return found
+    if session is not None and session.has_growing and letter:
+        return format_value(call(_FUNCTIONS[letter], value), "", spec)
+    return format(_FUNCTIONS[letter](value) if letter else value, spec)
+
+
+def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: format_value(option, letter, spec))
+    if isinstance(spec, Choice):
+        return distribute(session, spec, lambda option: format_value(value, letter, option))
+    if isinstance(value, torch.Tensor):
+        if not letter and session.fake(value).dim() == 0 and not isinstance(value, torch.nn.Parameter):
+            value = value.item()
+        elif letter == "r":
+            value, letter = of_tensor(session, "repr", value), ""
+        else:
+            value, letter = of_tensor(session, "str", value), ""
+    if letter:
+        value = session.scalar("str" if letter == "s" else "repr", value) if isinstance(value, Staged) else (
+            _FUNCTIONS[letter](value))
+    elif isinstance(value, Staged) and value.kind == "str" and isinstance(spec, str) and not spec:
+        return value
+    return session.scalar("format", value, spec)
+
+
+def of_tensor(session: Session, name: str, tensor: torch.Tensor) -> Any:
+    """``str(tensor)`` or ``repr(tensor)``, as ``name`` says, when the Program runs."""
+    (var,) = session.emit(f"scalar.{name}", [histories.shown(session, tensor)])
+    return scalars.wrap(var)
+
+
+def is_staged_container(value: Any) -> bool:
+    """Whether a list, tuple, dict or size holds what is only known while the Program runs."""
+    return isinstance(value, (list, tuple, dict)) and structure.has_traced(value)
+
+
+def _staged_container(session: Session, value: Any, letter: str, spec: Any) -> Any:
+    if letter in ("r", "s") and spec:
+        return format_value(text_of(session, value), "", spec)
+    if letter == "a" or spec:
+        if type(value) in (list, tuple, dict, StagedSize) and spec:
+            format(type(value)(), spec)  # raises what eager raises
+        raise _refusal(session, value)
+    return text_of(session, value)
+
+
+def text_of(session: Session, value: Any) -> Any:
+    """``repr(value)``, put together from the text of its items where some are only known while the Program runs."""
+    if isinstance(value, torch.Tensor):
+        return of_tensor(session, "repr", value)
+    if isinstance(value, Staged):
+        return session.scalar("repr", value)
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: text_of(session, option))
+    if type(value) is dict:
+        items = [(text_of(session, key), ": ", text_of(session, item)) for key, item in value.items()]
+        return _join("{", items, "}")
+    if type(value) is StagedSize:
+        return _join("torch.Size([", [(text_of(session, size),) for size in value], "])")
+    if type(value) is list and not growing.is_growing(value):
+        return _join("[", [(text_of(session, item),) for item in value], "]")
+    if type(value) is tuple:
+        return _join("(", [(text_of(session, item),) for item in value], ",)" if len(value) == 1 else ")")
+    if structure.has_traced(value):
+        raise _refusal(session, value)
+    return repr(value)
+
+
+def _join(before: str, items: list[tuple[Any, ...]], after: str) -> Any:
+    text: Any = before
+    for index, parts in enumerate(items):
+        for part in (", ", *parts) if index else parts:
+            text = text + part
+    return text + after
+
+
+def _refusal(session: Session, value: Any) -> Exception:
+    return session.error(
+        f"a {type(value).__name__} that holds numbers only known while the Program runs is formatted",
+        hint="Format its items one by one.", code="D2S260",
+    )

@@ -1,0 +1,178 @@
+"""Calls of ``torch.nn.Module`` inside a trace: hooks in eager's order around the converted ``forward``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from dy2static.exclusions import exclusion_of
+from dy2static.operators.calls import autograd_function
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.functions import call_function, unconverted
+from dy2static.operators.provenance.provenance import note_module
+from dy2static.operators.shared import distributed
+from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.operators.values.compiled import call_compiled
+from runtime import torch_internals
+
+_plain_call = torch.nn.Module.__call__
+
+
+def call_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``module(*args, **kwargs)``."""
+    own_call: Any = type(module).__call__
+    if not is_call(own_call):
+        return call_function(session, own_call, (module, *args), kwargs)
+    return run_module(session, module, args, kwargs)
+
+
+def is_call(method: Any) -> bool:
+    """Whether a function is ``nn.Module.__call__``."""
+    return method is _plain_call or method is _patched_call
+
+
+def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``nn.Module.__call__(module, *args, **kwargs)``, whatever ``__call__`` the module's class has."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return call_compiled(session, module, functools.partial(_plain_call, module), args, kwargs)
+    note_module(session, module)
+    if isinstance(module, distributed.Parallel):
+        return run_module(session, distributed.inner(session, module), args, kwargs)
+    excluded = exclusion_of(module) or exclusion_of(type(module))
+    if excluded is not None:
+        with unconverted(session, type(module), excluded), _originals():
+            return _plain_call(module, *args, **kwargs)
+    return _call_with_hooks(session, module, args, kwargs)
+
+
+def _call_with_hooks(session: Session, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    shared = torch_internals.global_module_hooks()
+    if module._backward_hooks or module._backward_pre_hooks or shared.backward or shared.backward_pre:
+        raise session.error(
+            f"{type(module).__name__} has a backward hook, and a Program has no backward of single modules",
+            hint="Put hooks on tensors outside the converted function, or convert the modules around it separately.",
+            code="D2S219",
+        )
+    pre_hooks = (*shared.forward_pre.items(), *module._forward_pre_hooks.items())
+    hooks = (*shared.forward.items(), *module._forward_hooks.items())
+    if not pre_hooks and not hooks:
+        return call(module.forward, *args, **kwargs)
+    always = [key for key, _ in hooks if key in module._forward_hooks_always_called or key in shared.always_called]
+    ran: set[int] = set()
+    result: Any = None
+    try:
+        for key, hook in pre_hooks:
+            args, kwargs = _pre_hook(session, module, hook, key in module._forward_pre_hooks_with_kwargs, args, kwargs)
+        result = call(module.forward, *args, **kwargs)
+        for key, hook in hooks:
+            if key in always:
+                ran.add(key)
+            result = _forward_hook(session, module, hook, _takes_kwargs(module, shared, key), args, kwargs, result)
+        return result
+    except Exception:
+        for key, hook in hooks:
+            if key in always and key not in ran:
+                with contextlib.suppress(Exception):  # eager warns and raises the first error
+                    with_kwargs = _takes_kwargs(module, shared, key)
+                    result = _forward_hook(session, module, hook, with_kwargs, args, kwargs, result)
+        raise
+
+
+def _takes_kwargs(module: torch.nn.Module, shared: torch_internals.GlobalModuleHooks, key: int) -> bool:
+    return key in module._forward_hooks_with_kwargs or key in shared.with_kwargs
+
+
+def _pre_hook(
+    session: Session, module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any
+) -> tuple[Any, Any]:
+    if not with_kwargs:
+        given = call(hook, module, args)
+
+        def settle(result: Any) -> Any:
+            if result is None:
+                return args
+            return result if isinstance(result, tuple) else (result,)
+
+        return _each(session, given, settle), kwargs
+    given = call(hook, module, args, kwargs)
+
+    def settle_both(result: Any) -> Any:
+        if result is None:
+            return args, kwargs
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise RuntimeError(
+                f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result}."
+            )
+        return result
+
+    new_args, new_kwargs = _each(session, given, settle_both)
+    return new_args, new_kwargs
+
+
+def _forward_hook(
+    session: Session, module: torch.nn.Module, hook: Any, with_kwargs: bool, args: Any, kwargs: Any, result: Any
+) -> Any:
+    given = call(hook, module, args, kwargs, result) if with_kwargs else call(hook, module, args, result)
+    return _each(session, given, lambda value: result if value is None else value)
+
+
+def _each(session: Session, value: Any, function: Callable[[Any], Any]) -> Any:
+    """``function(value)``, where a hook may have returned None on one path and something else on another."""
+    return distribute(session, value, function) if isinstance(value, Choice) else function(value)
+
+
+def _patched_call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+    """What ``nn.Module.__call__`` is while a trace is on: modules called by code that is not converted convert too."""
+    session = active()
+    if session is None or _local_originals:
+        return _plain_call(self, *args, **kwargs)
+    return run_module(session, self, args, kwargs)
+
+
+_local_originals: list[None] = []
+
+
+def as_in_eager(value: Any) -> Any:
+    """A ``__call__`` that was read, as the user's program sees it."""
+    if value is _patched_call:
+        return _plain_call
+    if isinstance(value, types.MethodType) and value.__func__ is _patched_call:
+        return types.MethodType(_plain_call, value.__self__)
+    return value
+
+
+def space_as_in_eager(owner: Any, space: Any) -> Any:
+    """The namespace of a class without what a trace puts in its place."""
+    if owner is torch.nn.Module:
+        return types.MappingProxyType({**space, "__call__": _plain_call})
+    if owner is torch.autograd.Function:
+        return types.MappingProxyType({**space, "apply": autograd_function.plain_definition()})
+    return space
+
+
+@contextlib.contextmanager
+def _originals() -> Iterator[None]:
+    """While the block runs, modules call their forward as it is."""
+    _local_originals.append(None)
+    try:
+        yield
+    finally:
+        _local_originals.pop()
+
+
+@contextlib.contextmanager
+def patched_modules(session: Session) -> Iterator[None]:
+    """Convert what modules run wherever they are called from, in the thread that traces."""
+    before, excluded = torch.nn.Module.__call__, _local_originals[:]
+    _local_originals.clear()
+    torch.nn.Module.__call__ = _patched_call  # type: ignore[method-assign]  # for the length of the trace
+    try:
+        yield
+    finally:
+        torch.nn.Module.__call__ = before  # type: ignore[method-assign]  # as it was
+        _local_originals.extend(excluded)

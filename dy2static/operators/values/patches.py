@@ -1,0 +1,27 @@
+"""What every trace switches on: modules and custom functions convert wherever they are called from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from dy2static.operators.calls.autograd_function import patched_functions
+from dy2static.operators.shared.staging import Session
+from dy2static.operators.values.modules import patched_modules
+from dy2static.origin import user_location
+from runtime.tracer.ambient import source_places
+from runtime.tracer.boundary import tracing
+
+
+@contextlib.contextmanager
+def patches(session: Session) -> Iterator[None]:
+    """Both, for the length of one trace."""
+    with patched_modules(session), patched_functions(session):
+        yield
+
+
+def install() -> None:
+    """Have every trace use them, and find its place in the user's files; calling it again changes nothing."""
+    source_places.location_provider = user_location
+    if patches not in tracing.trace_contexts:
+        tracing.trace_contexts.append(patches)

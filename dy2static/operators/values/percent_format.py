@@ -1,0 +1,73 @@
+"""``"text" % values`` with values that are only known while the Program runs: each field as in an f-string.
+
+    "%d of %-5s" % (n, t)   ->   f"{n:d} of {t!s:<5}"
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import boundary
+from dy2static.operators.calls.call import call
+from dy2static.operators.shared.staging import Staged, active, any_staged
+from dy2static.operators.values.f_string import format_value, fstring
+from runtime.tracer.values.identities import Identity
+
+_FIELD = re.compile(r"%(?:%|([-+ 0]*)(\d*)(?:\.(\d+))?([diouxXeEfFgGsra]))")
+
+
+def percent(text: str, values: Any) -> Any:
+    """``text % values``.
+
+    >>> percent("%d%% of %5s", (3, "a"))
+    '3% of     a'
+    """
+    given = values if isinstance(values, tuple) else (values,)
+    session = active()
+    if session is not None:
+        boundary.require_none(session, "'%'", given)
+        for value in given:
+            if type(value) is Identity:
+                value.refuse()
+    if session is None or not (any_staged(given) or any(isinstance(value, torch.Tensor) for value in given)):
+        return text % values
+    fields = [found for found in _FIELD.finditer(text) if found[4]]
+    if "%" in _FIELD.sub("", text) or len(fields) != len(given) or not all(map(_is_spelled, fields)):
+        return text % values  # other fields need Python's own values: a located error
+    parts: list[Any] = []
+    end = 0
+    remaining = iter(given)
+    for found in _FIELD.finditer(text):
+        parts.append(text[end:found.start()])
+        parts.append(_field(found, next(remaining)) if found[4] else "%")
+        end = found.end()
+    return fstring(*(part for part in (*parts, text[end:]) if not isinstance(part, str) or part))
+
+
+def _is_spelled(found: re.Match[str]) -> bool:
+    """Whether a format specification says the same."""
+    return not (found[4] in "diouxX" and found[3]) and not (found[4] == "a")
+
+
+def _field(found: re.Match[str], value: Any) -> Any:
+    flags, width, precision, kind = found[1], found[2], found[3], found[4]
+    tail = f".{precision}" if precision else ""
+    side = "<" if "-" in flags else ">" if width else ""
+    if kind in "sr":
+        return format_value(value, kind, side + width + tail)
+    if isinstance(value, torch.Tensor):
+        value = call(value.item)
+    if isinstance(value, Staged) and value.kind == "str":
+        return found[0] % ""  # raises what eager raises
+    if kind in "diu":
+        kind, value = "d", call(int, value) if isinstance(value, Staged) else int(found[0] % value)
+    elif not isinstance(value, Staged):
+        return found[0] % value
+    elif kind not in "oxX" and value.kind != "float":
+        value = call(float, value)
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    zeros = "0" if "0" in flags and "-" not in flags and width else ""
+    return format_value(value, -1, f"{'' if zeros else side}{sign}{zeros}{width}{tail}{kind}")

@@ -1,0 +1,175 @@
+"""Indexing a tensor with staged numbers: each part of the key becomes the view operator that it means.
+
+    x[n]            aten.select.int(x, 0, n)
+    x[:n, 1]        aten.slice.Tensor(x, 0, None, n), aten.select.int(..., 1, 1)
+    x[n, idx]       the same, then aten.index.Tensor(..., [idx])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls.sequences import StagedSize
+from dy2static.operators.calls.torch_values import to_torch
+from dy2static.operators.shared.staging import Session, Staged, any_staged
+from runtime import torch_internals
+from runtime.ir import TensorType
+from runtime.ir.types import said
+from runtime.tracer.memory.storage_table import HOLE, TensorInfo, ViewStep
+from runtime.tracer.recording import nonwritable_views
+
+
+def is_staged(session: Session, tensor: torch.Tensor, key: Any) -> bool:
+    """Whether the key holds staged numbers, or integer tensors without dimensions, which count as numbers."""
+    return any_staged([key]) or any(_is_number(session, part) for part in (key if isinstance(key, tuple) else (key,)))
+
+
+def _is_number(session: Session, part: Any) -> bool:
+    if not isinstance(part, torch.Tensor):
+        return False
+    fake = session.fake(part)
+    return fake.dim() == 0 and not (fake.dtype.is_floating_point or fake.dtype.is_complex or fake.dtype is torch.bool)
+
+
+def plain(session: Session, key: Any) -> Any:
+    """The key as torch takes it."""
+    if isinstance(key, tuple):
+        return tuple(plain(session, part) for part in key)
+    return tuple(key) if isinstance(key, StagedSize) else key
+
+
+def read(session: Session, tensor: torch.Tensor, key: Any) -> torch.Tensor:
+    """``tensor[key]``."""
+    view, indices = _views(session, tensor, key)
+    if not indices:
+        return view if view is not tensor else tensor[...]
+    return torch.ops.aten.index.Tensor(view, indices)
+
+
+def write(session: Session, tensor: torch.Tensor, key: Any, value: Any) -> None:
+    """``tensor[key] = value``."""
+    view, indices = _views(session, tensor, key)
+    if indices:
+        if not isinstance(value, torch.Tensor):
+            value = torch.scalar_tensor(value, dtype=tensor.dtype, device=tensor.device)
+        torch.ops.aten.index_put_.default(view, indices, value)
+    elif isinstance(value, torch.Tensor):
+        while value.dim() > view.dim() and value.shape[0] == 1:
+            value = value[0]
+        view.copy_(value)
+    else:
+        view.fill_(value)
+
+
+def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tensor, list[torch.Tensor | None]]:
+    """The view that the ints, slices and Nones of a key select, and the tensors that index its dimensions."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    parts = [part.item() if _is_number(session, part) else part for part in parts]
+    used = sum(_dims_of(part) for part in parts)
+    rank = session.fake(tensor).dim()
+    if used > rank:
+        raise IndexError(f"too many indices for tensor of dimension {rank}")
+    if not any(part is Ellipsis for part in parts):
+        parts.append(Ellipsis)
+    indices: list[torch.Tensor | None] = []
+    dim = 0
+    for place, part in enumerate(parts):
+        if part is Ellipsis:
+            dim += rank - used
+        elif part is None:
+            tensor = tensor.unsqueeze(dim)
+            dim += 1
+        elif isinstance(part, Staged) and part.kind == "bool" or isinstance(part, bool):
+            raise session.error("a tensor is indexed with a bool beside a number only known while the Program runs",
+                                hint="Index in two steps.", code="D2S265")
+        elif isinstance(part, (int, Staged)):
+            tensor = select(session, tensor, dim, part, place)
+        elif isinstance(part, slice):
+            tensor = slice_(session, tensor, dim, part)
+            dim += 1
+        else:
+            index = part if isinstance(part, torch.Tensor) else _as_index(session, tensor, part)
+            indices.extend([None] * (dim - len(indices)))
+            indices.append(index)
+            dim += index.dim() if index.dtype in (torch.bool, torch.uint8) else 1
+    return tensor, indices
+
+
+def _dims_of(part: Any) -> int:
+    if part is None or part is Ellipsis or isinstance(part, bool):
+        return 0
+    if isinstance(part, torch.Tensor) and part.dtype in (torch.bool, torch.uint8):
+        return part.dim()
+    return 1
+
+
+def _as_index(session: Session, tensor: torch.Tensor, part: Any) -> torch.Tensor:
+    """A list of numbers as index."""
+    if not isinstance(part, (list, tuple)):
+        raise TypeError(f"a tensor cannot be indexed with {type(part).__name__}")
+    numbers = [
+        item if isinstance(item, torch.Tensor)
+        else torch.scalar_tensor(to_torch(session, item), dtype=torch.int64, device=tensor.device)
+        for item in part
+    ]
+    return torch.stack(numbers)
+
+
+def select(session: Session, tensor: torch.Tensor, dim: int, index: Any, place: int = 0) -> torch.Tensor:
+    """What an int at a ``place`` of a subscript gives: a view, at a position that may be staged."""
+    if not isinstance(index, Staged):
+        return tensor.select(dim, index)
+    if index.kind != "int":
+        raise TypeError(f"a tensor cannot be indexed with {index.kind}")
+    fake = session.fake(tensor)
+    shape, strides = list(fake.shape), list(fake.stride())
+    size = shape.pop(dim)
+    strides.pop(dim)
+    if type(size) is int and size == 0:
+        raise IndexError(f"index out of range: dimension {dim} has size 0")
+    return _view(session, tensor, "aten.select.int", (dim, session.operand(index)), shape, strides,
+                 {"subscript": place})
+
+
+def slice_(session: Session, tensor: torch.Tensor, dim: int, part: slice) -> torch.Tensor:
+    """``tensor[..., start:stop:step]``: a view whose size may be staged."""
+    if not any_staged([part]):
+        if part == slice(None):
+            return tensor
+        return tensor[(slice(None),) * dim + (part,)]
+    if isinstance(part.step, Staged):
+        raise session.error("the step of a tensor's slice is only known while the Program runs", code="D2S265",
+                            hint="Use a fixed step.")
+    step = 1 if part.step is None else part.step
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    fake = session.fake(tensor)
+    shape: list[Any] = list(fake.shape)
+    strides: list[Any] = list(fake.stride())
+    shape[dim] = session.sizes.fresh()
+    strides[dim] = strides[dim] * step
+    bounds = (session.operand(part.start), session.operand(part.stop))
+    return _view(session, tensor, "aten.slice.Tensor", (dim, *bounds, step), shape, strides)
+
+
+def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ...], shape: list[Any],
+          strides: list[Any], attrs: dict[str, Any] | None = None) -> torch.Tensor:
+    """Record a view operator whose result has these sizes."""
+    info, source = session.info(tensor), session.read(tensor)
+    fake = session.fake(tensor)
+    with torch_internals.fake_only(session.fake_mode):
+        out = torch.empty_strided(shape, strides, dtype=fake.dtype, device=fake.device)
+    modes = session.modes()
+    step = ViewStep(name, (HOLE, *rest), (), 0, 1, modes)
+    made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known)
+    made.sometimes, made.fixed = info.sometimes, nonwritable_views.of(session, info, step, info.requires_grad)
+    session.register(out, made)
+    type_ = TensorType(fake.dtype, None, said(fake.device))
+    (var,) = session.emit(name, (source, *rest), types=[type_], attrs=attrs, modes=modes)
+    made.cached, made.cached_for = var, info.storage.value
+    made.made_for = info.storage.value
+    session.sizes.bind_sizes(out, var)
+    var.type = session.type_of(out)
+    return out

@@ -1,0 +1,338 @@
+"""Attributes inside a trace: properties of users' classes are converted, reads guarded, stores journaled."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import types
+from collections import OrderedDict, deque, namedtuple
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import autograd_function
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.torch_values import from_torch
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.provenance import tensor_attributes
+from dy2static.operators.provenance.environment import WatchedEnvironment
+from dy2static.operators.provenance.provenance import (
+    CONTAINERS,
+    adopt,
+    is_external,
+    note_attribute_read,
+    note_attribute_write,
+    note_definition,
+    note_space,
+    written,
+)
+from dy2static.operators.shared.load import settle
+from dy2static.operators.shared.policy import home_of, is_library
+from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
+from dy2static.operators.values import modules
+from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.held import RowField, held_in
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.values import containers
+from runtime.tracer.values.structure import row_of
+
+_NOTHING = object()
+
+
+def read(session: Session, obj: Any, name: str) -> Any:
+    """``obj.name``."""
+    if _is_of_content(obj, name) and row_of(obj) is None:  # a method of such a dict is called of what it holds then
+        obj = containers.opened(obj)
+    if isinstance(obj, Choice):
+        if all(isinstance(option, torch.Tensor) for option in obj.options) and callable(getattr(torch.Tensor, name, 0)):
+            return functools.partial(_method, session, obj, name)
+        return distribute(session, obj, lambda option: read(session, option, name), itself=True)
+    if isinstance(obj, Undefined):
+        raise UnboundLocalError(unbound_message(obj.name))
+    if isinstance(obj, torch.Tensor):
+        value = tensor_attributes.read(session, obj, name)
+        if isinstance(value, Choice):
+            return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
+        return from_torch(session, value)
+    if isinstance(obj, Staged):
+        return _of_number(session, obj, name)
+    if name == "__dict__":
+        require_settled(session, obj)
+        note_space(session, obj, getattr(obj, "__dict__", None))
+        return modules.space_as_in_eager(obj, _of_object(session, obj, name))
+    if name == "__call__":
+        return modules.as_in_eager(_of_object(session, obj, name))
+    if name == "apply":
+        return autograd_function.as_in_eager(_of_object(session, obj, name))
+    if obj is os and name == "environ":
+        return WatchedEnvironment(session)
+    if obj is os.environ:
+        return getattr(WatchedEnvironment(session), name)
+    return _of_object(session, obj, name)
+
+
+_OF_PYTHON = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def _is_of_content(obj: Any, name: str) -> bool:
+    """Whether an attribute is a method of Python's own containers: others are of the object, whatever it holds."""
+    return containers.is_container(obj) and isinstance(_class_attribute(type(obj), name), _OF_PYTHON)
+
+
+def _method(session: Session, tensors: Choice, method: str, /, *args: Any, **kwargs: Any) -> Any:
+    """``tensor.method(...)`` of whichever tensor it is."""
+    return distribute(session, tensors, lambda option: call(getattr(option, method), *args, **kwargs))
+
+
+def _of_number(session: Session, obj: Staged, name: str) -> Any:
+    if not hasattr(obj.python_type, name):
+        raise AttributeError(f"'{obj.kind}' object has no attribute '{name}'")
+    if name.startswith("__") or name in ("var", "sym", "kind") or not hasattr(type(obj), name):
+        raise session.error(f"'.{name}' of a Python {obj.kind} that is only known while the Program runs",
+                            hint="Use arithmetic, comparisons or conversions.", code="D2S262")
+    return getattr(obj, name)
+
+
+def _of_object(session: Session, obj: Any, name: str) -> Any:
+    lookup = type(obj).__getattribute__
+    if not _is_user_function(lookup) or isinstance(obj, super):
+        return default(session, obj, name)
+    try:
+        return call(lookup, obj, name)
+    except AttributeError:
+        fallback = _class_attribute(type(obj), "__getattr__")
+        if fallback is _NOTHING:
+            raise
+        return call(fallback, obj, name)
+
+
+def default(session: Session, obj: Any, name: str) -> Any:
+    """``object.__getattribute__(obj, name)``, with a ``__getattr__`` where the class has no lookup of its own."""
+    cls = type(obj)
+    if isinstance(obj, types.ModuleType) and is_library(obj):
+        value = getattr(obj, name)
+        if isinstance(value, CONTAINERS):
+            adopt(session, value)
+        return value
+    found: Any = _NOTHING
+    own_lookup = cls.__getattribute__ not in _PLAIN_LOOKUPS and not _is_user_function(cls.__getattribute__)
+    if isinstance(obj, (type, types.ModuleType, super)) or own_lookup:
+        value = getattr(obj, name)
+    else:
+        found = _class_attribute(cls, name)
+        if isinstance(found, property) and _is_user_function(found.fget):
+            note_definition(session, obj, name)
+            return _property(session, obj, name, found)
+        if isinstance(found, functools.cached_property) and _is_user_function(found.func):
+            note_definition(session, obj, name)
+            return _cached_property(session, obj, name, found)
+        own = name in getattr(obj, "__dict__", {})
+        get = getattr(type(found), "__get__", None)
+        if _is_user_function(get) and (not own or hasattr(type(found), "__set__")):
+            return call(get, found, obj, cls)
+        if found is _NOTHING and not own and _is_user_function(_class_attribute(cls, "__getattr__")):
+            return _plain(session, obj, name, found)  # nothing is stored there, and asking again runs the method again
+        value = _plain(session, obj, name, found)
+        if type(value) is RowField:
+            return value.read()
+        slot = isinstance(found, (types.MemberDescriptorType, _TUPLE_FIELD)) or (
+            isinstance(found, types.GetSetDescriptorType) and isinstance(obj, _WITH_SLOTS))
+        if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
+            if _is_user_function(getattr(found, "__func__", found)):
+                note_definition(session, obj, name)
+            return value
+    if isinstance(obj, super):
+        return value
+    if isinstance(obj, type) and not is_plain(value) and not isinstance(value, (*CONTAINERS, types.FunctionType)):
+        defined = _class_attribute(obj, name)
+        if defined is not _NOTHING and defined is not value:  # a descriptor made it for this read
+            note_definition(session, obj, name)
+            return value
+    if isinstance(value, Choice):
+        if found is not _NOTHING and not hasattr(type(found), "__get__"):  # paths that did not set it have the class's
+            options = tuple(found if option is MISSING else option for option in value.options)
+            return distribute(session, Choice(value.selector, options), lambda option: option)
+        return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
+    if isinstance(value, types.MethodType):
+        note_definition(session, obj, name)
+    elif not isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)) or _stays(obj, name, value):
+        return note_attribute_read(session, obj, name, value)
+    return value
+
+
+def _stays(obj: Any, name: str, value: Any) -> bool:
+    """Whether a function written in C is kept under a name (``self.act = torch.relu``), not a method bound anew."""
+    return getattr(value, "__self__", None) is not obj and getattr(obj, name, None) is value
+
+
+def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
+    """Python's lookup; a ``__getattr__`` that a user wrote is converted."""
+    fallback = _class_attribute(type(obj), "__getattr__")
+    if _is_user_function(type(obj).__getattribute__):
+        return object.__getattribute__(obj, name)
+    if not _is_user_function(fallback):
+        return getattr(obj, name)
+    try:
+        return object.__getattribute__(obj, name)
+    except AttributeError:
+        return call(fallback, obj, name)
+
+
+def _property(session: Session, obj: Any, name: str, found: property) -> Any:
+    try:
+        return call(found.fget, obj)
+    except AttributeError:
+        fallback = _class_attribute(type(obj), "__getattr__")
+        if fallback is _NOTHING or _is_user_function(type(obj).__getattribute__):
+            raise
+        return call(fallback, obj, name)
+
+
+def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
+    if name not in obj.__dict__:
+        value = call(found.func, obj)
+        note_attribute_write(session, obj, name)
+        obj.__dict__[name] = value
+    if missing_on_some_paths(obj, name) is not None:
+        raise session.error(
+            f"the cached property '{name}' of a {type(obj).__name__} was computed on some of the paths that lead here",
+            code="D2S277", hint="Read it before the branch or loop.")
+    value = obj.__dict__[name]
+    return value.read() if type(value) is RowField else value
+
+
+def _class_attribute(cls: type, name: str) -> Any:
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return _NOTHING
+
+
+def _is_user_function(function: Any) -> bool:
+    return isinstance(function, types.FunctionType) and not home_of(function.__code__.co_filename)
+
+
+def write(session: Session, obj: Any, name: str, value: Any) -> None:
+    """``obj.name = value``."""
+    if isinstance(obj, Choice):
+        distribute(session, obj, lambda option: write(session, option, name, value), itself=True)
+        return
+    found = _class_attribute(type(obj), name)
+    if isinstance(found, property) and _is_user_function(found.fset):
+        call(found.fset, obj, value)
+        return
+    if isinstance(obj, torch.Tensor):
+        tensor_attributes.write(session, obj, name, value)
+        return
+    store = getattr(type(found), "__set__", None)
+    if _is_user_function(store):
+        call(store, found, obj, value)
+        return
+    if isinstance(obj, types.ModuleType) and is_library(obj) and obj.__name__.partition(".")[0] == "torch":
+        raise session.error(
+            f"{obj.__name__}.{name} is changed inside a converted function: it would happen while tracing only",
+            hint="Change the setting outside, before the call.", code="D2S214")
+    if user_methods.called(session, obj, "__setattr__", name, value) is not user_methods.NOT_USERS:
+        return
+    row = held_in(obj) if session.has_rows and not isinstance(obj, (list, dict)) else None
+    if row is not None and name in row.heap.columns:
+        row.heap.set(session, row.number, name, value)
+        return
+    note_write(session, obj, name)
+    if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
+        return
+    setattr(obj, name, value)
+
+
+def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:
+    """A buffer may hold, while tracing, what Module refuses to store there."""
+    if isinstance(value, (Staged, Choice)) and name in module._buffers:
+        module._buffers[name] = value  # type: ignore[assignment]
+        return True
+    return False
+
+
+def delete(session: Session, obj: Any, name: str) -> None:
+    """``del obj.name``; AttributeError at run time where the path taken did not set it."""
+    if isinstance(obj, Choice):
+        distribute(session, obj, lambda option: delete(session, option, name), itself=True)
+        return
+    held = missing_on_some_paths(obj, name)
+    if held is not None:
+        message = _no_attribute(obj, name) if sys.version_info >= (3, 11) else name  # as Python words it
+        settle(session, held, MISSING, "AttributeError", message)
+    if isinstance(obj, torch.Tensor):
+        tensor_attributes.delete(session, obj, name)
+        return
+    note_write(session, obj, name)
+    delattr(obj, name)
+
+
+def _no_attribute(obj: Any, name: str) -> str:
+    cls = tensor_attributes.eager_class(obj) if isinstance(obj, torch.Tensor) else type(obj)
+    return f"'{cls.__name__}' object has no attribute '{name}'"
+
+
+def note_write(session: Session, obj: Any, name: str) -> None:
+    """Call before an attribute is stored or deleted."""
+    if not isinstance(obj, torch.Tensor):
+        note_attribute_write(session, obj, name)
+
+
+def missing_on_some_paths(obj: Any, name: str) -> Choice | None:
+    """What an attribute holds, if only some of the paths that lead here set it."""
+    if isinstance(obj, (Staged, Choice, types.ModuleType)):
+        return None
+    value = Place("attribute", obj, name).get()
+    absent = isinstance(value, Choice) and any(option is MISSING for option in value.options)
+    return value if absent else None
+
+
+def require_settled(session: Session, obj: Any) -> None:
+    """Refuse the namespace of an object some of whose attributes only some paths set.
+
+    Raises:
+        TraceError: D2S254.
+    """
+    namespace = getattr(obj, "__dict__", None)
+    if type(namespace) is dict and session.has_rows and row_of(obj) is not None:
+        raise session.error(
+            f"the __dict__ of a {type(obj).__name__} is read that is in a list whose length is only known while the "
+            "Program runs", hint="Read its attributes.", code="D2S254")
+    for name in namespace if type(namespace) is dict else ():
+        if missing_on_some_paths(obj, name) is not None:
+            raise session.error(
+                f"the __dict__ of a {type(obj).__name__} is read, and its attribute '{name}' is only set on some paths",
+                hint="Ask with hasattr(), or set the attribute on every path.", code="D2S254")
+
+
+_PLAIN_LOOKUPS: tuple[Any, ...] = (
+    object.__getattribute__, list.__getattribute__, dict.__getattribute__, set.__getattribute__,
+    deque.__getattribute__, OrderedDict.__getattribute__, frozenset.__getattribute__, tuple.__getattribute__,
+    str.__getattribute__, int.__getattribute__, float.__getattribute__, BaseException.__getattribute__,
+)  # fmt: skip
+"""Lookups that find what ``object``'s finds: many built-in classes have one of their own."""
+_OneField = namedtuple("_OneField", "field")
+_TUPLE_FIELD = type(_OneField.field)
+_WITH_SLOTS = (types.FunctionType, BaseException, deque)
+"""Classes written in C whose objects hold values as attributes."""
+
+
+def note_absent(session: Session, obj: Any, name: str) -> None:
+    """Guard that an object has no such attribute."""
+    _note_presence(session, obj, name, False)
+
+
+def note_present(session: Session, obj: Any, name: str) -> None:
+    """Guard that an object has such an attribute."""
+    _note_presence(session, obj, name, True)
+
+
+def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None:
+    if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)) or not is_external(session, obj):
+        return
+    if not written(session, Place("attribute", obj, name)):
+        session.guards.pin(obj)
+        session.guards.add((id(obj), name, "present"), f"whether a {type(obj).__name__} has '{name}'",
+                           lambda: hasattr(obj, name), present)

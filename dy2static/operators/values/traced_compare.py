@@ -1,0 +1,202 @@
+"""``in`` and ``is`` inside a trace."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedRange
+from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.provenance import tensor_keys
+from dy2static.operators.provenance.identity import identical_tensors, require_identity
+from dy2static.operators.provenance.provenance import require_original
+from dy2static.operators.shared.staging import (
+    Choice,
+    Session,
+    Staged,
+    Undefined,
+    any_staged,
+    distribute,
+    held_choice,
+    python_method,
+    spread,
+)
+from dy2static.operators.values import equality
+from runtime import torch_internals
+from runtime.tracer.python_state.shared_items import require_own
+from runtime.tracer.values import containers, heaps, same_object, unjournaled
+
+_HASHING = (dict, set, frozenset)
+_CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
+
+
+def contains(session: Session, container: Any, value: Any) -> Any:
+    """``value in container``, a plain or staged bool."""
+    container, value = containers.opened(container), containers.opened(value)
+    if isinstance(container, Choice):
+        return distribute(session, container, lambda option: contains(session, option, value))
+    if isinstance(value, Choice):
+        return distribute(session, value, lambda option: contains(session, container, option))
+    if isinstance(container, _HASHING) and held_choice(value) is not None:
+        return spread(session, value, lambda given: contains(session, container, given))
+    unjournaled.require_own(session, container)
+    value = own_key(session, container, value)
+    if isinstance(container, StagedRange):
+        return _in_range(session, container, value)
+    if isinstance(container, torch.Tensor):
+        if isinstance(value, (int, float, complex, Staged, torch.Tensor)):
+            element = session.sizes.symbolic(value) if isinstance(value, Staged) else value
+            return session.from_tensor("truth", (container == element).any(), kind="bool")
+        return value in container
+    if growing.is_growing(container):
+        raise growing.refusal(session, "'in'")
+    if isinstance(container, (list, tuple, deque)) and (
+            _holds_grown(value, container) or user_methods.holds_grown(session, value, container)):
+        return equality.any_equal(session, container, value)
+    if isinstance(container, _CONTAINERS) and _compares(value, container):
+        return _any_equal(session, container, value)
+    if isinstance(value, Staged) and isinstance(container, (str, bytes)):
+        raise session.error("a piece of text only known while the Program runs is looked up in a string",
+                            hint="Compare numbers or tensors instead.", code="D2S263")
+    method = python_method(container, "__contains__")
+    if method is not None:
+        return truth_of(session, call(method, container, value))
+    return value in container
+
+
+def _compares(value: Any, container: Any) -> bool:
+    """Whether comparing with the items has to be staged."""
+    if isinstance(value, Staged):
+        return True
+    return isinstance(container, (list, tuple, deque)) and (
+        isinstance(value, torch.Tensor) or any_staged(container)
+        or any(isinstance(item, torch.Tensor) for item in container))
+
+
+def _holds_grown(value: Any, container: Any) -> bool:
+    return type(value) in (list, tuple, dict) and (equality.is_open(value) or any(map(equality.is_open, container)))
+
+
+def _any_equal(session: Session, container: Any, value: Any) -> Any:
+    flag: Any = False
+    items = list(container)
+    number: Any = value
+    if isinstance(container, range) and isinstance(value, Staged) and container.step == 1 and value.kind != "float":
+        return session.scalar("and_", number >= container.start, number < container.stop)
+    for item in items:
+        if item is value:
+            same: Any = True
+        elif isinstance(item, Choice):
+            same = distribute(session, item, lambda option: truth_of(session, option == value))
+        elif _can_be_one(session, item, value):
+            same = equality.equal_tensors(session, item, value)
+        else:
+            same = truth_of(session, item == value)
+        if same is True:
+            return True if flag is False else session.scalar("or_", flag, True)
+        if isinstance(same, Staged):
+            flag = same if flag is False else session.scalar("or_", flag, same)
+    return flag
+
+
+def _can_be_one(session: Session, item: Any, value: Any) -> bool:
+    """Whether two tensors are one object on some paths, which Python asks before it compares them."""
+    if not isinstance(item, torch.Tensor) or not isinstance(value, torch.Tensor):
+        return False
+    return same_object.may_be_one(session, session.itself(item), session.itself(value)) in ("same", "open")
+
+
+def _in_range(session: Session, container: StagedRange, value: Any) -> Any:
+    if not isinstance(value, (int, float, Staged)):
+        return False
+    index = value - container.start
+    length = container.length(session)
+    if type(container.step) is int and container.step == 1:
+        if isinstance(value, float) and not value.is_integer():
+            return False
+        flags = [index >= 0, index < length]
+    else:
+        flags = [index % container.step == 0, index // container.step >= 0, index // container.step < length]
+    if isinstance(value, Staged) and value.kind == "float":
+        flags.append(session.scalar("mod", value, 1) == 0)
+    result: Any = True
+    for flag in flags:
+        if flag is False:
+            return False
+        if isinstance(flag, Staged):
+            result = flag if result is True else session.scalar("and_", result, flag)
+    return result
+
+
+def identical(session: Session, a: Any, b: Any) -> Any:
+    """``a is b``, a plain or staged bool."""
+    if isinstance(a, Choice):
+        if a is b:
+            return True
+        return distribute(session, a, lambda option: identical(session, option, b), itself=True)
+    if isinstance(b, Choice):
+        return identical(session, b, a)
+    same_row = heaps.identical(session, a, b)
+    if same_row is not None:
+        return same_row
+    if type(a) is type(b):
+        require_original(session, a, b)
+        session.guards.pin(a)
+        session.guards.pin(b)
+    if isinstance(a, Undefined) or isinstance(b, Undefined) or a is b:
+        return a is b
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return identical_tensors(session, a, b)
+    if a is b:
+        return True
+    if type(a) is type(b):
+        for one in (a, b):
+            require_own(session, one, "compared by identity")
+        if not isinstance(a, Staged):
+            return same_object.identical(session, a, b)
+    if isinstance(b, Staged) and not isinstance(a, Staged):
+        a, b = b, a
+    if isinstance(a, Staged):
+        if a.kind == "bool" and (isinstance(b, bool) or (isinstance(b, Staged) and b.kind == "bool")):
+            return session.scalar("eq", a, b)
+        if isinstance(b, (int, float, complex, str, Staged)) and not isinstance(b, bool):
+            raise session.error(
+                f"'is' compares a Python {a.kind} that is only known while the Program runs", code="D2S264",
+                hint="Use == to compare values.")
+        return False
+    return a is b
+
+
+def own_key(session: Session, container: Any, key: Any) -> Any:
+    """The object that stands for a key of a dict or set.
+
+    Raises:
+        TraceError: D2S264, D2S265.
+    """
+    if not isinstance(container, (dict, set, frozenset)):
+        return key
+    key = tensor_keys.own(session, key)
+    require_own_keys(session, container, key)
+    return key
+
+
+def require_own_keys(session: Session, container: Any, key: Any) -> None:
+    """Refuse to look for a tensor of the trace among keys from outside: the caller's tensor is another object.
+
+    Raises:
+        TraceError: D2S265.
+    """
+    if not isinstance(key, torch.Tensor) or not isinstance(container, (dict, set, frozenset)):
+        return
+    require_identity(session, key)
+    if torch_internals.is_fake(key) and any(
+        isinstance(one, torch.Tensor) and not torch_internals.is_fake(one) for one in container
+    ):
+        raise session.error(
+            f"a tensor is looked up in a {type(container).__name__} from outside the function, whose keys are tensors",
+            hint="Look it up outside and pass the result in, or use names as keys.", code="D2S265")

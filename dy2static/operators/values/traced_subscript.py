@@ -1,0 +1,343 @@
+"""Subscripts inside a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import os
+import sys
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+
+from dy2static.operators.calls import boundary, growing
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, StagedSize
+from dy2static.operators.calls.torch_values import to_torch
+from dy2static.operators.constructs import user_methods
+from dy2static.operators.provenance import made_inside
+from dy2static.operators.provenance.environment import WatchedEnvironment
+from dy2static.operators.provenance.observed import done, observed
+from dy2static.operators.provenance.provenance import (
+    CONTAINERS,
+    namespace_owner,
+    note_content_write,
+    note_item_read,
+    note_space_read,
+)
+from dy2static.operators.shared.staging import (
+    NO_NAMES,
+    Choice,
+    Session,
+    Staged,
+    any_staged,
+    distribute,
+    held_choice,
+    python_method,
+    spread,
+)
+from dy2static.operators.values import tensor_index, traced_compare
+from runtime.tracer.ambient.catching import require_uncaught_type
+from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.python_state.held import Held, held_in
+from runtime.tracer.recording import reads
+from runtime.tracer.values import array, containers
+
+_MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
+
+
+def _opened(obj: Any, method: str) -> Any:
+    """``containers.opened``, but for an object whose class says itself what the operation does: it is given that."""
+    found = containers.several(obj)
+    return obj if found is None or python_method(obj, method) is not None else found
+
+
+def read(session: Session, obj: Any, key: Any) -> Any:
+    """``obj[key]``."""
+    row = held_in(obj) if session.has_rows and type(obj) is dict else None
+    if row is not None and _is_key(row, key):
+        return row.heap.get(session, row.number, key)
+    obj, key = _opened(obj, "__getitem__"), containers.opened(key)
+    if isinstance(obj, Choice):
+        _require_anywhere(session, obj, key)
+        return distribute(session, obj, lambda option: read(session, option, key), itself=True)
+    if isinstance(key, Choice):
+        return _by_choice(session, obj, key)
+    if held_choice(key) is not None:
+        return spread(session, key, lambda given: read(session, obj, given))
+    key = _bounds(session, key)
+    if isinstance(obj, torch.Tensor):
+        boundary.require_none(session, "the index of a tensor", [key])
+        if tensor_index.is_staged(session, obj, key):
+            return tensor_index.read(session, obj, key)
+        return obj[tensor_index.plain(session, key)]
+    if isinstance(obj, StagedSequence):
+        return _of_staged(session, obj, key)
+    if growing.is_growing(obj) and python_method(obj, "__getitem__") is None:
+        return growing.read(session, obj, _as_int(session, obj, key))
+    key = _as_int(session, obj, key)
+    if isinstance(key, Staged):
+        return _by_staged_key(session, obj, key)
+    if isinstance(key, slice) and type(obj) is list and any_staged([key]) and not _holds_containers(obj):
+        return _part(session, obj, key)
+    if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *_MODULES)):
+        raise _refuse_key(session, obj, "a slice or key of")
+    if obj is os.environ:
+        obj = WatchedEnvironment(session)
+    if type(obj) is dict and namespace_owner(session, obj) is not None:
+        note_space_read(session, obj, key)
+        return obj[key]
+    method = python_method(obj, "__getitem__")
+    if method is not None:
+        return call(method, obj, key)
+    key = traced_compare.own_key(session, obj, key)
+    if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
+        note_content_write(session, obj)
+    value = obj[key]
+    if isinstance(obj, CONTAINERS):
+        note_item_read(session, obj, key, value)
+    return value
+
+
+def _is_key(row: Held, key: Any) -> bool:
+    return type(key) in (str, int, bool, float, type(None)) and key in row.heap.columns
+
+
+def _holds_containers(value: Any) -> bool:
+    """Whether one of the items can be changed, or an item of a tuple among them."""
+    return any(isinstance(item, CONTAINERS) or isinstance(item, tuple) and _holds_containers(item) for item in value)
+
+
+def _part(session: Session, obj: list[Any], where: slice) -> list[Any]:
+    """``obj[where]``, how long it is only known while the Program runs: a list like those that grow in a loop."""
+    for position, value in enumerate(obj):
+        note_item_read(session, obj, position, value)
+    return array.slice_(session, array.of_items(session, obj), where) if obj else []
+
+
+def _require_anywhere(session: Session, obj: Choice, key: Any) -> None:
+    """Errors raised: KeyError if none of several dicts has the key: that is certain, so that a handler may catch it."""
+    plain = type(key) in (str, int, float, bool, bytes, type(None))
+    if plain and all(type(one) is dict and containers.several(one) is None and key not in one for one in obj.options):
+        for option in obj.options:
+            with contextlib.suppress(KeyError):  # for what such a read notes
+                read(session, option, key)
+        raise KeyError(key)
+
+
+def _by_choice(session: Session, obj: Any, key: Choice) -> Any:
+    """An item at one of several keys. Lists and dicts among the items stay themselves, so that they can be changed."""
+    if isinstance(obj, (dict, list, tuple)) and not growing.is_growing(obj):
+        if isinstance(obj, defaultdict) and obj.default_factory is not None:
+            for option in key.options:
+                if option not in obj:
+                    raise session.error(
+                        f"whether {option!r} becomes a key of a defaultdict is only known while the Program runs",
+                        hint="Add the keys before the branch or loop.", code="D2S265")
+        try:
+            items = tuple(obj[option] for option in key.options)
+        except (LookupError, TypeError):
+            items = ()
+        if any(isinstance(value, CONTAINERS) for value in items):
+            return Choice(key.selector, items)
+    return distribute(session, key, lambda option: read(session, obj, option))
+
+
+def _as_int(session: Session, obj: Any, key: Any) -> Any:
+    """A tensor as index into a Python sequence counts by its value, as ``__index__`` does eagerly."""
+    if isinstance(key, torch.Tensor) and isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
+        return reads.index(session, key)
+    found = user_methods.called(session, key, "__index__") if isinstance(obj, (list, tuple, str, range, deque)) else key
+    return key if found is user_methods.NOT_USERS else found
+
+
+def _bounds(session: Session, key: Any) -> Any:
+    """The key with the tensors that bound its slices as ints: ``x[:n]`` means ``x[: n.__index__()]``."""
+    if isinstance(key, tuple):
+        return tuple(_bounds(session, part) for part in key) if any(isinstance(part, slice) for part in key) else key
+    if isinstance(key, slice) and any(isinstance(part, torch.Tensor) for part in (key.start, key.stop, key.step)):
+        return slice(*(
+            reads.index(session, part) if isinstance(part, torch.Tensor) else part
+            for part in (key.start, key.stop, key.step)
+        ))
+    return key
+
+
+def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:
+    if isinstance(obj, (list, tuple, str, range, deque, *_MODULES)):
+        if key.kind not in ("int", "bool"):
+            raise TypeError(f"{type(obj).__name__} indices must be integers or slices, not {key.kind}")
+        items = list(obj) if not isinstance(obj, torch.nn.ParameterList) else [obj[i] for i in range(len(obj))]
+        if isinstance(obj, CONTAINERS):
+            for position, value in enumerate(items):
+                note_item_read(session, obj, position, value)
+        return _choose(session, items, key, type(obj).__name__)
+    if isinstance(obj, dict):
+        raise _refuse_key(session, obj, "a key of")
+    method = python_method(obj, "__getitem__")
+    if method is not None:
+        return call(method, obj, key)
+    return obj[key]
+
+
+def _choose(session: Session, items: list[Any], key: Staged, kind: str) -> Any:
+    """One of the items, at a position known when the Program runs."""
+    if not items:
+        raise IndexError(f"{'string' if kind == 'str' else kind} index out of range")
+
+    def path(value: Any) -> Callable[[], Any]:
+        return lambda: value
+
+    index = key if key.kind == "int" else session.scalar("int", key)
+    if any(isinstance(value, CONTAINERS) for value in items):  # they stay themselves, so that they can be changed
+        place: Any = index
+        position = session.scalar("select", place < 0, place + len(items), place)
+        inside = session.scalar("and_", position >= 0, position < len(items))
+        session.emit("assert", [session.operand(inside)], attrs={
+            "exception": "IndexError", "message": f"{kind} index out of range"})
+        return Choice(position, tuple(items))
+    if kind in ("tuple", "str"):
+        name, anything = "string" if kind == "str" else kind, cast(Any, index)
+        inside = session.scalar("and_", anything >= -len(items), anything < len(items))
+        session.emit("assert", [session.operand(inside)], attrs={
+            "exception": "IndexError", "message": f"{name} index out of range"})
+    require_uncaught_type(session, IndexError)
+    return tracer_cond.switch(session, index, [path(value) for value in items], NO_NAMES)
+
+
+def _refuse_key(session: Session, obj: Any, what: str) -> Exception:
+    return session.error(
+        f"{what} a {type(obj).__name__} is a number that is only known while the Program runs", code="D2S265",
+        hint="Index a list with a single int, or use a tensor and index that.")
+
+
+def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
+    """An item of ``range(n)``: counted from the end if negative, IndexError if there is none."""
+    if isinstance(obj, StagedIterator):
+        raise TypeError(f"'{obj.python_name}' object is not subscriptable")
+    if isinstance(key, slice):
+        raise session.error(f"a slice of a {obj.python_name} whose length is only known while the Program runs",
+                            hint="Compute its bounds and make a new range.", code="D2S265")
+    length = obj.length(session)
+    if isinstance(key, Staged):
+        key = cast(Any, key)
+        index = session.scalar("select", key < 0, key + length, key)
+        inside = session.scalar("and_", index >= 0, index < length)
+    else:
+        index = key if key >= 0 else length + key
+        inside = index < length if key >= 0 else index >= 0
+    if isinstance(inside, Staged):
+        session.emit("assert", [session.operand(inside)], attrs={
+            "exception": "IndexError", "message": "range object index out of range"})
+    elif not inside:
+        raise IndexError("range object index out of range")
+    return obj.get(session, index)
+
+
+def write(session: Session, obj: Any, key: Any, value: Any) -> None:
+    """``obj[key] = value``."""
+    row = held_in(obj) if session.has_rows and type(obj) is dict else None
+    if row is not None and _is_key(row, key):
+        row.heap.set(session, row.number, key, value)
+        return
+    obj = _opened(obj, "__setitem__")
+    if isinstance(obj, Choice):
+        distribute(session, obj, lambda option: write(session, option, key, value), itself=True)
+        return
+    if held_choice(key) is not None:
+        spread(session, key, lambda given: write(session, obj, given, value))
+        return
+    if obj is os.environ:
+        obj = WatchedEnvironment(session)
+    key = _bounds(session, key)
+    if isinstance(obj, torch.Tensor):
+        if isinstance(value, Choice):
+            distribute(session, value, lambda option: write(session, obj, key, option))
+            return
+        boundary.require_none(session, "the index of a tensor", [key])
+        if tensor_index.is_staged(session, obj, key):
+            tensor_index.write(session, obj, key, to_torch(session, value))
+        else:
+            obj[tensor_index.plain(session, key)] = _stored(session, value)
+        return
+    key = _as_int(session, obj, key)
+    if growing.is_growing(obj) and python_method(obj, "__setitem__") is None:
+        growing.write(session, obj, key, value)
+        return
+    if isinstance(key, Staged) and isinstance(obj, (list, deque)):
+        _store_at(session, obj, key, value)
+        return
+    if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple)):
+        raise _refuse_key(session, obj, "a slice or key of")
+    _require_module(session, obj)
+    method = python_method(obj, "__setitem__")
+    if method is not None:
+        call(method, obj, key, value)
+        return
+    key = traced_compare.own_key(session, obj, key)
+    if obj is sys.modules:
+        done(session, "sys.modules is changed")
+    if not isinstance(obj, (*CONTAINERS, OrderedDict)) or namespace_owner(session, obj) is not None:
+        with observed(session, obj):
+            obj[key] = value
+        return
+    note_content_write(session, obj)
+    operator.setitem(obj, key, value)  # type: ignore[arg-type]  # a set raises
+
+
+def _require_module(session: Session, obj: Any) -> None:
+    if isinstance(obj, torch.nn.Module):
+        made_inside.require_made_inside(session, obj)
+
+
+def _stored(session: Session, value: Any) -> Any:
+    return to_torch(session, value) if isinstance(value, (Staged, StagedSize)) or any_staged([value]) else value
+
+
+def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
+    """``list[n] = value`` for a staged n: the list is changed on one of as many paths as it has items."""
+    if not obj:
+        raise IndexError("list assignment index out of range")
+    note_content_write(session, obj)
+
+    def path(position: int) -> Callable[[], None]:
+        def run() -> None:
+            note_content_write(session, obj)
+            obj[position] = value
+
+        return run
+
+    require_uncaught_type(session, IndexError)
+    tracer_cond.switch(session, key, [path(position) for position in range(len(obj))], NO_NAMES)
+
+
+def delete(session: Session, obj: Any, key: Any) -> None:
+    """``del obj[key]``."""
+    obj = _opened(obj, "__delitem__")
+    if isinstance(obj, Choice):
+        distribute(session, obj, lambda option: delete(session, option, key), itself=True)
+        return
+    if held_choice(key) is not None:
+        spread(session, key, lambda given: delete(session, obj, given))
+        return
+    if growing.is_growing(obj) and python_method(obj, "__delitem__") is None:
+        growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
+        return
+    if any_staged([key]):
+        raise _refuse_key(session, obj, "an item deleted from")
+    _require_module(session, obj)
+    method = python_method(obj, "__delitem__")
+    if method is not None:
+        call(method, obj, key)
+        return
+    key = traced_compare.own_key(session, obj, key)
+    if not isinstance(obj, CONTAINERS) or namespace_owner(session, obj) is not None:
+        with observed(session, obj):
+            del obj[key]
+        return
+    note_content_write(session, obj)
+    operator.delitem(obj, key)  # type: ignore[arg-type]  # a set raises
+
+
