@@ -185,6 +185,13 @@ def test_rooms_import_only_those_before_them(package: str) -> None:
     assert outside == {f"{package}.__init__"}, "every file is in a room"
 
 
+@pytest.mark.parametrize("package", ["runtime", "dy2static"])
+def test_tests_of_a_package_stand_in_the_folder_of_its_name(package: str) -> None:
+    folders = {file.parent.relative_to(ROOT / "tests") for file in (ROOT / "tests" / package).rglob("test_*.py")}
+    assert folders
+    assert not [str(folder) for folder in folders if not (ROOT / folder / "__init__.py").exists()]
+
+
 def test_no_file_imports_one_that_imports_it() -> None:
     assert import_graph.cycles(import_graph.graph(import_graph.sources())) == []
 
