@@ -359,13 +359,22 @@ def test_each_call_makes_its_own(name, gradient):
         alike(value, before[0])
 
 
-# In a large process something may refer to a new closure; it is then traced at each call, and says so.
-@pytest.mark.filterwarnings("ignore:.* is traced at each call of this kind")
 def test_closures_keep_their_own_state():
     converted = to_static(counting)
     (step, now), (other, _) = converted(X), converted(X)
     assert torch.equal(step(), X) and torch.equal(step(), X * 2) and now() == 2
     assert torch.equal(other(), X)
+
+
+def test_a_closure_is_new_whoever_keeps_others():
+    """What converted code shares is no sign that a function was there before."""
+    kept.append(to_static(counting)(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        test_closures_keep_their_own_state()
+
+
+kept: list[Any] = []
 
 
 def test_closures_that_know_each_other():

@@ -54,8 +54,6 @@ def outcomes(function: Callable[..., Any], grad: bool) -> list[Any]:
     return found
 
 
-# In a large process something may refer to a new closure; it is then traced at each call, and says so.
-@pytest.mark.filterwarnings("ignore:.* is traced at each call of this kind")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_live(name: str) -> None:
     function = getattr(shared_variables, name)

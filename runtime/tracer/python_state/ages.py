@@ -44,11 +44,22 @@ def existed_before(session: Session, value: Any) -> bool | None:
         return True  # a store to an attribute of a local function notes it, however old it is
     if id(value) in session.created and not _makes_its_own(type(value)):
         return False
+    if isinstance(value, types.CellType) and _holds_ours(value):
+        return False  # all converted code shares it, wherever that is kept; nobody else knows it
     if is_plain(value) or _is_shared(value):
         return True
     if not _is_held(session, value):
         return False
     return True if isinstance(value, (types.FunctionType, type)) else None
+
+
+def _holds_ours(cell: types.CellType) -> bool:
+    """Whether it is the cell by which converted code knows its operators."""
+    try:
+        held = cell.cell_contents
+    except ValueError:
+        return False
+    return isinstance(held, types.ModuleType) and held.__name__.partition(".")[0] in _OURS
 
 
 def _makes_its_own(cls: type) -> bool:
