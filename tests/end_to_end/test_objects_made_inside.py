@@ -23,6 +23,7 @@ import torch
 
 import dy2static
 from dy2static import to_static
+from dy2static.conversion import convert
 from runtime.errors import StorageError
 from tests.end_to_end.oracle import same
 
@@ -368,7 +369,7 @@ def test_closures_keep_their_own_state():
 
 def test_a_closure_is_new_whoever_keeps_others():
     """What converted code shares is no sign that a function was there before."""
-    kept.append(to_static(counting)(X))
+    kept.append(convert(counting, routed=True)(X))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         test_closures_keep_their_own_state()
