@@ -7,18 +7,18 @@ import sys
 import sysconfig
 import types
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy
 import torch
 
-import dy2static
 import runtime
 from dy2static.exclusions import exclusion_of
 from dy2static.origin import is_torch_function_file
 
 _OWN = tuple(
-    os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (dy2static.__file__, runtime.__file__)
+    os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (Path(__file__).parents[1], runtime.__file__)
 )
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep

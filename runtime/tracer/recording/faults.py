@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-import runtime
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError, InternalError, ProgramError
 from runtime.ir import Location
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_HERE = str(Path(str(runtime.__file__)).parent) + os.sep
+_HERE = str(Path(__file__).parents[2]) + os.sep
 folders: list[str] = [_HERE]
 """Where our own code is."""
 acting: list[str] = []
