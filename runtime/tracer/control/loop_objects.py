@@ -178,7 +178,11 @@ class LoopObjects:
         owner = next(iter(owners))
         if len(owners) > 1 or not isinstance(owner, Cell) or not owner.is_container:
             return False
-        return isinstance(self.contents[owner], Choice) and len({way[0][0] for _, way in positions}) > 1
+        if not isinstance(self.contents[owner], Choice):
+            return False
+        if not all(isinstance(way[0], tuple) for _, way in positions):  # and some are parts of it whichever it is
+            self._refuse("are each known to several variables on some paths only")
+        return len({way[0][0] for _, way in positions}) > 1
 
     def _of_alternatives(self, positions: Iterable[Any], tops: dict[Hashable, Any]) -> Any:
         """What is at such places, whichever content it is."""
