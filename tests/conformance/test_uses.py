@@ -18,7 +18,7 @@ def _wrong(uses: list[Use]) -> list[str]:
     found = []
     for use, outcome in outcomes(uses):
         word = record.word_of(outcome)
-        worse = known.get(use) == "equal" and word != "equal"
+        worse = known.get(use) == "equal" and word != "equal" and use.in_this_python
         if outcome.word in ("silent", "internal") or worse:
             found.append(f"{use.id}: {outcome.word}, {use.text!r}: {outcome.detail}")
     return found

@@ -17,6 +17,7 @@ from tests.end_to_end.oracle import same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning"),  # the same since torch 2.15
     pytest.mark.filterwarnings("ignore:__array_wrap__:DeprecationWarning"),  # eager's own arrays
 ]
 X = torch.tensor([1.0, 2.0, 3.0, 4.0])

@@ -100,6 +100,11 @@ class Use:
         return TABLES[self.table][self.name][self.number]
 
     @property
+    def in_this_python(self) -> bool:
+        """Whether this version of Python has the name."""
+        return self.table not in OWNERS or hasattr(OWNERS[self.table], self.name)
+
+    @property
     def id(self) -> str:
         """A name for the test."""
         return f"{self.table}-{self.name}-{self.number}-{self.kind}".replace(" ", "_")
