@@ -26,6 +26,12 @@ def test_programs_that_once_failed(seed):
     assert outcome.kind == "same", outcome.detail
 
 
+@pytest.mark.parametrize(("mode", "seed"), [("identity", 41000008), ("nested", 41000022), ("identity", 155)])
+def test_programs_about_one_thing_that_once_failed(mode, seed):
+    _, outcome = run_mode(mode, seed)
+    assert outcome.kind not in FAILURES, outcome.detail
+
+
 def test_programs_are_repeatable_and_hold_every_construct():
     used = set()
     for seed in range(400):
