@@ -100,8 +100,9 @@ def _leads_to_the_past(session: Session, value: Any, seen: Iterable[int]) -> boo
     known = {id(value), *seen}
     level = [value]
     for _ in range(_LEVELS):
-        referrers = gc.get_referrers(*level)
-        known |= {id(level), id(referrers)}
+        asked = tuple(level)  # Python 3.13 finds the tuple of the arguments among the referrers
+        referrers = gc.get_referrers(*asked)
+        known |= {id(level), id(asked), id(referrers)}
         level = []
         for one in referrers:
             if id(one) in known or isinstance(one, _NOBODY) or _is_ours(session, one):
