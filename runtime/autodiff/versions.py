@@ -252,7 +252,7 @@ class Versions:
     def same(
         self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope] = (), late: bool = False
     ) -> Activity:
-        """When two memories are one: a flag of that Block. ``deferred``: a new one, for a place in the middle of it.
+        """When two memories are one: a flag of that Block. ``late``: a new one, for a place in the middle of it.
 
         What the newer one may be tells: a loop has a flag for each, a branch gives one of them.
         """

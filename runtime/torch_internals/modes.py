@@ -217,7 +217,7 @@ _ADDED = _added_below_autograd()
 
 @contextlib.contextmanager
 def as_if_not_traced(watcher: type) -> Iterator[None]:
-    """Inside a trace: run real code on real tensors, with gradients, as the caller would. ``interceptor``: the class of
+    """Inside a trace: run real code on real tensors, with gradients, as the caller would. ``watcher``: the class of
     the trace's own mode for torch functions; the caller's modes stay.
     """
     modes = []

@@ -203,7 +203,7 @@ class _Attempt:
     def stable(self, repeated: set[Place], late: bool) -> tuple[bool, set[Place]]:
         """Whether the guess holds, and places stored to that are no slots; widens ``slots`` if not.
 
-        ``deferred``: what differs in length every time is taken for a list that grows.
+        ``late``: what differs in length every time is taken for a list that grows.
 
         Those ``repeated`` from an equal attempt belong to objects older than the loop: they become slots.
         """

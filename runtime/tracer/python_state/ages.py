@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _LEVELS = 12
 _REFERRERS = 4_000
 _OURS = ("runtime", "dy2static")
+_OPERATORS = "dy2static.operators"
 _NOBODY = (types.FrameType, types.TracebackType, weakref.ref, types.AsyncGeneratorType, types.CoroutineType)
 """What refers to objects only while code runs."""
 _SHARED = (types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
@@ -59,7 +60,7 @@ def _holds_ours(cell: types.CellType) -> bool:
         held = cell.cell_contents
     except ValueError:
         return False
-    return isinstance(held, types.ModuleType) and held.__name__.partition(".")[0] in _OURS
+    return isinstance(held, types.ModuleType) and held.__name__ == _OPERATORS
 
 
 def _makes_its_own(cls: type) -> bool:
