@@ -248,6 +248,9 @@ class Forward:
         if not definition_of(op.name).passes_gradient:
             self._plain(op)
             return
+        if op.name == "aten.detach.default":
+            self._detach(op)
+            return
         overload = aten.resolve(op.name)
         for_exception = not op.outputs and overload._schema.returns
         if for_exception or any(isinstance(out.type, ScalarType) for out in op.outputs):
@@ -346,6 +349,17 @@ class Forward:
             value = self._live.get(var)
             if isinstance(value, torch.Tensor) and value.requires_grad:
                 self.activity[var] = reached if reached else True
+
+    def _detach(self, op: Operator) -> None:
+        """Recorded as it is: what it gives is an object of its own, which the caller may see."""
+        fake = self.plain(op.args[0])
+        if fake.layout is not torch.strided:
+            raise NotDifferentiable("a sparse tensor that needs a gradient")
+        (new,) = self.session.emit(
+            op.name, [self.session.read(fake)], types=[op.outputs[0].type], hints=[op.outputs[0].hint]
+        )
+        with torch.no_grad():
+            self._live[op.outputs[0]] = self.session.fresh(self.session.clone_meta(self.session.fake(fake)), new)
 
     def _plain(self, op: Operator) -> None:
         """A scalar Operator or an effect: recorded as it is."""

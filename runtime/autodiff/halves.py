@@ -96,6 +96,7 @@ class Halves:
         run.keep_apart()
         values, run.values = run.values[: self.derivative.results], []  # the nodes may not hold their own results
         run.passed.clear()
+        run.objects.clear()
         run.given = []
         return values
 
@@ -148,11 +149,10 @@ class _Compiled:
         results = iter(made)
         for position in self.plan.results:
             value = run.values[position]
-            result = [next(results) for _ in value] if isinstance(value, list) else next(results)
-            if result is None:  # it is a result of an earlier stage
-                continue
-            if id(value) not in run.own:  # a path that gives an argument back gives that very tensor
-                run.values[position] = result
+            if isinstance(value, list):
+                run.values[position] = [run.given_out(item, result) for item, result in zip(value, results)]
+            else:
+                run.values[position] = run.given_out(value, next(results))
 
 
 class _Run:
@@ -169,6 +169,8 @@ class _Run:
         self.own = {id(argument) for argument in arguments}
         self.seen: set[int] = set()
         """Results so far."""
+        self.objects: dict[int, Any] = {}
+        """By identity of what the forward half yielded: the object that the caller gets for it."""
         self.passed: dict[int, Any] = {}
         """Results that are views of others -> the tensors that the forward half computed for them."""
         self.rng = torch_internals.rng_state() if halves.random else None
@@ -178,6 +180,18 @@ class _Run:
         for index in halves.written:
             self.arguments[index] = arguments[index].detach().clone().requires_grad_(arguments[index].requires_grad)
         self.versions = _versions(self.arguments)
+
+    def given_out(self, value: Any, result: Any) -> Any:
+        """The object that the caller gets for a value: ``result`` is what autograd made of it, None if nothing.
+
+        A path that gives an argument gives that very tensor, and what is yielded twice is one object.
+        """
+        if id(value) in self.own or not isinstance(value, torch.Tensor):
+            return value
+        if result is None:  # it is a result already
+            return self.objects.get(id(value), value)
+        known = self.objects.setdefault(id(value), result)
+        return known if known.requires_grad == result.requires_grad else result
 
     def residuals(self, positions: Sequence[int]) -> list[Any]:
         """What a stage keeps; of an argument that is written once the Program has run, the content from before.
@@ -202,7 +216,7 @@ class _Run:
         for position, value in enumerate(self.values[: self.halves.derivative.results]):
             if position not in differentiable:
                 kept = self.own if position in self.halves.write_positions else frozenset()
-                self.values[position] = _apart(value, self.seen, kept)
+                self.values[position] = _apart(value, self.seen, kept, self.objects)
 
 
 @dataclass(eq=False)
@@ -315,6 +329,7 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
     run, derivative = call.run, call.run.halves.derivative
     results: list[Any] = []
     not_needed: list[torch.Tensor] = []
+    listed: set[tuple[int, bool]] = set()
 
     def distinct(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
@@ -329,10 +344,15 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
         items = value if isinstance(value, list) else [value]
         needed = run.values[derivative.flags[position]] if position in derivative.flags else True
         flags = needed if isinstance(needed, list) else [needed] * len(items)
-        for item, flag in zip(items, flags):
-            if not flag and id(item) in run.own:  # an argument without its history is another object
-                item = item.detach()
-                if value is not items:
+        for index, (item, flag) in enumerate(zip(items, flags)):
+            if not flag and id(item) in run.own:
+                if not item.requires_grad:  # the very tensor: autograd has nothing to say of it
+                    results.append(None)
+                    continue
+                item = item.detach()  # an argument without its history is another object
+                if value is items:
+                    value[index] = item
+                else:
                     run.values[position] = item
             same = [
                 place for place in derivative.same.get(position, ())
@@ -342,6 +362,11 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
                 run.values[position] = run.values[same[0]]
                 results.append(None)
                 continue
+            if value is items:  # one object that a list has twice is one object for the caller, too
+                if (id(item), flag) in listed:
+                    results.append(None)
+                    continue
+                listed.add((id(item), flag))
             item = distinct(item)
             if not flag and isinstance(item, torch.Tensor) and item._is_view():
                 # A view of a result would say that it needs a gradient, as that will.
@@ -353,14 +378,17 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
     return results, not_needed
 
 
-def _apart(value: Any, seen: set[int], kept: AbstractSet[int]) -> Any:
+def _apart(value: Any, seen: set[int], kept: AbstractSet[int], objects: dict[int, Any]) -> Any:
     """A result without gradient as an object without history; ``kept``: arguments that stand for "not written"."""
     if isinstance(value, torch.Tensor):
+        known = objects.get(id(value))
+        if known is not None and not known.requires_grad:  # another result, which needs no gradient this time
+            return known
         historic = value.requires_grad and id(value) not in kept
         # A view of a result would say that it needs a gradient, as that will; what was detached does not.
         detached = value._is_view() and id(value._base) in seen
         return value.detach() if historic or detached or id(value) in seen else value
-    return [_apart(item, seen, kept) for item in value] if type(value) is list else value
+    return [_apart(item, seen, kept, objects) for item in value] if type(value) is list else value
 
 
 def _per_result(call: _Call, grads: list[torch.Tensor | None]) -> list[Any]:
