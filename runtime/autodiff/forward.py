@@ -549,6 +549,8 @@ def modes(op: Operator) -> Iterator[None]:
             stack.enter_context(
                 torch.autocast(device, dtype=getattr(torch, dtype.removeprefix("torch.")), enabled=enabled)
             )
+        if settings := op.attrs.get("settings"):
+            stack.enter_context(torch_internals.under_settings(settings))
         yield
 
 

@@ -48,6 +48,9 @@ def gradient_path(name: str) -> Iterator[None]:
         _path.name = before
 
 
+_CHOOSES = ("aten.scaled_dot_product_attention.default",)
+"""Composite operators that choose a kernel by settings of the process: so does their derivative when it is made."""
+
 _NO_PROGRAM = (NotDifferentiable, TraceError)
 """What a replay raises where the gradient has no static form: torch's autograd does it at run time."""
 
@@ -85,6 +88,7 @@ class Runner:
         self.skip = tuple(skip)
         self._plain: Executable | None = None
         self._asks_gradients = bool(targets(program))
+        self._chooses_kernels = any(op.name in _CHOOSES for op in program.block.walk())
         self._halves: dict[Any, Halves | None] = {}
         self._sized: set[Any] = set()
         """Kinds of arguments whose derivatives are made for each size by itself."""
@@ -159,7 +163,9 @@ class Runner:
             return self._halves[key]
 
     def _halves_key(self, arguments: Sequence[Any], casting: Casting) -> Any:
-        key = (_key(arguments), casting)
+        key: Any = (_key(arguments), casting)
+        if self._chooses_kernels:
+            key = (key, repr(torch_internals.settings()))
         return (key, tuple(argument.shape for argument in arguments)) if key in self._sized else key
 
     def _derive(self, arguments: Sequence[Any], casting: Casting) -> Halves | None:

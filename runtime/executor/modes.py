@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
+from runtime.errors import ProgramError
 from runtime.ir import Operator
 from runtime.ir.definition import definition_of
 from runtime.ir.flow import Kind
@@ -30,12 +32,16 @@ class Modes:
 
     grad: GradMode = "inherit"
     autocast: Autocast | None = None
+    settings: torch_internals.Settings = ()
+    """What differs from the caller's (``torch_internals.settings``)."""
 
     def switch(self, root: Modes) -> Switch:
         """What to enter to get from the caller's modes to these."""
         parts: list[Switch] = [partial(_autocast, *one) for one in self.autocast or ()]
         if self.grad != root.grad:
             parts.append(torch.no_grad if self.grad == "off" else torch.enable_grad)
+        if self.settings:
+            parts.append(partial(torch_internals.under_settings, self.settings))
         return parts[0] if len(parts) == 1 else partial(_enter_all, tuple(parts))
 
 
@@ -63,6 +69,18 @@ def _enter_all(parts: tuple[Switch, ...]) -> AbstractContextManager[Any]:
     return stack
 
 
+def _settings(op: Operator) -> torch_internals.Settings:
+    """The settings that an Operator names.
+
+    Raises:
+        ProgramError: There is no such setting, or it has another type (a file may hold anything).
+    """
+    found = op.attrs.get("settings", ())
+    if not all(isinstance(one, tuple) and len(one) == 2 and torch_internals.is_setting(*one) for one in found):
+        raise ProgramError(f"{op.name}: {found!r} are no settings of PyTorch's", location=op.location)
+    return tuple(found)
+
+
 class ModeMap:
     """The modes that each Operator of a Program wants. ``root`` are those of the caller, as far as they are known."""
 
@@ -83,7 +101,8 @@ class ModeMap:
         if definition.flow.kind not in (Kind.PLAIN, Kind.FUNCTION):
             inside = {self.wanted(inner) for block in op.blocks for inner in block.ops} - {None}
             return None if not inside else inside.pop() if len(inside) == 1 else self.root
-        return Modes(self.root.grad if op.grad_mode == "inherit" else op.grad_mode, op.autocast)
+        grad = self.root.grad if op.grad_mode == "inherit" else op.grad_mode
+        return Modes(grad, op.autocast, _settings(op))
 
     def regions(self, ops: Iterable[Operator], current: Modes) -> Iterator[tuple[Modes, list[Operator]]]:
         """Consecutive Operators under one switch. ``current`` are the modes that hold already."""

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.torch_internals.settings import put_back_settings, settings
+
 
 @contextlib.contextmanager
 def below_autograd() -> Iterator[None]:
@@ -77,7 +79,14 @@ def ambient_modes() -> dict[str, Any]:
         "autocast": autocast_state(),
         "the default dtype": torch.get_default_dtype(),
         "use of deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
+        "a setting of torch.backends": settings(),
     }
+
+
+def changed_modes(before: dict[str, Any]) -> list[str]:
+    """What differs from what ``ambient_modes`` gave."""
+    after = ambient_modes()
+    return [what for what, value in before.items() if after[what] != value]
 
 
 def set_ambient_modes(modes: dict[str, Any]) -> None:
@@ -86,6 +95,7 @@ def set_ambient_modes(modes: dict[str, Any]) -> None:
     _set_autocast(modes["autocast"])
     torch.set_default_dtype(modes["the default dtype"])
     torch.use_deterministic_algorithms(modes["use of deterministic algorithms"])
+    put_back_settings(modes["a setting of torch.backends"])
 
 
 def others_trace() -> bool:
@@ -197,6 +207,11 @@ def rng_restored(saved: list[torch.Tensor] | None) -> Iterator[None]:
 def graph_is_kept() -> bool:
     """Inside a backward: whether the graph may be walked again (``retain_graph=True``)."""
     return bool(torch._C._autograd._get_current_graph_task_keep_graph())
+
+
+def saved_tensor_hooks() -> Any:
+    """The pair of hooks that tensors saved for backward go through, or None."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(True)
 
 
 def saved_tensor_hooks_active() -> bool:

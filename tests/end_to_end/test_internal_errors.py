@@ -31,8 +31,10 @@ REPORTING = {
 """Modules that tell of errors, and the slot that the session is in."""
 REPORTING_NAMES = {
     "Session.error", "Session.location", "Place.set", "_is_slot", "_set_attribute", "_set_content", "_module_slot",
+    "attributes", "is_plain",
 }  # fmt: skip
-"""Functions of other modules that do; ``Place.set`` and what it calls put the user's objects back."""
+"""Functions of other modules that do; ``Place.set`` and what it calls put the user's objects back; the last two are
+what the watch for leaks (``tests.leaks``) calls, too."""
 FAULTS = ("assert False, 'broken'", "None.broken", "{}['broken']", "(1)(2)", "raise AssertionError('broken')")
 ACTING_FAULTS = ("assert False, 'broken'", "None.broken", "{}['broken']")
 

@@ -31,7 +31,7 @@ def context(manager: Any) -> Any:
     session = active()
     if session is None:
         return manager
-    if isinstance(manager, Choice):
+    if isinstance(manager, Choice) or isinstance(getattr(manager, "gen", None), Choice):  # what @contextmanager made
         raise session.error(
             "which context manager is entered is only known while the Program runs",
             hint="Write the with statement in each branch.", code="D2S212")

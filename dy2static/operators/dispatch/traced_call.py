@@ -29,7 +29,7 @@ from dy2static.operators.provenance.provenance import (
     meet,
     memo,
 )
-from dy2static.operators.shared import arity, impure, policy
+from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import (
     Choice,
@@ -93,6 +93,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if builtin is not None and not kwargs:
         return traced_call(session, builtin, (f.__self__, *args), kwargs)
     impure.check(session, f)
+    settings.note_call(session, f)
     if compiled.is_compiled(f):
         boundary.require(session, f, args, kwargs)
         return compiled.call_compiled(session, f, f, args, kwargs)

@@ -27,6 +27,7 @@ from dy2static.operators.provenance.provenance import (
     note_space,
     written,
 )
+from dy2static.operators.shared import settings
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.policy import home_of, is_library
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
@@ -114,6 +115,11 @@ def default(session: Session, obj: Any, name: str) -> Any:
         value = getattr(obj, name)
         if isinstance(value, CONTAINERS):
             adopt(session, value)
+        settings.note_attribute(session, obj, name, value)
+        return value
+    if cls.__module__.startswith("torch.backends"):
+        value = getattr(obj, name)
+        settings.note_attribute(session, obj, name, value)
         return value
     found: Any = _NOTHING
     own_lookup = cls.__getattribute__ not in _PLAIN_LOOKUPS and not _is_user_function(cls.__getattribute__)

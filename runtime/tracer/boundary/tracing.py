@@ -246,6 +246,20 @@ def trace(
                 known = wider
 
 
+def _require_modes(session: Session, before: dict[str, Any]) -> None:
+    """Refuse a function that leaves PyTorch in another mode than it found it in: no run of the Program would.
+
+    Raises:
+        TraceError: The grad mode, autocast or a setting of ``torch.backends`` differs now.
+    """
+    changed = torch_internals.changed_modes(before)
+    if changed:
+        torch_internals.set_ambient_modes(before)
+        raise session.error(
+            f"{changed[0]} is changed inside a converted function, and stays so after it",
+            hint="Use a with statement around what the setting is for, or change it outside.", code="D2S214")
+
+
 def _trace_once(
     session: Session,
     function: Callable[..., Any],
@@ -286,6 +300,7 @@ def _trace_once(
             stack.enter_context(torch_internals.below_autograd())
             stack.enter_context(Watcher(session))
             stack.enter_context(Recorder(session))
+            modes = torch_internals.ambient_modes()
             try:
                 result = call(function, bound) if call is not None else function(**bound)
             except PathEnds:
@@ -297,6 +312,7 @@ def _trace_once(
                     raise
                 stage_raise(session, error)
                 raised = True
+            _require_modes(session, modes)
             outputs = Outputs(session)
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)

@@ -179,8 +179,7 @@ def require_modes(session: Session, before: dict[str, Any], ended: bool) -> None
     Raises:
         TraceError: The grad mode, autocast or another setting differs now.
     """
-    after = torch_internals.ambient_modes()
-    changed = [what for what, value in before.items() if after[what] != value]
+    changed = torch_internals.changed_modes(before)
     if changed:
         torch_internals.set_ambient_modes(before)
     if changed and not ended:

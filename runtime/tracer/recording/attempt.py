@@ -54,6 +54,8 @@ FIELDS: dict[str, str] = {
     "inputs": DEEP,
     "ambient_grad": VALUE,
     "ambient_autocast": VALUE,
+    "ambient_settings": VALUE,
+    "ambient_hooks": VALUE,
     "autocast": VALUE,
     "dispatching": VALUE,
     "_infos": DEEP,

@@ -46,7 +46,8 @@ is_users: Callable[[str], bool] = lambda file: not file.startswith((_HERE, _TORC
 """Whether a file holds code of the user's, or code rewritten from it; the converter installs one that knows more."""
 
 _OUR_WORDS = re.compile(
-    r"\b(SymInt|SymFloat|SymBool|Growing|HigherOrderOperator|FakeTensorMode|data is not allocated yet)\b"
+    r"\b(SymInt|SymFloat|SymBool|Growing|Staged(Choice|Int|Float|Bool|Str|Number)|HigherOrderOperator"
+    r"|FakeTensorMode|data is not allocated yet)\b"
 )
 """What no message of eager's holds."""
 

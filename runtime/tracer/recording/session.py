@@ -25,6 +25,7 @@ from runtime.ir import (
     Variable,
     inference,
 )
+from runtime.ir.definition import definition_of
 from runtime.ir.flow import Kind
 from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
@@ -118,6 +119,8 @@ class Session:
         self.inputs = Inputs(self)
         self.ambient_grad = torch.is_grad_enabled()
         self.ambient_autocast = torch_internals.autocast_state()
+        self.ambient_settings = torch_internals.settings()
+        self.ambient_hooks = torch_internals.saved_tensor_hooks()
         self.autocast = self.ambient_autocast
         """The autocast state in force where the traced code last called torch."""
         self.dispatching = False
@@ -409,8 +412,28 @@ class Session:
             op.attrs["checkpoint"] = True
         if self.catching and not blocks and raising.may_raise(op) and (caught := catching.handlers(self)):
             op.attrs["caught"] = caught
+        definition = definition_of(name)
+        if not definition.neutral and definition.flow.kind in (Kind.PLAIN, Kind.FUNCTION):
+            if settings := torch_internals.changed_settings(self.ambient_settings):
+                op.attrs["settings"] = settings
+            self._require_hooks()
         self.scope.block.ops.append(op)
         return outputs
+
+    def _require_hooks(self) -> None:
+        """Refuse an Operator under hooks that traced code has set for saved tensors: a Program saves on its own.
+
+        Raises:
+            TraceError: They are not the caller's, and do more than move tensors to the CPU.
+        """
+        if self.replaying is not None or self.checkpoints:
+            return
+        hooks = torch_internals.saved_tensor_hooks()
+        if hooks is not None and hooks is not self.ambient_hooks and hooks != self.ambient_hooks:
+            if "save_on_cpu" not in getattr(hooks[0], "__qualname__", ""):
+                raise self.error(
+                    "hooks for saved tensors are set inside a converted function: the Program would not call them",
+                    hint="Set them around the call of the converted function.", code="D2S214")
 
     def scalar(self, name: str, *args: Any) -> Any:
         """Apply a scalar operator to staged and plain Python values; the staged result."""

@@ -56,6 +56,9 @@ class Choice:
         self.options = options
 
 
+Choice.__name__ = "StagedChoice"  # as Python's messages call it: see runtime.tracer.recording.faults
+
+
 class Growing:
     """The content of a list, deque or tuple whose length is only known at run time; while tracing it is the only item
     there.

@@ -1,0 +1,57 @@
+"""Settings of the process that traced code asks for: the Program holds as long as the answer stays."""
+
+from __future__ import annotations
+
+import types
+from operator import attrgetter
+from typing import Any
+
+import torch
+
+from dy2static.operators.shared.staging import Session
+from runtime import torch_internals
+
+_ASKED = """get_float32_matmul_precision get_num_threads get_num_interop_threads is_warn_always_enabled
+is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode is_anomaly_enabled
+backends.cuda.flash_sdp_enabled backends.cuda.mem_efficient_sdp_enabled backends.cuda.math_sdp_enabled
+backends.cuda.cudnn_sdp_enabled backends.cuda.fp16_bf16_reduction_math_sdp_allowed
+backends.cuda.preferred_linalg_library backends.mha.get_fastpath_enabled""".split()
+
+
+def _functions() -> dict[int, tuple[str, Any]]:
+    found = {}
+    for name in _ASKED:
+        try:
+            function = attrgetter(name)(torch)
+        except AttributeError:  # not every version has all
+            continue
+        found[id(function)] = f"torch.{name}()", function
+    return found
+
+
+_BY_ID = _functions()
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def note_call(session: Session, f: Any) -> None:
+    """Note that ``f`` is about to be called: if it asks for a setting, the answer has to be the same in later calls."""
+    name, function = _BY_ID.get(id(f), ("", None))
+    if name and _is_callers(session):
+        session.guards.add(("setting", name), name, function, function())
+
+
+def note_attribute(session: Session, obj: Any, name: str, value: Any) -> None:
+    """The same for what is read of ``torch.backends.mkldnn`` and the like."""
+    kind = type(obj)
+    if kind is not types.ModuleType and kind.__module__.startswith("torch.backends") and type(value) in _PLAIN:
+        if _is_callers(session):
+            where = obj.__name__ if isinstance(obj, types.ModuleType) else f"{kind.__module__}.{kind.__name__}"
+            session.guards.add(("setting", where, name), f"{where}.{name}", lambda: getattr(obj, name), value)
+
+
+def _is_callers(session: Session) -> bool:
+    """Whether the settings are those that the caller has: what traced code sets, it sets in each trace."""
+    return not torch_internals.changed_settings(session.ambient_settings)
+
+
+__all__ = ["note_attribute", "note_call"]
