@@ -9,8 +9,10 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import TraceError
+from runtime.executor import reuse
 from runtime.executor.bindings import binding
 from runtime.executor.emitter import Emitter
+from runtime.executor.ownership import Owner
 from runtime.ir import ArrayType, Operator, TensorType
 from runtime.ops import aten
 
@@ -33,6 +35,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
         plain = key.isidentifier() and key not in ("self", "from")
         arguments.append(f"{key}={emitter.operand(value)}" if plain else f"**{emitter.operand({key: value})}")
     call = f"{emitter.bind(function, 'f')}({', '.join(arguments)})"
+    owner = emitter.own.donated.get((id(op), 0), Owner.NO)
+    if owner is not Owner.NO:
+        call = _reusing(emitter, op, owner, arguments, call)
     returns = overload._schema.returns
     lists = [str(one.type).startswith("List[") for one in returns]
     if len(returns) == 1:
@@ -45,6 +50,17 @@ def emit(emitter: Emitter, op: Operator) -> None:
     for out, check in zip(op.outputs, op.attrs.get(aten.CHECKED, ())):
         if check is not None:
             emitter.line(f"{emitter.bind(_Check(op, *check), 'f')}({emitter.name(out)})")
+
+
+def _reusing(emitter: Emitter, op: Operator, owner: Owner, arguments: list[str], call: str) -> str:
+    """The call that writes its result in the place of an operand, where that is owned."""
+    base = reuse.candidate(op)
+    assert base is not None
+    emitter.reuses = True
+    way = reuse.written(op)
+    given = arguments if way.keyword is None else [*arguments, f"{way.keyword}={emitter.name(base)}"]
+    writing = f"{emitter.bind(way.function, 'f')}({', '.join(given)})"
+    return writing if owner is Owner.YES else f"{writing} if {emitter.flag(base)} else {call}"
 
 
 class _Check:

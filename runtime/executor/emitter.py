@@ -60,6 +60,8 @@ class Emitter:
     open: list[Scope] = field(default_factory=list)
     operator: Operator | None = None
     count: int = 0
+    reuses: bool = False
+    """Whether a result was written in the place of an operand."""
 
     # -- names and operands --------------------------------------------------------------------------------------
 

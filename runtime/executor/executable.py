@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from runtime.executor import coverage as coverage_of_blocks
-from runtime.executor import liveness, ownership, traceback
+from runtime.executor import liveness, ownership, reuse, traceback
 from runtime.executor.emitter import Emitter
 from runtime.executor.modes import Modes
 from runtime.ir import Operator, Program
@@ -26,12 +26,13 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class _Variant:
-    """The generated code for one grad mode of the caller."""
+    """The generated code for one grad mode of the caller, and whether it is for ordinary calls only (``reuse``)."""
 
     function: Callable[..., list[Any]]
     source: str
     filename: str
     operators: list[Operator | None]
+    reuses: bool
 
 
 class Executable:
@@ -49,7 +50,7 @@ class Executable:
         self._blocks = coverage_of_blocks.numbered(program) if coverage else []
         self._hits = [0] * len(self._blocks)
         self._counted = {id(block): index for index, (block, _, _) in enumerate(self._blocks)} if coverage else None
-        self._variants: dict[bool, _Variant] = {}
+        self._variants: dict[tuple[bool, bool], _Variant] = {}
         self._lock = threading.Lock()
         self._variant(torch.is_grad_enabled())
 
@@ -59,7 +60,9 @@ class Executable:
         Errors raised: whatever the operators raise, as in eager PyTorch, with the user's line in the traceback.
         """
         grad = torch.is_grad_enabled()
-        variant = self._variants.get(grad) or self._variant(grad)
+        variant = self._variants.get((grad, True)) or self._variant(grad)
+        if variant.reuses and not reuse.ordinary(inputs, params):
+            variant = self._variant(grad, reusing=False)
         try:
             return variant.function(inputs) if self._consuming else variant.function(*inputs, *params)
         except BaseException as error:
@@ -69,7 +72,7 @@ class Executable:
         self, arguments: Sequence[Any], failed: Callable[[BaseException, Operator | None], None]
     ) -> None:
         """Run it to see whether that works: ``failed`` gets an exception and the Operator it is from."""
-        variant = self._variant(torch.is_grad_enabled())
+        variant = self._variant(torch.is_grad_enabled(), reusing=False)
         try:
             variant.function(*arguments)
         except Exception as error:
@@ -93,15 +96,15 @@ class Executable:
             for (_, what, location), runs in zip(self._blocks, self._hits)
         ))
 
-    def _variant(self, grad: bool) -> _Variant:
+    def _variant(self, grad: bool, *, reusing: bool = True) -> _Variant:
         with self._lock:
-            if grad not in self._variants:
-                self._variants[grad] = self._generate(grad)
-            return self._variants[grad]
+            if (grad, reusing) not in self._variants:
+                self._variants[grad, reusing] = self._generate(grad, reusing)
+            return self._variants[grad, reusing]
 
-    def _generate(self, grad: bool) -> _Variant:
+    def _generate(self, grad: bool, reusing: bool) -> _Variant:
         filename = f"<program {next(_numbers)}>"
-        owners = ownership.analyse(self.program, self._live, grad=grad)
+        owners = ownership.analyse(self.program, self._live, grad=grad, reusing=reusing)
         emitter = Emitter(
             self.program, self._live, owners, self._functions, self._exceptions, Modes("on" if grad else "off"),
             self._counted, self._consuming,
@@ -112,7 +115,7 @@ class Executable:
         namespace["locate"] = lambda error: traceback.locate(error, filename, operators)
         code: CodeType = compile(source, filename, "exec")
         exec(code, namespace)  # our own generated text: names and numbers only, see Emitter
-        return _Variant(namespace[main], source, filename, operators)
+        return _Variant(namespace[main], source, filename, operators, emitter.reuses)
 
 
 def compile_program(

@@ -7,7 +7,8 @@ executor keeps a flag beside the value, so that a loop over the caller's tensor 
 Under autograd (``grad=True``) an operator may keep its operands and its result for backward (``runtime.executor.keeps``
 knows); what is kept is owned no more.
 
-Lists are owned in the same way: ``array.append`` extends the list itself where nobody else can see it.
+Lists are owned in the same way: ``array.append`` extends the list itself where nobody else can see it. So is the
+result of a pointwise Operator written in the place of an operand that dies (``runtime.executor.reuse``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from runtime.executor import keeps
+from runtime.executor import keeps, reuse
 from runtime.executor.liveness import Liveness
 from runtime.ir import ArrayType, Block, ObjectType, Operand, Operator, Program, TensorType, Variable, leaves
 from runtime.ir.definition import definition_of
@@ -40,6 +41,7 @@ _LIST_WRITERS = frozenset({"array.append", "array.extend", "array.set", "array.s
 class Ownership:
     """The decisions: ``donated[(id(op), position)]`` for each base, ``flow`` for each value that flows into another.
 
+    A pointwise Operator has position 0, whichever of its operands it may write.
     ``flow`` keys are (id of the Block that yields, or of the ``while_loop`` for its first values; position).
     ``flags`` are the Variables that need an owner flag at run time.
     """
@@ -49,9 +51,12 @@ class Ownership:
     flags: set[Variable] = field(default_factory=set)
 
 
-def analyse(program: Program, live: Liveness, *, grad: bool) -> Ownership:
-    """The decisions for a Program that runs with gradients (``grad``) or without."""
-    analysis = _Analysis(live)
+def analyse(program: Program, live: Liveness, *, grad: bool, reusing: bool = True) -> Ownership:
+    """The decisions for a Program that runs with gradients (``grad``) or without.
+
+    ``reusing``: whether pointwise Operators may write their results in the place of operands.
+    """
+    analysis = _Analysis(live, reusing and reuse.strided(program))
     analysis.stable = False
     while not analysis.stable:
         analysis.stable = True
@@ -73,8 +78,9 @@ def _others(op: Operator, position: int) -> Iterator[Variable]:
 class _Analysis:
     """Walks in program order, repeated until what loops carry, and what shares memory, is known."""
 
-    def __init__(self, live: Liveness) -> None:
+    def __init__(self, live: Liveness, reusing: bool) -> None:
         self.live = live
+        self.reusing = reusing
         self.result = Ownership()
         self.stable = True
         """Whether the current walk has found nothing new."""
@@ -90,6 +96,10 @@ class _Analysis:
         self.sources: dict[Variable, set[Variable]] = {}
         """Result of a branch or loop -> what may flow into it: a flag needs the flags of these."""
         self.bases: dict[tuple[int, int], Variable] = {}
+        self.made: set[Variable] = set()
+        """Tensors made without gradients, in dense memory of their own."""
+        self.givers: dict[Variable, set[Variable]] = {}
+        """Result of a branch or loop -> what may flow into it with its memory: not what is somebody else's."""
 
     # -- facts ---------------------------------------------------------------------------------------------------
 
@@ -130,6 +140,19 @@ class _Analysis:
         others = set(others)
         return var not in others and (not others or self.sharers(var).isdisjoint(others))
 
+    def all_made(self, var: Variable) -> bool:
+        """Whether a tensor was made without gradients in dense memory, on every path where it is owned."""
+        todo, found = [var], {var}
+        while todo:
+            if (one := todo.pop()) in self.made:
+                continue
+            givers = self.givers.get(one)
+            if not givers:
+                return False
+            todo.extend(givers - found)
+            found |= givers
+        return True
+
     # -- the walk ------------------------------------------------------------------------------------------------
 
     def block(self, block: Block, grad: bool) -> None:
@@ -159,6 +182,8 @@ class _Analysis:
             self.unknown(op)
 
     def aten(self, op: Operator, grad: bool) -> None:
+        if self.reusing and not grad:
+            self.pointwise(op)
         shared = keeps.may_share(op)
         fresh = not shared and len(op.outputs) == 1 and (not grad or keeps.packet_of(op) in keeps.FRESH)
         for out in op.outputs:
@@ -171,6 +196,17 @@ class _Analysis:
                     self.share(var, other)
         if grad:
             self.keep(keeps.kept(op))
+
+    def pointwise(self, op: Operator) -> None:
+        """Its result may take the place of an operand that dies, unless another operand lies in the same memory."""
+        if op.name in reuse.LAID_OUT:
+            self.made.update(op.outputs)
+        base = reuse.candidate(op)
+        if base is not None and base in self.live.dying[id(op)]:
+            others = list(leaves([op.args, *op.kwargs.values()]))
+            others.remove(base)
+            if self.owner.get(base, Owner.NO) is not Owner.NO and self.all_made(base):
+                self.donation(op, 0, base, [*others, *self.live.outside[id(op)]])
 
     def array(self, op: Operator) -> None:
         if op.name in _LIST_WRITERS and isinstance(op.args[0], Variable):
@@ -236,6 +272,8 @@ class _Analysis:
                 self.owner[value] = owner = Owner.NO
             self.share(value, target, same=True)
             self.sources.setdefault(target, set()).add(value)
+            if owner is not Owner.NO:
+                self.givers.setdefault(target, set()).add(value)
         self.result.flow[key] = owner
         return owner
 
@@ -278,6 +316,7 @@ class _Analysis:
             for target in (*later, out):
                 self.share(arg, target, same=True)
                 self.sources.setdefault(target, set()).add(arg)
+                self.givers.setdefault(target, set()).add(arg)
         for port in ports:
             if not port.whole:
                 self.column(op, port, through)

@@ -103,6 +103,15 @@ def others_trace() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None or torch.jit.is_tracing()
 
 
+def changes_results() -> bool:
+    """Whether something about this call makes operators give other dtypes or shapes: autocast, a functorch transform.
+
+    >>> changes_results(), torch.vmap(lambda x: x + changes_results())(torch.zeros(2))
+    (False, tensor([1., 1.]))
+    """
+    return torch._C._is_any_autocast_enabled() or torch._C._functorch.peek_interpreter_stack() is not None
+
+
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Run fake tensors without the caller's dispatch modes, anomaly detection and hooks on saved tensors noticing."""

@@ -6,7 +6,8 @@ import re
 import pytest
 import torch
 
-from runtime.executor import compile_program, emitter
+from runtime.executor import compile_program, emitter, liveness, ownership, reuse
+from runtime.executor.ownership import Owner
 from runtime.ir import ArrayType, Block, Input, Operator, Program, ScalarType, TensorType, Variable
 from runtime.ir.tree import Leaf
 from runtime.ir.verify import verify
@@ -230,6 +231,18 @@ def test_random_programs_in_outlined_functions(naive, monkeypatch):
     monkeypatch.setattr(emitter, "MAX_NESTING", 1)
     for seed in range(50):
         compare(seed, naive, grad=False, modes=True)
+
+
+def test_random_programs_write_results_in_the_place_of_operands():
+    made = [Maker(seed, False).program() for seed in range(50)]
+    written = [
+        op
+        for program in made
+        for owners in [ownership.analyse(program, liveness.analyse(program), grad=False)]
+        for op in program.block.walk()
+        if op.name in reuse.POINTWISE and owners.donated.get((id(op), 0), Owner.NO) is not Owner.NO
+    ]
+    assert len(written) >= 25
 
 
 @pytest.mark.slow
