@@ -28,7 +28,6 @@ CHECKED = "checked"
 dtype, its sizes (None for an open one) and the order of its dimensions in memory (None for any)."""
 
 
-@functools.cache
 def resolve(name: str) -> Overload:
     """The overload called ``namespace.name.overload``, looked up in ``torch.ops`` and nowhere else.
 
@@ -37,6 +36,19 @@ def resolve(name: str) -> Overload:
     >>> resolve("aten.add.Tensor")
     <OpOverload(op='aten.add', overload='Tensor')>
     """
+    return _own(name) if name.startswith(_LASTING) else _found(name)
+
+
+_LASTING = ("aten.", "prims.")
+"""Operators that stay as they are; a library's may go and come again under the same name, with another schema."""
+
+
+@functools.cache
+def _own(name: str) -> Overload:
+    return _found(name)
+
+
+def _found(name: str) -> Overload:
     parts = name.split(".")
     if len(parts) == 3 and all(parts):
         namespace, packet, overload = parts
@@ -339,10 +351,13 @@ _RAISING = frozenset({"aten::_linalg_check_errors", "aten::_assert_async", "aten
 """Operators without results that are there for the exception they may raise."""
 
 
-@functools.cache
 def define(name: str) -> OpDefinition:
     """The definition of an ATen or custom operator, made from its schema and the corrections."""
-    overload = resolve(name)
+    return _define(name, resolve(name))
+
+
+@functools.lru_cache(maxsize=65536)
+def _define(name: str, overload: Overload) -> OpDefinition:
     return OpDefinition(
         name,
         str(overload._schema),

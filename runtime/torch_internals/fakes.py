@@ -149,6 +149,13 @@ _FACTS = ("replacements", "divisible", "axioms", "num_deferred_runtime_asserts",
 _CACHED = [one for name, one in vars(ShapeEnv).items() if hasattr(one, "cache_clear") and name not in _OF_NO_FACTS]
 
 
+def dispatches_itself(real: torch.Tensor) -> bool:
+    """Whether a tensor's class has a ``__torch_dispatch__`` of its own: it may hold other tensors, and nobody knows
+    what operators do to them."""
+    cls = type(real)
+    return cls is not torch.Tensor and cls.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+
+
 def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, torch.SymInt]) -> torch.Tensor:
     """A fake tensor with the metadata of ``real``; sizes of the dimensions in ``dynamic`` are those symbols."""
     with _disable_current_modes(), torch._C.DisableTorchFunction():

@@ -12,6 +12,12 @@ _Key = torch._C.DispatchKey
 _ABOVE = (_Key.ADInplaceOrView, _Key.AutogradMeta, _Key.AutogradCPU, _Key.AutogradOther)
 
 
+def may_go(namespace: Any, packet: Any) -> bool:
+    """Whether these are ``torch.ops.lib`` and an operator of it, of a library that can be taken away."""
+    known = isinstance(packet, torch._ops.OpOverloadPacket) and isinstance(namespace, torch._ops._OpNamespace)
+    return known and namespace.name not in ("aten", "prims")
+
+
 def is_composite(overload: Any) -> bool:
     """Whether an operator is written in terms of others, so that its schema need not tell what its result shares."""
     try:

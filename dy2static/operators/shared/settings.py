@@ -49,9 +49,16 @@ def note_attribute(session: Session, obj: Any, name: str, value: Any) -> None:
             session.guards.add(("setting", where, name), f"{where}.{name}", lambda: getattr(obj, name), value)
 
 
+def note_operator(session: Session, namespace: Any, name: str, packet: Any) -> None:
+    """Note an operator of a library: where the library is loaded again, ``torch.ops.lib.name`` is another one."""
+    if torch_internals.may_go(namespace, packet):
+        what = f"torch.ops.{namespace.name}.{name}"
+        session.guards.add_test((what, "operator"), what, lambda: getattr(namespace, name, None) is packet)
+
+
 def _is_callers(session: Session) -> bool:
     """Whether the settings are those that the caller has: what traced code sets, it sets in each trace."""
     return not torch_internals.changed_settings(session.ambient_settings)
 
 
-__all__ = ["note_attribute", "note_call"]
+__all__ = ["note_attribute", "note_call", "note_operator"]

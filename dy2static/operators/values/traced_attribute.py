@@ -116,6 +116,7 @@ def default(session: Session, obj: Any, name: str) -> Any:
         if isinstance(value, CONTAINERS):
             adopt(session, value)
         settings.note_attribute(session, obj, name, value)
+        settings.note_operator(session, obj, name, value)
         return value
     if cls.__module__.startswith("torch.backends"):
         value = getattr(obj, name)

@@ -63,6 +63,7 @@ class Inputs:
 
     def add_input(self, real: torch.Tensor, name: str, dynamic: frozenset[int] = frozenset()) -> torch.Tensor:
         """Declare an input of the Program; ``dynamic`` are the dimensions whose size is not fixed."""
+        self._require_known(real, f"argument '{name}'")
         fake = torch_internals.fake_like(
             self.session.fake_mode,
             real,
@@ -82,6 +83,24 @@ class Inputs:
         info = self.session.info(fake)
         info.cached, info.cached_for = var, storage.value
         return fake
+
+    def _require_known(self, real: torch.Tensor, label: str) -> None:
+        """Refuse a tensor that is more than one block of memory.
+
+        Raises:
+            TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own, or it is a nested tensor.
+        """
+        if real.is_nested:
+            raise self.session.error(
+                f"{label} is a nested tensor, whose sizes a Program does not know",
+                hint="Give the function torch.nested.to_padded_tensor(...) of it, or its tensors in a list.",
+                code="D2S213")
+        if torch_internals.dispatches_itself(real):
+            raise self.session.error(
+                f"{label} is a {type(real).__name__}, a class of tensors with a __torch_dispatch__ of its own: what "
+                "operators do to it has no place in a Program",
+                hint="Give the function the plain tensors that it holds, or leave it out with not_to_static.",
+                code="D2S213")
 
     def join_shared_inputs(self, reals: Sequence[torch.Tensor], labels: Sequence[str]) -> None:
         """Make inputs that share memory, and are written, views of one base input."""
@@ -173,6 +192,7 @@ class Inputs:
                 kind = "parameter"
             elif attribute in owner._buffers:
                 kind = "buffer"
+        self._require_known(real, f"'{label}'" if label else "a tensor from outside")
         label = label or f"constant_{len(self.live)}"
         var = self.session.new_variable(self.session.type_of(fake), label, self.session.root())
         parameter = Parameter(var, label, kind, real.requires_grad)  # type: ignore[arg-type]
