@@ -1,4 +1,4 @@
-"""Calls of Python's builtin functions with arguments that they do not take: Python's own TypeError."""
+"""Calls of functions that an operator stands for with arguments that they do not take: Python's own TypeError."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import inspect
 import types
 from typing import Any
 
-_UNDECLARED: dict[Any, tuple[int, int]] = {getattr: (2, 3), vars: (0, 1), dir: (0, 1)}
+_MODULES = ("builtins", "_functools", "_warnings", "_operator", "math")
+_UNDECLARED: dict[Any, tuple[int, int]] = {getattr: (2, 3), vars: (0, 1), dir: (0, 1), functools.reduce: (2, 3)}
 """Positional arguments of builtins whose signature Python does not tell, and which take no keywords."""
 
 
 def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise what a builtin raises for arguments that it does not take.
+    """Raise what a builtin, or a function in Python, raises for arguments that it does not take.
 
     >>> require_fitting(isinstance, (1, int), {})
     >>> require_fitting(isinstance, (1, int), {"invalid": True})
     Traceback (most recent call last):
     TypeError: isinstance() takes no keyword arguments
     """
-    if not isinstance(function, types.BuiltinFunctionType) or function.__module__ != "builtins":
+    builtin = isinstance(function, types.BuiltinFunctionType) and function.__module__ in _MODULES
+    if not builtin and not isinstance(function, types.FunctionType):
         return
     if function in _UNDECLARED:
         least, most = _UNDECLARED[function]

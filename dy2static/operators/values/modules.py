@@ -17,6 +17,7 @@ from dy2static.operators.calls.functions import call_function, unconverted
 from dy2static.operators.provenance.provenance import note_module
 from dy2static.operators.shared import distributed
 from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.operators.values import lazy
 from dy2static.operators.values.compiled import call_compiled
 from runtime import torch_internals
 
@@ -40,6 +41,7 @@ def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...],
     """``nn.Module.__call__(module, *args, **kwargs)``, whatever ``__call__`` the module's class has."""
     if isinstance(module, torch.jit.ScriptModule):
         return call_compiled(session, module, functools.partial(_plain_call, module), args, kwargs)
+    lazy.initialize(session, module, args, kwargs)
     note_module(session, module)
     if isinstance(module, distributed.Parallel):
         return run_module(session, distributed.inner(session, module), args, kwargs)
