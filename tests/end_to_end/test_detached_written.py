@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dy2static import to_static
-from tests.end_to_end.oracle import check, check_module, same
+from tests.oracle import check, check_module, same
 
 
 def written(x, y, w):

@@ -7,7 +7,7 @@ import torch
 
 from dy2static import load, save, to_static
 from dy2static.input_spec import InputSpec
-from tests.end_to_end.oracle import check, check_module
+from tests.oracle import check, check_module
 
 
 def argument_under_no_grad(x, n):

@@ -7,7 +7,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def changes_in_a_loop(x, n):

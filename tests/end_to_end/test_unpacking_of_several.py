@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def calls() -> list[tuple[Any, ...]]:
@@ -164,4 +164,4 @@ def content_of_several(x):
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_equal_eager(function: Any) -> None:
-    check(function, *calls())
+    check(function, *calls(), apart=True)

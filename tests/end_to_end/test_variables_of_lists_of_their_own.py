@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 VALUES = ([1.0, 1.0], [1.0, -5.0], [-5.0, 1.0], [-1.0, -1.0], [2.0, -1.0], [-1.0, 3.0])
 CALLS = [(torch.tensor(values),) for values in VALUES]
@@ -84,4 +84,4 @@ PROGRAMS = [of_a_sum, of_a_sum_that_is_returned, of_one_of_several, dicts, swapp
 @pytest.mark.parametrize("function", PROGRAMS)
 @pytest.mark.parametrize("gradient", [False, True])
 def test_which_list_it_is(function, gradient):
-    check(function, *[(x.clone().requires_grad_(gradient),) for x, in CALLS])
+    check(function, *[(x.clone().requires_grad_(gradient),) for x, in CALLS], apart=True)
