@@ -87,7 +87,7 @@ def code_of(golden: Golden, folder: Path) -> Any:
 
 def calls_of(golden: Golden) -> list[tuple[Any, ...]]:
     """The arguments of each call."""
-    calls: list[tuple[Any, ...]] = eval(f"[{golden.calls}]", dict(NAMES))  # noqa: S307  # it is our own text
+    calls: list[tuple[Any, ...]] = eval(f"[{golden.calls}]", dict(NAMES))  # it is our own text
     return calls
 
 

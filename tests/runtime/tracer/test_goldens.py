@@ -1,4 +1,4 @@
-"""What the tracer makes of small functions: the text beside each is its Program, and the Program does what eager does."""
+"""Small functions and what the tracer makes of each: the Program's text, which does what eager does."""
 
 from __future__ import annotations
 
