@@ -19,7 +19,6 @@ class Case:
 
     ``idle``: how many Blocks no input reaches, because what was tested before rules them out. ``search``: until every
     other Block has run, further calls are made with random tensors of about this size in place of those of float32.
-    ``apart``: a tensor that is two of the results on some path is two objects, of one memory.
     """
 
     family: str
@@ -32,7 +31,6 @@ class Case:
     tolerance: float = 0.0
     idle: int = 0
     search: float = 0.0
-    apart: bool = False
 
     @property
     def id(self) -> str:
@@ -49,7 +47,7 @@ class Family:
 
     def case(
         self, construct: str, *calls: Call, refused: str = "", tolerance: float = 0.0, idle: int = 0,
-        search: float = 0.0, apart: bool = False,
+        search: float = 0.0,
     ) -> Callable[[T], T]:
         """Decorates a function or an ``nn.Module`` class (its instances are converted) that shows ``construct``.
 
@@ -60,7 +58,7 @@ class Family:
             kind = "module" if isinstance(target, type) and issubclass(target, nn.Module) else "function"
             name = target.__name__
             self.cases.append(
-                Case(self.name, construct, name, kind, target, tuple(calls), refused, tolerance, idle, search, apart)
+                Case(self.name, construct, name, kind, target, tuple(calls), refused, tolerance, idle, search)
             )
             return target
 

@@ -37,17 +37,13 @@ def run(case: Case) -> list[BlockRuns]:
         if case.kind == "module":
             converted = _like_eager(case)
         else:
-            converted = check(case.target, *case.calls, **_terms(case))
+            converted = check(case.target, *case.calls, tolerance=case.tolerance)
             for call in itertools.islice(_calls(case, converted), len(case.calls), None):
-                check(case.target, call, **_terms(case), static=converted, paths=("autograd",))
+                check(case.target, call, tolerance=case.tolerance, static=converted, paths=("autograd",))
     blocks = blocks_of(converted)
     missed = [block for block in blocks if not block.runs]
     assert len(missed) == case.idle, "these Blocks never ran:\n" + "\n".join(map(str, missed))
     return blocks
-
-
-def _terms(case: Case) -> dict[str, Any]:
-    return {"tolerance": case.tolerance, "apart": case.apart}
 
 
 @contextmanager
@@ -129,5 +125,5 @@ def _like_eager(case: Case) -> StaticFunction:
     """A module on every call, on both gradient paths."""
     for path in PATHS:
         layer, eager = paired(case.target)
-        hold_modules(layer, eager, _calls(case, layer.forward), path, **_terms(case))
+        hold_modules(layer, eager, _calls(case, layer.forward), path, tolerance=case.tolerance)
     return layer.forward

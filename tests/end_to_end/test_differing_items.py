@@ -175,7 +175,7 @@ def read_back_in_the_loop(x):
     gradient_through_some, read_back_in_the_loop,
 ])  # fmt: skip
 def test_as_eager(function):
-    check(function, *CALLS, apart=True)
+    check(function, *CALLS)
 
 
 class Kinds(torch.nn.Module):

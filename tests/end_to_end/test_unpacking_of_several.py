@@ -164,4 +164,4 @@ def content_of_several(x):
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_equal_eager(function: Any) -> None:
-    check(function, *calls(), apart=True)
+    check(function, *calls())

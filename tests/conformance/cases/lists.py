@@ -157,7 +157,7 @@ def added(x, n):
     return out + [99]
 
 
-@case("indexing", *COUNTS, apart=True)
+@case("indexing", *COUNTS)
 def indexed(x, n):
     out = []
     for i in range(n):
@@ -173,7 +173,7 @@ def index_out_of_range(x, n):
     return out[2]
 
 
-@case("slicing", *WITH_ZERO, apart=True)
+@case("slicing", *WITH_ZERO)
 def sliced(x, n):
     out = []
     for i in range(n):

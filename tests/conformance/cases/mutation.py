@@ -88,7 +88,7 @@ def rows_while(x):
     return out
 
 
-@case("augmented assignment to tensors", *BOTH, apart=True)
+@case("augmented assignment to tensors", *BOTH)
 def augmented(x):
     y = x.clone()
     z = y
