@@ -85,7 +85,8 @@ def calls():
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_history(program):
-    check(program, *calls(), tolerance=1e-6, none_is_zero=True, apart=program.__name__ == "detached_argument_on_one_path")
+    apart = program.__name__ == "detached_argument_on_one_path"
+    check(program, *calls(), tolerance=1e-6, none_is_zero=True, apart=apart)
 
 
 class Shrinks(torch.nn.Module):
