@@ -61,7 +61,7 @@ def blocks_of(function: StaticFunction) -> list[BlockRuns]:
     return [
         block
         for one in function._cache.all()
-        for block in one.traced.executable.plain.coverage_report().blocks  # type: ignore[union-attr]
+        for block in one.ready.runner.plain.coverage_report().blocks  # type: ignore[union-attr]
     ]
 
 

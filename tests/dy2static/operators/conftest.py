@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from dy2static import operators
-from runtime.executor import compile_program
+from runtime.calling import LiveCallee, Options
 from runtime.ir.verify import verify
 from runtime.tracer import flatten, trace
 from runtime.tracer.boundary.tracing import Traced
 from tests import oracle
+from tests.goldens import no_passes
 
 
 def bind(function: Any, args: tuple[Any, ...]) -> dict[str, Any]:
@@ -35,7 +36,6 @@ def trace_call(function: Any, *args: Any, dynamic: dict[str, frozenset[int]] | N
     )
     everything = [traced.program.output, *(effect.tree for effect in traced.effects)]
     verify(dataclasses.replace(traced.program, output=everything))
-    traced.executable = compile_program(traced.program, exceptions=traced.raised)
     return traced
 
 
@@ -46,10 +46,12 @@ def check() -> Callable[..., Traced]:
     def run(function: Any, *inputs: Any, dynamic: dict[str, frozenset[int]] | None = None) -> Traced:
         calls = [one if isinstance(one, tuple) else (one,) for one in inputs]
         traced = trace_call(function, *copy.deepcopy(calls[0]), dynamic=dynamic)
+        with no_passes():
+            ready = LiveCallee(traced, Options(exceptions=traced.raised, views=list(traced.views)))
         for args in calls:
             mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
             expected = oracle.run(function, theirs, gradients=False)
-            actual = oracle.run(lambda *args: traced.call(flatten(bind(function, args))), mine, gradients=False)
+            actual = oracle.run(lambda *args: ready.call(flatten(bind(function, args))), mine, gradients=False)
             oracle.hold(actual, expected, f"for {args}", around=[("arguments", mine, theirs)])
         return traced
 

@@ -70,7 +70,7 @@ def agree(a: Outcome, b: Outcome, rtol: float, atol: float, what: str) -> None:
 def runner_of(static: Any) -> Runner:
     """The Runner behind a converted function's last call."""
     target = static.forward if isinstance(static, torch.nn.Module) else static
-    found = target.specialization().traced.executable
+    found = target.specialization().ready.runner
     assert isinstance(found, Runner)
     return found
 
