@@ -18,7 +18,7 @@ from dy2static.cache_key import Key, sharing
 from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
 from runtime import torch_internals
-from runtime.calling import Options, prepare
+from runtime.calling import LiveCallee, Options
 from runtime.tracer.boundary.tracing import Traced, trace_lock
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard
 from runtime.tracer.python_state.journal import Place
@@ -158,9 +158,8 @@ class ProgramCache:
                 break
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
-        traced.executable = prepare(
-            traced.program, Options(self.backend, traced.raised, list(traced.views), self.eager_autograd)
-        )
+        options = Options(self.backend, traced.raised, list(traced.views), self.eager_autograd)
+        made.ready = LiveCallee(traced, options)
         return made
 
     def _trace(self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Trace) -> tuple[Traced, Dynamic]:

@@ -16,7 +16,6 @@ import torch
 from runtime.errors import StorageError
 from runtime.ir.tree import Record
 from runtime.storage.artefact import (
-    HOLE,
     Again,
     Attribute,
     Constant,
@@ -26,14 +25,11 @@ from runtime.storage.artefact import (
     Store,
     Target,
     Variant,
-    View,
-    ViewStep,
 )
 from runtime.storage.trees import parts, records
 from runtime.storage.types import OBJECTS, object_kind
 from runtime.tracer.boundary.tracing import Effect, Traced, live_tensor
 from runtime.tracer.memory.inputs import LiveParameter
-from runtime.tracer.memory.storage_table import HOLE as LIVE_HOLE
 from runtime.tracer.python_state.guards import Guard, is_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import arguments as live
@@ -112,15 +108,11 @@ def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int]
         for record in (one for tree in trees for one in records(tree))
         if record.kind in ("object", "defaultdict")
     }
-    views = {
-        position: View(view.source, tuple(_step(step) for step in view.steps))
-        for position, view in traced.views.items()
-    }
     return Variant(
         traced.program,
         params,
         _template(arguments),
-        views,
+        traced.views,
         stores,
         _same(trees, traced),
         objects,
@@ -192,16 +184,6 @@ def _same(trees: list[Any], traced: Traced) -> tuple[tuple[tuple[Any, ...], tupl
     for index, tree in enumerate(trees):
         visit(tree, (index,))
     return tuple(found)
-
-
-def _step(step: Any) -> ViewStep:
-    def fill(value: Any) -> Any:
-        if value is LIVE_HOLE:
-            return HOLE
-        return type(value)(fill(item) for item in value) if type(value) in (list, tuple) else value
-
-    kwargs = tuple((name, fill(value)) for name, value in step.kwargs)
-    return ViewStep(step.name, tuple(fill(arg) for arg in step.args), kwargs, step.index)
 
 
 def _raised_classes(traced: Traced) -> list[tuple[str, type[BaseException]]]:

@@ -18,10 +18,9 @@ from dy2static.cache_key import sharing
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization, layout_key
 from runtime import torch_internals
-from runtime.autodiff import Runner
+from runtime.calling import build_tree
 from runtime.ir.tree import Leaf
 from runtime.tracer.ambient import state
-from runtime.tracer.boundary.results import build_tree
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.memory.hung import same
 from runtime.tracer.python_state.guard_code import Check, CheckWriter
@@ -82,7 +81,7 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], argum
     if check is None:
         return None
     exact = all(None not in sizes for sizes in found.sizes)
-    return Shortcut(len(args), check, _run(found.traced, signature, arguments, exact), found)
+    return Shortcut(len(args), check, _run(found, signature, arguments, exact), found)
 
 
 def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], arguments: Arguments) -> list[str]:
@@ -111,18 +110,18 @@ def _conditions(found: Specialization, writer: CheckWriter, inputs: list[str], a
     return conditions
 
 
-def _run(traced: Traced, signature: Signature, arguments: Arguments, exact: bool) -> Run:
+def _run(found: Specialization, signature: Signature, arguments: Arguments, exact: bool) -> Run:
     """What runs the Program, decided once: how gradients are computed, and how the result is built."""
     count = len(arguments.tensors)
-    assert isinstance(traced.executable, Runner)
-    runner = traced.executable
-    if not exact or not traced.only_results:
+    ready = found.ready
+    assert ready is not None
+    if not exact or not ready.only_results:
         def whole(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
-            return traced.call(flatten(signature.bind(args, {})), list(tensors[count:]))
+            return ready.call(flatten(signature.bind(args, {})), list(tensors[count:]))
 
         return whole
-    execute = runner.settled([*arguments.tensors, *traced.parameters()], count)
-    build = _builder(traced)
+    execute = ready.runner.settled([*arguments.tensors, *found.traced.parameters()], count)
+    build = _builder(found.traced)
     return lambda args, tensors: build(execute(tensors))
 
 

@@ -10,6 +10,7 @@ import torch
 
 from dy2static.cache_key import Key, sharing
 from runtime import torch_internals
+from runtime.calling import LiveCallee
 from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
@@ -63,6 +64,8 @@ class Specialization:
     last_used: int = 0
     found: int = 0
     """How often a call came to it the long way."""
+    ready: LiveCallee | None = None
+    """Set once it is known that the Program answers the call that it was traced for."""
     tried: bool = False
     """Whether it was run on example tensors."""
 
@@ -74,7 +77,8 @@ class Specialization:
 
     def call(self, arguments: Arguments) -> Any:
         """Run the Program on a call that it fits."""
-        return self.traced.call(arguments, self.tensors())
+        assert self.ready is not None
+        return self.ready.call(arguments, self.tensors())
 
     def __post_init__(self) -> None:
         self._checks = [(guard.read, guard.test) for guard in self.traced.guards]

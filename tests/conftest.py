@@ -35,6 +35,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # the processes share the cores
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What tests can be run under."""
     parser.addoption("--frames", action="store_true", help="a debugger reads f_locals of all frames")
+    parser.addoption("--goldens", action="store_true", help="write the tracer's goldens anew (see tests.goldens)")
     parser.addoption("--held", action="store_true", help="as if something referred to every object of a trace")
 
 

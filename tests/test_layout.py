@@ -30,7 +30,8 @@ ARROWS: dict[str, set[str]] = {
     "runtime.executor": BASE | {"runtime.ops"},
     "runtime.storage": BASE | {"runtime.ops"},
     "runtime.export": BASE | {"runtime.ops"},
-    "runtime.calling": BASE | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.autodiff"},
+    "runtime.calling": BASE
+    | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.autodiff", "runtime.tracer"},
     "runtime.translated": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
     "runtime": {"runtime"},

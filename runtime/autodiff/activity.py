@@ -1,4 +1,4 @@
-"""When a value needs a gradient: always, never, or when one of some flags is true (``tape.Activity``)."""
+"""When a value needs a gradient: a path condition, or for the items of a list a list of flags (``tape.Activity``)."""
 
 from __future__ import annotations
 
@@ -9,29 +9,36 @@ import torch
 
 from runtime.autodiff.tape import Activity
 from runtime.ir import Operand, Variable
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition
 from runtime.tracer.recording.session import Session
 
 
-def join_activity(parts: Iterable[Activity]) -> Activity:
-    """True if any part is; else all their flags together."""
-    flags: frozenset[Variable] = frozenset()
+def join_activity(parts: Iterable[Activity]) -> PathCondition:
+    """When any part is; an item of a list, whichever, always."""
+    result = NEVER
     for part in parts:
-        if part is True or isinstance(part, Variable):  # an item of a list, whichever
-            return True
-        if part:
-            flags |= part
-    return flags or False
-
-
-def any_of(session: Session, flags: Activity) -> Operand:
-    """A boolean, or its Variable, that is true if one of the flags is; a list's flags as they are."""
-    if isinstance(flags, (bool, Variable)):
-        return flags
-    ordered = sorted(flags, key=lambda var: var.name)
-    result: Operand = ordered[0]
-    for flag in ordered[1:]:
-        (result,) = session.emit("scalar.or_", [result, flag])
+        result |= ALWAYS if isinstance(part, Variable) else part
     return result
+
+
+def is_always(activity: Activity | None) -> bool:
+    """Whether a value needs a gradient on every path, all items of a list included."""
+    return isinstance(activity, PathCondition) and activity.always
+
+
+def is_never(activity: Activity) -> bool:
+    """Whether it needs one on no path."""
+    return isinstance(activity, PathCondition) and activity.never
+
+
+def is_known(activity: Activity) -> bool:
+    """Whether it is one of these two."""
+    return is_always(activity) or is_never(activity)
+
+
+def as_operand(session: Session, activity: Activity) -> Operand:
+    """A boolean, or its Variable, that is true when a value needs a gradient; a list's flags as they are."""
+    return activity if isinstance(activity, Variable) else activity.operand(session)
 
 
 def can_carry(value: Any) -> bool:
@@ -39,4 +46,4 @@ def can_carry(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
-__all__ = ["any_of", "can_carry", "join_activity"]
+__all__ = ["as_operand", "can_carry", "is_always", "is_known", "is_never", "join_activity"]

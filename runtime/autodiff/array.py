@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff.activity import any_of, join_activity
+from runtime.autodiff.activity import as_operand, is_always, is_never, join_activity
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, modes, types_of
 from runtime.autodiff.tape import Activity, ArrayEntry, Grads, ListGrad, Tape
 from runtime.ir import UNDEF, ArrayType, Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.operator import leaves
+from runtime.tracer.memory.conditions import ALWAYS, when
 from runtime.tracer.recording.session import Session
 
 _SIZES = ArrayType(ScalarType("int"))
@@ -25,10 +26,10 @@ FLAGS = ArrayType(ScalarType("bool"))
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     """Record the Operator as it is, and the lengths and sizes that its gradient needs."""
     session = forward.session
-    reached: Any = join_activity(forward.activity_of(var) for var in leaves(op.args))
+    active = join_activity(forward.activity_of(var) for var in leaves(op.args))
     joins = not op.name.startswith("array.")
     with modes(op):
-        reached = reached if torch.is_grad_enabled() or not joins else False
+        reached = not active.never and (torch.is_grad_enabled() or not joins)
     if joins and reached and op.name not in ("aten.stack.default", "aten.cat.default"):
         raise NotDifferentiable(op.name)
     if reached and any(map(_holds_lists, op.outputs)):  # the gradient of a list has one for each item, which is none
@@ -62,7 +63,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         forward.empty.add(op.outputs[0])
     if reached:
         for old, activity in zip(op.outputs, _activities(forward, op, operands)):
-            if activity and forward.can_carry(old):
+            if not is_never(activity) and forward.can_carry(old):
                 forward.activity[old] = activity
         tape.entries.append(ArrayEntry(op, _FACTS.get(op.name, _no_facts)(forward, op, operands, outputs)))
 
@@ -82,7 +83,7 @@ def list_flags(session: Session, activity: Activity, array: Operand) -> Operand:
     """A list with one flag for each item of ``array``."""
     if array is UNDEF or isinstance(activity, Variable):
         return UNDEF if array is UNDEF else activity
-    return session.emit("grad.flags", [array, any_of(session, activity)])[0]
+    return session.emit("grad.flags", [array, as_operand(session, activity)])[0]
 
 
 def _activities(forward: Forward, op: Operator, operands: list[Operand]) -> list[Activity]:
@@ -91,10 +92,10 @@ def _activities(forward: Forward, op: Operator, operands: list[Operand]) -> list
     args: list[Any] = list(op.args)
     lists = [arg for arg in args if isinstance(arg, Variable) and isinstance(arg.type, ArrayType)]
     given = {var: forward.activity_of(var) for var in leaves(op.args)}
-    if all(given[var] is True for var in given if var not in forward.empty and _counts(var)):
-        return [True] * len(op.outputs)
+    if all(is_always(given[var]) for var in given if var not in forward.empty and _counts(var)):
+        return [ALWAYS] * len(op.outputs)
     if op.name == "array.new":
-        flags = [any_of(session, forward.activity_of(item)) for item in args[0]]
+        flags = [as_operand(session, forward.activity_of(item)) for item in args[0]]
         return list(session.emit(op.name, [flags], types=[FLAGS]))
     if not op.name.startswith("array."):
         parts = [_any_item(forward, activity) for activity in given.values()]
@@ -104,14 +105,14 @@ def _activities(forward: Forward, op: Operator, operands: list[Operand]) -> list
         if arg in lists:
             mirrored.append(list_flags(session, given[arg], operand))
         elif isinstance(arg, (list, tuple)):
-            mirrored.append([any_of(session, forward.activity_of(item)) for item in arg])
+            mirrored.append([as_operand(session, forward.activity_of(item)) for item in arg])
         elif isinstance(arg, Variable) and _counts(arg):
-            mirrored.append(any_of(session, given[arg]))
+            mirrored.append(as_operand(session, given[arg]))
         else:
             mirrored.append(operand)
     types = [FLAGS if isinstance(out.type, ArrayType) else ScalarType("bool") for out in op.outputs]
     made = session.emit(op.name, mirrored, types=types)
-    return [out if isinstance(out.type, ArrayType) else frozenset({out}) for out in made]
+    return [out if isinstance(out.type, ArrayType) else when(out) for out in made]
 
 
 def _counts(var: Variable) -> bool:
@@ -122,7 +123,7 @@ def _counts(var: Variable) -> bool:
 def _any_item(forward: Forward, activity: Activity) -> Activity:
     if not isinstance(activity, Variable):
         return activity
-    return frozenset(forward.session.emit("grad.any_flag", [activity]))
+    return when(*forward.session.emit("grad.any_flag", [activity]))
 
 
 def _like(forward: Forward, op: Operator) -> torch.Tensor | None:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.autodiff.activity import any_of
+from runtime.autodiff.activity import as_operand, is_always, is_never
 from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, types_of
@@ -21,6 +21,7 @@ from runtime.autodiff.residuals import inner_variables, rebuild, substitute
 from runtime.autodiff.tape import Activity, BranchEntry, Grad, Grads, ListGrad, Tape
 from runtime.autodiff.versions import Inside
 from runtime.ir import UNDEF, ArrayType, Block, Operand, Operator, ScalarType, Variable
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, when
 from runtime.tracer.recording.session import Scope, Session
 
 
@@ -56,24 +57,25 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     outer = session.scope
     recorded = outer.block.ops[-1]
 
-    def taken(parts: Sequence[Activity]) -> Activity:
-        return _path_flag(forward, outer, recorded, paths, parts, [])
+    def taken(parts: Sequence[PathCondition]) -> PathCondition:
+        if all(part.always for part in parts):
+            return ALWAYS
+        return when(_path_flag(forward, outer, recorded, paths, parts, []))
 
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [row[position] for row in likes])
         forward.versions.joined(forward.env[old], [row[position] for row in ends], taken)
         per_path = [row[position] for row in reached]
-        if not forward.can_carry(old) or not any(per_path):
+        if not forward.can_carry(old) or all(part is None or is_never(part) for part in per_path):
             continue
-        forward.activity[old] = (
-            True
-            if all(part is True or part is None for part in per_path)
-            else _path_flag(forward, outer, recorded, paths, per_path, [row[position] for row in rows])
-        )
+        if all(part is None or is_always(part) for part in per_path):
+            forward.activity[old] = ALWAYS
+            continue
+        flag = _path_flag(forward, outer, recorded, paths, per_path, [row[position] for row in rows])
+        forward.activity[old] = flag if isinstance(flag.type, ArrayType) else when(flag)
     written = {
-        memory: True if all(part is True for part in parts) else _path_flag(forward, outer, recorded, paths, parts, [])
+        memory: taken([inside.written.get(memory, NEVER) for inside in insides])
         for memory in dict.fromkeys(memory for inside in insides for memory in inside.written)
-        for parts in [[inside.written.get(memory, False) for inside in insides]]
     }
     forward.versions.after(insides, written)
     tape.entries.append(BranchEntry(op, recorded, session.scope, paths))
@@ -91,17 +93,18 @@ def _path_flag(
     paths: list[tuple[Scope, Tape]],
     parts: Sequence[Activity | None],
     values: Sequence[Operand],
-) -> Activity:
+) -> Variable:
     """A new result of the branch: whether what the path taken gives needs a gradient; for a list, each item."""
     session = forward.session
     array = any(isinstance(value, Variable) and isinstance(value.type, ArrayType) for value in values)
     for (scope, _), part, value in itertools.zip_longest(paths, parts, values):
         with session.reopen(scope):
-            flag = list_flags(session, part or False, value) if array else any_of(session, part or False)
+            needed = NEVER if part is None else part
+            flag = list_flags(session, needed, value) if array else as_operand(session, needed)
         scope.block.yields.append(flag)
     out = session.new_variable(FLAGS if array else ScalarType("bool"), "", outer)
     recorded.outputs = (*recorded.outputs, out)
-    return out if array else frozenset({out})
+    return out
 
 
 def backward(backward: Backward, entry: BranchEntry, grads: Grads) -> None:

@@ -14,6 +14,7 @@ from runtime.autodiff.segment import unless_none
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
 from runtime.ir import UNDEF, Operator, Type, Variable
 from runtime.ops.custom_grad import backward_for
+from runtime.tracer.memory.conditions import NEVER
 from runtime.tracer.recording.session import Scope
 
 
@@ -23,7 +24,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     values = [forward.plain(arg) if isinstance(arg, Variable) else arg for arg in op.args]
     for arg, value in zip(inner.args, values):
         forward.env[arg] = value
-        forward.activity[arg] = False
+        forward.activity[arg] = NEVER
     for var in inner.captures():
         if forward.is_active(var):
             raise NotDifferentiable("custom_grad that closes over a tensor that needs a gradient")
@@ -35,7 +36,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     hidden = op.attrs.get("not_differentiable", ())
     for index, (out, value) in enumerate(zip(op.outputs, results[:count])):
         forward.env[out] = forward.recorder.alias(value) if isinstance(value, torch.Tensor) else value
-        if reached and index not in hidden and can_carry(value) and op.grad_mode != "off":
+        if not reached.never and index not in hidden and can_carry(value) and op.grad_mode != "off":
             forward.activity[out] = reached
     tape.entries.append(CustomEntry(op, results[count:], results[:count]))
 
@@ -85,7 +86,7 @@ def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[t
             values.append(None)
     for arg, value in zip(block.args, values):
         forward.env[arg] = value
-        forward.activity[arg] = False
+        forward.activity[arg] = NEVER
     with torch.no_grad():
         forward.block(block)
     found = [forward.plain(operand) if isinstance(operand, Variable) else None for operand in block.yields]

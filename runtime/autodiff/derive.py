@@ -13,7 +13,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff import replay
-from runtime.autodiff.activity import any_of
+from runtime.autodiff.activity import as_operand, is_known
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.residuals import rebuild, substitute
@@ -23,6 +23,7 @@ from runtime.autodiff.view_results import ViewResult, chains
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
 from runtime.passes.dead_code import does_more, remove_dead
+from runtime.tracer.memory.conditions import known
 from runtime.tracer.recording.session import Session
 
 
@@ -91,7 +92,7 @@ def derive(
     """
     with replay.replaying(f"{program.name}.forward") as (session, forward):
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
-        forward.activity.update((old, bool(need)) for old, need in zip(program.block.args, needs))
+        forward.activity.update((old, known(bool(need))) for old, need in zip(program.block.args, needs))
         forward.cuts = computed_from(program, skip)
         tape = forward.block(program.block)
         if forward.versions.chances.any():
@@ -157,9 +158,9 @@ def derive(
         flags: dict[int, int] = {}
         for old, index in (pair for stage in stages for pair in stage):
             active = forward.activity[old]
-            if not isinstance(active, bool):
+            if not is_known(active):
                 flags[index] = len(yields)
-                yields.append(any_of(session, active))
+                yields.append(as_operand(session, active))
     block = root.block
     block.args = args
     made: list[Stage] = []

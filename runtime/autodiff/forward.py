@@ -14,7 +14,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff import wholes
-from runtime.autodiff.activity import can_carry, join_activity
+from runtime.autodiff.activity import can_carry, is_never, join_activity
 from runtime.autodiff.kept import Keeping
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
@@ -26,6 +26,7 @@ from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import flatten_results, tensors_in
+from runtime.tracer.memory.conditions import ALWAYS, NEVER
 from runtime.tracer.numbers import number_operands, scalars
 from runtime.tracer.recording import faults, sampled_shapes
 from runtime.tracer.recording.session import Session
@@ -117,10 +118,10 @@ class Forward:
                 rule(self, op, tape)
             if not self.wanted.isdisjoint(op.outputs):
                 self.close()
-                self.activity.update((out, True) for out in op.outputs if out in self.wanted)
+                self.activity.update((out, ALWAYS) for out in op.outputs if out in self.wanted)
             if not self.blocked.isdisjoint(op.outputs):
                 self.close()
-                self.activity.update((out, False) for out in op.outputs if out in self.blocked)
+                self.activity.update((out, NEVER) for out in op.outputs if out in self.blocked)
             if idle != self._idle:
                 self.close()
                 self._idle = idle
@@ -212,8 +213,8 @@ class Forward:
     def activity_of(self, operand: Operand) -> Activity:
         """When a gradient may have to flow to an operand."""
         if self._idle or not isinstance(operand, Variable):
-            return False
-        return self.activity.get(operand, False)
+            return NEVER
+        return self.activity.get(operand, NEVER)
 
     def is_empty(self, operand: Operand) -> bool:
         """Whether an operand is a list without items."""
@@ -221,7 +222,7 @@ class Forward:
 
     def is_active(self, var: Variable) -> bool:
         """Whether a gradient may have to flow to ``var``."""
-        return not self._idle and bool(self.activity.get(var, False))
+        return not self._idle and not is_never(self.activity.get(var, NEVER))
 
     def _run(self, op: Operator) -> None:
         """One Operator of a segment.
@@ -348,7 +349,7 @@ class Forward:
         for var in op.outputs:
             value = self._live.get(var)
             if isinstance(value, torch.Tensor) and value.requires_grad:
-                self.activity[var] = reached if reached else True
+                self.activity[var] = ALWAYS if reached.never else reached
 
     def _detach(self, op: Operator) -> None:
         """Recorded as it is: what it gives is an object of its own, which the caller may see."""

@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff.activity import any_of
+from runtime.autodiff.activity import as_operand
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.tape import ArrayEntry, Entry, Grad, Grads, ListGrad, Segment, Tape
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
 from runtime.ir.walk import map_operand
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, known
 from runtime.tracer.numbers import scalars
 
 
@@ -33,7 +34,7 @@ def leaf(forward: Forward, op: Operator, tape: Tape) -> None:
     forward.env[op.outputs[0]] = forward.lift(new, op.outputs[0], [forward.stable(fake)])
     assert forward.session.replaying is not None
     if op.name == "grad.leaf" and not forward.session.replaying.lowering:
-        forward.activity[op.outputs[0]] = True
+        forward.activity[op.outputs[0]] = ALWAYS
 
 
 def needed(forward: Forward, op: Operator, tape: Tape) -> None:
@@ -45,7 +46,7 @@ def needed(forward: Forward, op: Operator, tape: Tape) -> None:
         (new,) = session.emit(op.name, [forward.lower(tensor)])
         forward.env[op.outputs[0]] = scalars.wrap(new)
     else:
-        flag = any_of(session, forward.activity_of(tensor))
+        flag = as_operand(session, forward.activity_of(tensor))
         forward.env[op.outputs[0]] = session.scalar("bool", scalars.wrap(flag) if isinstance(flag, Variable) else flag)
 
 
@@ -62,7 +63,7 @@ def named(forward: Forward, op: Operator, tape: Tape) -> None:
     (new,) = forward.session.emit(
         op.name, [forward.lower(arg) for arg in op.args], types=[op.outputs[0].type], location=op.location)
     forward.env[op.outputs[0]] = forward.lift(new, op.outputs[0], [forward.stable(forward.plain(tensor))])
-    forward.activity[op.outputs[0]] = False
+    forward.activity[op.outputs[0]] = NEVER
 
 
 def repeat(forward: Forward, op: Operator, tape: Tape) -> None:
@@ -105,7 +106,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         for out, wanted in zip(op.outputs, inputs):
             forward.env[out] = _result(forward, backward, op, wanted, found.get(wanted))
             # In a loop the next iteration may differentiate what is made of it.
-            forward.activity[out] = bool(forward.loop_args) and op.attrs["create_graph"]
+            forward.activity[out] = known(bool(forward.loop_args) and op.attrs["create_graph"])
     session.replaying.checkpoint, session.replaying.grad_mode = checkpoint, mode
     session.replaying.deriving = deriving
 

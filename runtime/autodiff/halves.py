@@ -19,7 +19,7 @@ from runtime.autodiff.saved import Saved, load, save
 from runtime.autodiff.stages import Stage, stage_program
 from runtime.ir import Program
 from runtime.ops.registry import definition
-from runtime.tracer.boundary.tracing import write_back
+from runtime.tracer.memory.write_back import write_back
 
 
 class Executable(Protocol):

@@ -15,9 +15,9 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff.activity import join_activity
-from runtime.autodiff.tape import Activity
 from runtime.autodiff.versions import Memory
 from runtime.ir import Operator, Variable
+from runtime.tracer.memory.conditions import ALWAYS, PathCondition
 from runtime.tracer.memory.storage_table import storage_key
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ class Keeping:
         self._activities = {var: forward.activity_of(var) for var in operands if forward.is_active(var)}
         self._kept: dict[Variable, set[Memory]] = {}
 
-    def of(self, memory: Memory) -> Activity:
+    def of(self, memory: Memory) -> PathCondition:
         """When one of the operands needs a gradient for which eager keeps what the memory shows."""
-        if not any(isinstance(activity, frozenset) for activity in self._activities.values()):
-            return True
+        if all(isinstance(activity, Variable) or not activity.maybe for activity in self._activities.values()):
+            return ALWAYS
         if len(set(self._activities.values())) == 1:
             return join_activity(self._activities.values())
         return join_activity(when for var, when in self._activities.items() if memory in self._kept_for(var))

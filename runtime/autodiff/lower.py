@@ -16,6 +16,7 @@ from runtime.autodiff.residuals import reads
 from runtime.ir import Block, Input, Operand, Operator, Program, Variable
 from runtime.ir.program import Parameter, Write
 from runtime.passes.dead_code import does_more, has_effect, remove_dead
+from runtime.tracer.memory.conditions import ALWAYS
 
 
 def targets(program: Program) -> list[Operator]:
@@ -48,7 +49,7 @@ def lower_one(
         forward.blocked = frozenset(blocked)
         forward.idle = _idle(program.block, target)
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
-        forward.activity.update((arg, True) for arg in program.block.args if arg in forward.wanted)
+        forward.activity.update((arg, ALWAYS) for arg in program.block.args if arg in forward.wanted)
         forward.block(program.block)
         yields = [forward.result(o) for o in program.block.yields]
         known = {old: _name(session, forward, old) for old in _assigned(program.block)}

@@ -17,10 +17,9 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff.activity import any_of
-from runtime.autodiff.tape import Activity
 from runtime.autodiff.versions import Inside, Link, Memory, Versions, Watch
 from runtime.ir import Operator, ScalarType, Variable
+from runtime.tracer.memory.conditions import NEVER, PathCondition, when
 from runtime.tracer.recording.session import Session
 
 Pair = tuple[int, int | Memory]
@@ -112,7 +111,7 @@ class Moving:
                 for one in watch.shown:
                     if versions.may_be_same(one.memory, end, inside.scope):
                         same = functools.partial(versions.same, one.memory, end, inside.scope)
-                        watch.cases.append((frozenset({again}), *one.way, same))
+                        watch.cases.append((when(again), *one.way, same))
                         watch.follows += [self._heads[position], after]
 
     def _link(self, memories: dict[int, Memory], scope: Any, side: int) -> None:
@@ -124,14 +123,14 @@ class Moving:
                 self._versions.link(memories[position], Link(memories[other], scope, flag, True, True))
                 self._versions.link(memories[other], Link(memories[position], scope, flag, True, True))
 
-    def _flag(self, pair: Pair, side: int) -> Activity:
+    def _flag(self, pair: Pair, side: int) -> PathCondition:
         if pair not in self._asked:
             inner = self._session.new_variable(_BOOL, "", self._inside.scope)
             self._asked[pair] = inner, self._session.new_variable(_BOOL, "", self._outer)
             self._waiting.append(pair)
             if self._recorded is not None:
                 self._complete()
-        return frozenset({self._asked[pair][side]})
+        return when(self._asked[pair][side])
 
     def _complete(self) -> None:
         """Flags that were asked for go through the loop."""
@@ -142,26 +141,26 @@ class Moving:
             position, other = pair = self._waiting.pop()
             inner, out = self._asked[pair]
             with session.reopen(self._outer), session.open("trial") as scratch:
-                before = any_of(session, self._first(position, other))
+                before = self._first(position, other).operand(session)
             ops = self._outer.block.ops
             place = ops.index(recorded)
             ops[place:place] = scratch.block.ops
             self._outer.names.update(scratch.names)
             with session.reopen(self._inside.scope):
                 end = self._ends[other] if isinstance(other, int) else other
-                after = any_of(session, versions.same(self._ends[position], end, self._inside.scope))
+                after = versions.same(self._ends[position], end, self._inside.scope).operand(session)
             test.args.append(session.new_variable(_BOOL))
             body.args.append(inner)
             body.yields.append(after)
             recorded.args = (*recorded.args, before)
             recorded.outputs = (*recorded.outputs, out)
 
-    def _first(self, position: int, other: int | Memory) -> Activity:
+    def _first(self, position: int, other: int | Memory) -> PathCondition:
         """Whether it is so before the loop."""
         mine = self._inits[position]
         others = self._inits[other] if isinstance(other, int) else other
         if not isinstance(mine, torch.Tensor) or not isinstance(others, (torch.Tensor, Memory)):
-            return False
+            return NEVER
         memory = others if isinstance(others, Memory) else self._versions.memory(others)
         return self._versions.same(self._versions.memory(mine), memory, self._outer, late=True)
 

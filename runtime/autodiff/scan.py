@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from runtime.autodiff.activity import join_activity
+from runtime.autodiff.activity import is_always, is_known, is_never, join_activity
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, types_of
 from runtime.autodiff.residuals import inner_variables, rebuild, substitute
@@ -23,6 +23,7 @@ from runtime.autodiff.tape import Activity, Entry, Grad, Grads, ListGrad, Tape
 from runtime.autodiff.while_loop import accumulate
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable, inference
 from runtime.ops import scan
+from runtime.tracer.memory.conditions import ALWAYS, known, when
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording.session import Scope
 
@@ -58,10 +59,10 @@ def _recorded(forward: Forward, op: Operator, tape: Tape) -> bool:
     firsts = op.args[1 : 1 + count]
     inits = [forward.plain(value) for value in firsts]
     before = [forward.activity_of(value) for value in firsts]
-    if any(not isinstance(forward.activity_of(value), bool) for value in op.args if isinstance(value, Variable)):
+    if any(not is_known(forward.activity_of(value)) for value in op.args if isinstance(value, Variable)):
         return False
     operands = [forward.lower(arg) for arg in op.args]
-    active = {place for place in range(count) if before[place] is True and forward.can_carry(firsts[place])}
+    active = {place for place in range(count) if is_always(before[place]) and forward.can_carry(firsts[place])}
     while True:
         with session.open("scan") as scope, forward.versions.inside():
             stand_ins = _enter(forward, op, inits, active, before)
@@ -69,11 +70,15 @@ def _recorded(forward: Forward, op: Operator, tape: Tape) -> bool:
             inner = forward.block(body)
             forward.loop_args.difference_update(body.args)
             after = [forward.activity_of(value) for value in body.yields]
-            reached = {place for place in range(count) if after[place] and forward.can_carry(body.args[1 + place])}
+            reached = {
+                place
+                for place, arg in enumerate(body.args[1 : 1 + count])
+                if not is_never(after[place]) and forward.can_carry(arg)
+            }
             if not reached <= active:
                 active |= reached
                 continue
-            if any(after[place] is not True for place in active) or any(not isinstance(one, bool) for one in after):
+            if not all(is_always(after[place]) for place in active) or not all(map(is_known, after)):
                 return False
             rows = [forward.lower(value) for value in body.yields]
             ends = [forward.plain(value) for value in body.yields]
@@ -139,11 +144,11 @@ def _enter(
     for place, (arg, new) in enumerate(zip(body.args[1 : 1 + count], made[1:])):
         exists = isinstance(inits[place], torch.Tensor) or not isinstance(arg.type, TensorType)
         forward.env[arg] = forward.lift(new, arg, [inits[place]]) if exists else forward.lift_tensor(new, arg, None)
-        forward.activity[arg] = place in active
-        if place in active and before[place] is not True:  # from the second iteration on
+        forward.activity[arg] = known(place in active)
+        if place in active and not is_always(before[place]):  # from the second iteration on
             if flag is None:
                 (flag,) = session.emit("scalar.gt", [made[0], 0])
-            forward.activity[arg] = frozenset({flag})
+            forward.activity[arg] = when(flag)
     for column, arg, new in zip(scan.columns(op), body.args[1 + count :], made[1 + count :]):
         whole = forward.plain(column)
         forward.env[arg] = session.fresh(session.clone_meta(whole, shape=whole.shape[1:]), new)
@@ -158,13 +163,13 @@ def _note_activity(
     again: Variable | None = None
     for place, out in enumerate(op.outputs):
         if place >= scan.carried(op):
-            forward.activity[out] = bool(after[place]) and forward.can_carry(out)
-        elif place in active and before[place] is True:
-            forward.activity[out] = True
+            forward.activity[out] = known(not is_never(after[place]) and forward.can_carry(out))
+        elif place in active and is_always(before[place]):
+            forward.activity[out] = ALWAYS
         elif place in active:
             if again is None:
                 (again,) = forward.session.emit("scalar.gt", [length, 0])
-            forward.activity[out] = join_activity([before[place], frozenset({again})])
+            forward.activity[out] = join_activity([before[place], when(again)])
 
 
 def backward(backward: Backward, entry: ScanEntry, grads: Grads) -> None:

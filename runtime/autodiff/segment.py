@@ -55,10 +55,10 @@ def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None
             continue
         assert saved.keeping is not None
         kept = saved.keeping.of(saved.memory)
-        if not kept:  # no operand for which it is kept needs a gradient
+        if kept.never:  # no operand for which it is kept needs a gradient
             continue
         written = condition(backward, cases)
-        conditions = [written, *([] if kept is True else [condition(backward, [(kept,)])])]
+        conditions = [written, *([] if kept.always else [condition(backward, [(kept,)])])]
         if not written:
             continue
         conditions = [one for one in conditions if one is not True]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from runtime.autodiff.activity import any_of
-from runtime.autodiff.tape import Activity
-from runtime.autodiff.versions import Case, join
-from runtime.ir import Operand
+from runtime.autodiff.versions import Case
+from runtime.ir import Operand, Variable
+from runtime.tracer.memory.conditions import PathCondition, any_of
 
 if TYPE_CHECKING:
     from runtime.autodiff.backward import Backward
@@ -16,21 +15,21 @@ if TYPE_CHECKING:
 
 def condition(backward: Backward, cases: Sequence[Case]) -> Operand:
     """Whether one of some cases is there: a boolean, or a Variable for one."""
-    alone: list[Activity] = []
+    alone: list[PathCondition] = []
     found: list[Operand] = []
     for case in cases:
         parts = dict.fromkeys(_known(backward, part() if callable(part) else part) for part in case)
-        parts.pop(True, None)
-        if not parts:
-            return True
-        if False in parts:
+        if any(part.never for part in parts):
             continue
-        if len(parts) == 1:
-            alone += parts
+        if all(part.always for part in parts):
+            return True
+        flags = [part for part in parts if part.maybe]
+        if len(flags) == 1:
+            alone += flags
         else:
-            found.append(both(backward, [any_of(backward.session, part) for part in parts]))
+            found.append(both(backward, [part.operand(backward.session) for part in flags]))
     if alone:
-        found.insert(0, any_of(backward.session, join(alone)))
+        found.insert(0, any_of(alone).operand(backward.session))
     if not found:
         return False
     result, *others = found
@@ -47,12 +46,9 @@ def both(backward: Backward, flags: Sequence[Operand]) -> Operand:
     return result
 
 
-def _known(backward: Backward, when: Activity) -> Activity:
+def _known(backward: Backward, when: PathCondition) -> PathCondition:
     """The same in Variables that backward has."""
-    if not isinstance(when, frozenset):
-        return when
-    found = [backward.known.get(flag, flag) for flag in when]
-    return join([frozenset({one}) if not isinstance(one, bool) else one for one in found])
+    return when.replaced(lambda flag: backward.known.get(flag, flag) if isinstance(flag, Variable) else flag)
 
 
 __all__ = ["both", "condition"]

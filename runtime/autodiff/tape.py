@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Location, Operator, Variable
+from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.recording.session import Scope
 
 if TYPE_CHECKING:
     from runtime.autodiff.versions import SavedValue, Watch
 
-Activity = bool | frozenset[Variable] | Variable
-"""Whether a value depends on something that needs a gradient: always, never, or when one of these flags is true.
-
-For a list: always, never, or a Variable that holds a list with one flag for each item.
-"""
+Activity = PathCondition | Variable
+"""When a value depends on something that needs a gradient; for a list, a Variable that holds one flag for each item."""
 
 
 class Entry:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
-from runtime.autodiff.activity import any_of
 from runtime.autodiff.chances import Chances
-from runtime.autodiff.tape import Activity, Segment
-from runtime.ir import Operator, Variable
+from runtime.autodiff.tape import Segment
+from runtime.ir import Operator
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_of, flagged
 from runtime.tracer.memory.storage_table import storage_key
 from runtime.tracer.recording.session import Scope, Session
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from runtime.autodiff.kept import Keeping
 
 
-Flag = Callable[[], Activity]
+Flag = Callable[[], PathCondition]
 """When something holds; a Variable is made for it when it is asked for."""
-Case = tuple[Activity | Flag, ...]
+Case = tuple[PathCondition | Flag, ...]
 """Something was overwritten where all of these hold."""
 
 
@@ -42,7 +42,7 @@ Case = tuple[Activity | Flag, ...]
 class Memory:
     """A piece of memory as eager has it; when it was written, write by write, in the Block at hand."""
 
-    writes: list[Activity] = field(default_factory=list)
+    writes: list[PathCondition] = field(default_factory=list)
     last: Operator | None = None
     """The last Operator that wrote it."""
     stand_ins: list[torch.Tensor] = field(default_factory=list)
@@ -99,8 +99,8 @@ class Watch:
         self.cases += self._now()
 
     def _now(self) -> list[Case]:
-        found = [(join(one.memory.writes[one.since :]), one.way) for one in self.shown]
-        return [(when, *way) for when, way in found if when]
+        found = [(any_of(one.memory.writes[one.since :]), one.way) for one in self.shown]
+        return [(when, *way) for when, way in found if not when.never]
 
     def writer(self) -> Operator | None:
         """An Operator that wrote it."""
@@ -133,19 +133,8 @@ class Inside:
     scope: Scope
     older: dict[Memory, int] = field(default_factory=dict)
     """Memories that there were before it, and how many writes they had seen."""
-    written: dict[Memory, Activity] = field(default_factory=dict)
+    written: dict[Memory, PathCondition] = field(default_factory=dict)
     watches: list[Watch] = field(default_factory=list)
-
-
-def join(parts: Sequence[Activity]) -> Activity:
-    """When any of these holds."""
-    flags: frozenset[Variable] = frozenset()
-    for part in parts:
-        if part is True:
-            return True
-        if isinstance(part, frozenset):
-            flags |= part
-    return flags or False
 
 
 class Versions:
@@ -157,7 +146,7 @@ class Versions:
         self._joined: dict[Memory, None] = {}
         """Those that are other ones on some paths, or in some iterations."""
         self._watches: list[Watch] = []
-        self._flags: dict[Any, Activity] = {}
+        self._flags: dict[Any, PathCondition] = {}
         """When memories are one, as Blocks have it, where that was asked."""
         self.counting = True
         """Whether the Program writes at all."""
@@ -182,7 +171,7 @@ class Versions:
                 self._same(storage_key(fake), fake, memory)
 
     def joined(
-        self, fake: Any, ends: Sequence[Any], taken: Callable[[Sequence[Activity]], Activity] | None = None
+        self, fake: Any, ends: Sequence[Any], taken: Callable[[Sequence[PathCondition]], PathCondition] | None = None
     ) -> None:
         """``fake`` is what all paths give: their memory, if that is one, else that of the path taken.
 
@@ -205,7 +194,7 @@ class Versions:
             paths = [self._inner(self.memory(end), visible) if isinstance(end, torch.Tensor) else {} for end in ends]
 
             def flag_of(memory: Memory) -> Flag:
-                return functools.cache(lambda: taken([path[memory]() if memory in path else False for path in paths]))
+                return functools.cache(lambda: taken([path[memory]() if memory in path else NEVER for path in paths]))
 
             for memory in dict.fromkeys(memory for path in paths for memory in path):
                 if memory is not joined:
@@ -213,7 +202,7 @@ class Versions:
 
     def _inner(self, memory: Memory, visible: list[Scope]) -> dict[Memory, Flag]:
         """What a memory is inside a Block that is closed by now; the flags are that Block's."""
-        flags: dict[Memory, Flag] = {memory: lambda: True}
+        flags: dict[Memory, Flag] = {memory: lambda: ALWAYS}
         closed = [link.scope for link in memory.parts if not any(link.scope is scope for scope in visible)]
         if closed:
             found = self.reached(memory, closed[0], visible)
@@ -251,13 +240,13 @@ class Versions:
 
     def same(
         self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope] = (), late: bool = False
-    ) -> Activity:
+    ) -> PathCondition:
         """When two memories are one: a flag of that Block. ``late``: a new one, for a place in the middle of it.
 
         What the newer one may be tells: a loop has a flag for each, a branch gives one of them.
         """
         if one is other:
-            return True
+            return ALWAYS
         new, old = (one, other) if one.number > other.number else (other, one)
         links = self._links(new, scope, hidden)
         for link in links:
@@ -265,35 +254,32 @@ class Versions:
                 return link.flag()
         key = (new, old, scope, tuple(hidden))
         if late or key not in self._flags:
-            parts: list[Activity] = []
+            parts: list[PathCondition] = []
             for link in links:
                 if not link.beside and self.may_be_same(link.other, old, scope, hidden):
                     part = self.same(link.other, old, scope, hidden, late)
-                    parts.append(self._both(link.flag() if part else False, part, scope, late))
-            found = join(parts)
+                    parts.append(self._both(NEVER if part.never else link.flag(), part, scope, late))
+            found = any_of(parts)
             if late:
                 return found
-            if isinstance(found, frozenset):
+            if found.maybe:
                 with self._session.reopen(scope):
-                    found = frozenset({any_of(self._session, found)})
+                    found = flagged(found, self._session)
             self._flags[key] = found
         return self._flags[key]
 
-    def _both(self, one: Activity, other: Activity, scope: Scope, late: bool) -> Activity:
-        if one is True or not one or other is True or not other:
-            return other if one is True else one if other is True else False
-        if one == other:
-            return one
+    def _both(self, one: PathCondition, other: PathCondition, scope: Scope, late: bool) -> PathCondition:
+        both = one & other
+        if not both.maybe or both in (one, other):
+            return both
         with contextlib.nullcontext() if late else self._session.reopen(scope):
-            flags = [any_of(self._session, part) for part in (one, other)]
-            (out,) = self._session.emit("scalar.and_", flags)
-        return frozenset({out})
+            return flagged(both, self._session)
 
     def wrote(self, before: Any, op: Operator) -> None:
         """An Operator wrote what ``before`` shows: so were the memories written that are the same."""
         if isinstance(before, torch.Tensor):
             memory = self.memory(before)
-            memory.writes.append(True)
+            memory.writes.append(ALWAYS)
             memory.last = op
             self.chances.written.append(self.chances.event(memory))
             scope = self._session.scope
@@ -302,7 +288,7 @@ class Versions:
             for other in dict.fromkeys([*self.reached(memory), *others]):
                 if other is not memory:
                     when = self.same(memory, other, scope)
-                    if when:
+                    if not when.never:
                         other.writes.append(when)
                         other.last = op
 
@@ -371,12 +357,12 @@ class Versions:
             watch.settle()
         for memory in dict.fromkeys(self._memories.values()):
             count = older.get(memory, 0)
-            when = join(memory.writes[count:])
+            when = any_of(memory.writes[count:])
             del memory.writes[count:]
-            if when and memory in older:
+            if not when.never and memory in older:
                 inside.written[memory] = when
 
-    def after(self, blocks: Sequence[Inside], written: dict[Memory, Activity]) -> None:
+    def after(self, blocks: Sequence[Inside], written: dict[Memory, PathCondition]) -> None:
         """The Operator with these Blocks is recorded, and wrote that. What they watch may be something older."""
         for memory, when in written.items():
             memory.writes.append(when)
@@ -394,7 +380,7 @@ class Versions:
     def older(self, memory: Memory, inside: Inside) -> list[tuple[Memory, Flag]]:
         """The memories from outside that one of a Block may be, with the flags of that Block."""
         if memory in inside.older:
-            return [(memory, lambda: True)]
+            return [(memory, lambda: ALWAYS)]
         if not memory.parts:
             return []
         hidden = list(inside.scope.parent.chain()) if inside.scope.parent is not None else []
@@ -405,4 +391,4 @@ class Versions:
         ]
 
 
-__all__ = ["Case", "Inside", "Link", "Memory", "SavedValue", "Versions", "Watch", "join"]
+__all__ = ["Case", "Inside", "Link", "Memory", "SavedValue", "Versions", "Watch"]

@@ -8,11 +8,12 @@ The gradient of a tensor from outside (W) is an accumulator that the loop carrie
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
 
-from runtime.autodiff.activity import any_of, join_activity
+from runtime.autodiff.activity import as_operand, is_always, join_activity
 from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable, types_of
@@ -22,6 +23,7 @@ from runtime.autodiff.stale import condition
 from runtime.autodiff.tape import Activity, Grad, Grads, ListGrad, LoopEntry, Tape
 from runtime.autodiff.versions import Inside, Memory
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.tracer.memory.conditions import ALWAYS, PathCondition, known, when
 from runtime.tracer.recording.session import Scope, Session
 
 
@@ -38,7 +40,10 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     }
     before = {i: forward.activity_of(op.args[i]) for i in range(len(inits))}
     # Carried values that need a gradient in every iteration, if at all; the others carry a flag.
-    settled = {i for i in before if before[i] is True or forward.is_empty(op.args[i]) or body.args[i] in forward.wanted}
+    settled = {
+        i for i, arg in enumerate(op.args)
+        if is_always(before[i]) or forward.is_empty(arg) or body.args[i] in forward.wanted
+    }  # fmt: skip
     with session.open("while_loop") as test_scope:
         _enter(forward, test, inits, set(), settled)
         forward.block(test)
@@ -65,7 +70,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             unsettled = {
                 i
                 for i in active & settled
-                if after[i] is not True and body.args[i] not in forward.wanted and not forward.is_empty(body.yields[i])
+                if not (is_always(after[i]) or body.args[i] in forward.wanted or forward.is_empty(body.yields[i]))
             }
             if unsettled:
                 settled -= unsettled
@@ -122,11 +127,11 @@ Counted = dict[Memory, tuple[Variable, Variable]]
 def _count_writes(session: Session, scope: Scope, test_scope: Scope, inside: Inside) -> Counted:
     """For memory that only some iterations write: how many did before an iteration, and with it."""
     counted: Counted = {}
-    for memory, when in inside.written.items():
-        if when is not True:
+    for memory, written in inside.written.items():
+        if not written.always:
             before = session.new_variable(ScalarType("int"), "", scope)
             with session.reopen(scope):
-                (one,) = session.emit("scalar.int", [any_of(session, when)])
+                (one,) = session.emit("scalar.int", [written.operand(session)])
                 (after,) = session.emit("scalar.add", [before, one])
             counted[memory] = (before, after)
     return counted
@@ -138,18 +143,18 @@ def _note_writes(
     """Memory that iterations write is written if there was one that did; what one saved, if there was one after it."""
     session = forward.session
     later: dict[Variable, tuple[Variable | None, Variable]] = {}
-    happened: dict[Memory, Activity] = {}
+    happened: dict[Memory, PathCondition] = {}
     for memory in inside.written:
         now, end = counted.get(memory, (None, count))
         (flag,) = session.emit("scalar.gt", [end, 0])
-        happened[memory] = frozenset({flag})
+        happened[memory] = when(flag)
         again = session.new_variable(ScalarType("bool"))
         later[again] = (now, end)
         for watch in inside.watches:
             for one in watch.shown:
                 for other, holds in forward.versions.older(one.memory, inside):
                     if other is memory:
-                        watch.cases.append((frozenset({again}), *one.way, holds))
+                        watch.cases.append((when(again), *one.way, holds))
     forward.versions.after([inside], happened)
     return later
 
@@ -176,7 +181,7 @@ def _flag(session: Session, activity: Activity, value: Operand) -> Operand:
     """Whether a carried value needs a gradient, as the loop carries it; for a list, whether each item does."""
     if isinstance(value, Variable) and isinstance(value.type, ArrayType):
         return list_flags(session, activity, value)
-    return any_of(session, activity)
+    return as_operand(session, activity)
 
 
 def _enter(
@@ -193,11 +198,11 @@ def _enter(
         forward.env[arg] = (
             forward.lift(new, arg, [inits[position]]) if exists else forward.lift_tensor(new, arg, None)
         )
-        forward.activity[arg] = position in active
+        forward.activity[arg] = known(position in active)
         if position in active and position not in settled:
             array = isinstance(arg.type, ArrayType)
             flags[position] = flag = session.new_variable(FLAGS if array else ScalarType("bool"))
-            forward.activity[arg] = flag if array else frozenset({flag})
+            forward.activity[arg] = flag if array else when(flag)
         stand_ins.append(forward.env[arg])
     return stand_ins, flags
 
@@ -219,15 +224,15 @@ def _activity_after(
             continue
         before = forward.activity_of(op.args[position])
         if isinstance(out.type, ArrayType):
-            forward.activity[out] = True if flag is None else flag
-        elif before is True and flag is None:
-            forward.activity[out] = True
-        elif flag is not None and after[position] is not True:
-            forward.activity[out] = frozenset({flag})
+            forward.activity[out] = ALWAYS if flag is None else flag
+        elif is_always(before) and flag is None:
+            forward.activity[out] = ALWAYS
+        elif flag is not None and not is_always(after[position]):
+            forward.activity[out] = when(flag)
         else:
             if again is None:
                 (again,) = session.emit("scalar.gt", [count, 0])
-            forward.activity[out] = join_activity([before, frozenset({again})])
+            forward.activity[out] = join_activity([before, when(again)])
 
 
 def backward(backward: Backward, entry: LoopEntry, grads: Grads) -> None:
@@ -290,6 +295,11 @@ class _Body:
             (self.left,) = session.emit("scalar.sub", [self.count, 1])
 
 
+def _is_dead(condition: PathCondition, dead: Collection[Variable]) -> bool:
+    """Whether some flags are never true, and it then is not."""
+    return condition.replaced(lambda flag: False if flag in dead else flag).never
+
+
 def _written_again(backward: Backward, entry: LoopEntry) -> list[Variable]:
     """Which of what a loop carries may be written after the iteration that it leaves, by a later one or after all."""
     dead = {flag for flag, known in backward.known.items() if known is False} | set(entry.again)
@@ -298,7 +308,7 @@ def _written_again(backward: Backward, entry: LoopEntry) -> list[Variable]:
             flag
             for flag in dead & set(entry.again)
             if any(
-                not any(isinstance(part, frozenset) and part <= dead for part in case)
+                not any(not callable(part) and _is_dead(part, dead) for part in case)
                 for watch in entry.again[flag]
                 for case in watch.stale()
             )

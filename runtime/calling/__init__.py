@@ -1,5 +1,8 @@
 """Calling: the road from a Program to a call's result, for live functions and loaded files alike."""
 
+from runtime.calling.callee import Callee
+from runtime.calling.live import LiveCallee
 from runtime.calling.prepare import Options, prepare
+from runtime.calling.results import build_tree
 
-__all__ = ["Options", "prepare"]
+__all__ = ["Callee", "LiveCallee", "Options", "build_tree", "prepare"]

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from runtime.ir import Program, Variable
+from runtime.ir import Program
+from runtime.ir.views import View
 
 MODES = ("train", "eval")
 
@@ -69,32 +70,6 @@ class Again:
     """In a template of arguments: a container that stood there before, by its number."""
 
     number: int
-
-
-@dataclass(frozen=True)
-class Hole:
-    """In a view step's arguments: where the tensor stands that is viewed."""
-
-
-HOLE = Hole()
-
-
-@dataclass(frozen=True)
-class ViewStep:
-    """One operator of a view: ``name(*args, **kwargs)``, and which of its results is meant."""
-
-    name: str
-    args: tuple[Any, ...]
-    kwargs: tuple[tuple[str, Any], ...]
-    index: int
-
-
-@dataclass(frozen=True)
-class View:
-    """A result that is an input or parameter itself (no steps), or a view of one."""
-
-    source: Variable
-    steps: tuple[ViewStep, ...]
 
 
 Target = State | Constant | Attribute | Passed

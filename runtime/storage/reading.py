@@ -15,17 +15,16 @@ import torch
 from runtime.errors import ProgramError, StorageError
 from runtime.ir import Variable
 from runtime.ir.tree import Leaf, Record, tree_leaves
+from runtime.ir.views import HOLE, Hole, View, ViewStep
 from runtime.ops import aten
 from runtime.storage.allowed import allowed_operators, check_operators
 from runtime.storage.artefact import (
-    HOLE,
     MODES,
     Again,
     Argument,
     Artefact,
     Attribute,
     Constant,
-    Hole,
     Method,
     ModuleEntry,
     Passed,
@@ -36,8 +35,6 @@ from runtime.storage.artefact import (
     Target,
     TensorRef,
     Variant,
-    View,
-    ViewStep,
 )
 from runtime.storage.document import Node
 from runtime.storage.operands import decode

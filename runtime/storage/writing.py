@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
+from runtime.ir.views import Hole, ViewStep
 from runtime.storage.allowed import check_operators, namespaces
 from runtime.storage.artefact import (
     Again,
     Artefact,
     Attribute,
     Constant,
-    Hole,
     Method,
     ModuleEntry,
     Path,
@@ -22,7 +22,6 @@ from runtime.storage.artefact import (
     Target,
     TensorRef,
     Variant,
-    ViewStep,
 )
 from runtime.storage.document import text_of
 from runtime.storage.operands import encode

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -27,7 +26,7 @@ from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values.arguments import Arguments, flatten, follow
 from runtime.translated.fitting import check_memory, check_parameters, fit
 from runtime.translated.located import located
-from runtime.translated.running import device_of, traced
+from runtime.translated.running import callee, device_of
 
 
 class Part(torch.nn.Module):
@@ -138,14 +137,10 @@ class TranslatedLayer(torch.nn.Module):
         inputs = [t.detach() if index in variant.stopped else t for index, t in enumerate(inputs)]
         check_parameters(variant.program, params)
         check_memory(variant.program, inputs, params)
-        ready = traced(variant, device_of([*inputs, *params]))
-        assert ready.executable is not None
+        stores = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
+        ready = callee(variant, device_of([*inputs, *params]))
         with gradient_path("autograd") if self._autograd == "eager" else contextlib.nullcontext():
-            values = ready.executable.run(inputs, params)
-        if variant.stores:
-            effects = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
-            ready = replace(ready, effects=effects)
-        return ready.finish(arguments, inputs, params, values)
+            return ready.call(arguments, inputs, params, stores)
 
     def _variant(self, method: Method) -> Variant:
         return method.variants["train" if self.training else "eval"]

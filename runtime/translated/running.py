@@ -10,21 +10,18 @@ from typing import Any
 
 import torch
 
-from runtime.calling import Options, prepare
+from runtime.calling import Callee, Options, prepare
 from runtime.ir import Block, Operand, Operator
-from runtime.storage import artefact
 from runtime.storage.artefact import Variant
 from runtime.storage.trees import at_path, records
 from runtime.storage.types import OBJECTS, exception_class, record_class
-from runtime.tracer.boundary.tracing import Traced, ViewOutput
-from runtime.tracer.memory.storage_table import HOLE, ViewStep
 
 _lock = threading.Lock()
-_ready: weakref.WeakKeyDictionary[Variant, dict[str, Traced]] = weakref.WeakKeyDictionary()
+_ready: weakref.WeakKeyDictionary[Variant, dict[str, Callee]] = weakref.WeakKeyDictionary()
 
 
-def traced(variant: Variant, device: str) -> Traced:
-    """The variant as the tracer would have left it, compiled; ``device``: where its tensors are now, if all are there.
+def callee(variant: Variant, device: str) -> Callee:
+    """The variant made ready; ``device``: where its tensors are now, if all are there.
 
     What was explicitly put on the device where all tensors were when it was saved is put on the device of the call.
     """
@@ -38,22 +35,18 @@ def traced(variant: Variant, device: str) -> Traced:
     return found
 
 
-def _prepare(variant: Variant, device: str) -> Traced:
+def _prepare(variant: Variant, device: str) -> Callee:
     program = variant.program
     if device != variant.device:
         program = replace(program, block=on_device(program.block, torch.device(variant.device), torch.device(device)))
     trees = [program.output, *(store.tree for store in variant.stores)]
     exceptions = {name: exception_class(name, base) for name, base in variant.exceptions.items()}
-    return Traced(
+    return Callee(
         program,
-        live=[],
-        guards=(),
-        effects=[],
-        classes=classes_of(variant, trees),
-        raised={},
-        views={position: ViewOutput(view.source, _steps(view.steps)) for position, view in variant.views.items()},
-        same={id(at_path(trees, result)): argument for result, argument in variant.same},
-        executable=prepare(program, Options(exceptions=exceptions, views=list(variant.views))),
+        prepare(program, Options(exceptions=exceptions, views=list(variant.views))),
+        classes_of(variant, trees),
+        dict(variant.views),
+        {id(at_path(trees, result)): argument for result, argument in variant.same},
     )
 
 
@@ -66,18 +59,6 @@ def classes_of(variant: Variant, trees: Sequence[Any]) -> dict[str, Any]:
             if cls is not None:
                 found[record.type_name] = cls
     return found
-
-
-def _steps(steps: tuple[artefact.ViewStep, ...]) -> tuple[ViewStep, ...]:
-    def fill(value: Any) -> Any:
-        if value is artefact.HOLE:
-            return HOLE
-        return type(value)(fill(item) for item in value) if type(value) in (list, tuple) else value
-
-    return tuple(
-        ViewStep(one.name, fill(one.args), tuple((key, fill(value)) for key, value in one.kwargs), one.index, 0, None)
-        for one in steps
-    )
 
 
 def on_device(block: Block, old: torch.device, new: torch.device) -> Block:

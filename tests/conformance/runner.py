@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -15,17 +14,15 @@ import torch
 import dy2static
 from dy2static import StaticFunction
 from dy2static.errors import Dy2StaticError
-from runtime.autodiff import gradient_path
 from runtime.executor import compile_program
 from runtime.executor.coverage import BlockRuns
 from runtime.executor.registry import EXECUTORS
 from tests.conformance.family import Call, Case
-from tests.end_to_end.oracle import _copy, _tensors, check, same
+from tests.oracle import PATHS, check, copied, hold_modules, paired, same
 
 _OURS = re.compile(r"_d2s|\b[us]\d+\b|TODO")
 _PATH = re.compile(r"\(at [^)]*\)")
 _SEARCH = 200
-_PATHS = ("program", "autograd")
 
 
 def run(case: Case) -> list[BlockRuns]:
@@ -64,7 +61,7 @@ def blocks_of(function: StaticFunction) -> list[BlockRuns]:
     return [
         block
         for one in function._cache.all()
-        for block in one.traced.executable.plain.coverage_report().blocks  # type: ignore[union-attr]
+        for block in one.ready.runner.plain.coverage_report().blocks  # type: ignore[union-attr]
     ]
 
 
@@ -76,12 +73,12 @@ def _refuses(case: Case) -> None:
     refused = 0
     for call in case.calls:
         try:
-            got = converted(*_copy(call))
+            got = converted(*copied(call))
         except Dy2StaticError as error:
             assert_refused(error, case.refused, case.target.__module__)
             refused += 1
         else:
-            same(got, case.target(*_copy(call)) if module is None else _eager(case)(*_copy(call)))
+            same(got, case.target(*copied(call)) if module is None else _eager(case)(*copied(call)))
     assert refused, f"it was to be refused with {case.refused}, and works"
 
 
@@ -125,58 +122,8 @@ def varied(call: Sequence[Any], scale: float, generator: torch.Generator) -> lis
 
 
 def _like_eager(case: Case) -> StaticFunction:
-    """A module on every call: results, gradients, buffers and attributes, on both gradient paths."""
-    torch.manual_seed(1234)
-    original = case.target()
-    for path in _PATHS:
-        eager = copy.deepcopy(original)
-        layer = dy2static.to_static(copy.deepcopy(original))
-        for number, call in enumerate(_calls(case, layer.forward)):
-            mine, theirs = _copy(call), _copy(call)
-            with gradient_path(path):
-                got = _call(layer, mine, number)
-            expected = _call(eager, theirs, number)
-            where = f"call {number} ({path})"
-            if isinstance(expected[0], Exception):
-                assert type(got[0]) is type(expected[0]), f"{where}: {expected[0]!r} and {got[0]!r}"
-                assert str(got[0]).split("\n")[0] == str(expected[0]).split("\n")[0], where
-                continue
-            if isinstance(got[0], Exception):
-                raise got[0]
-            same(got[0], expected[0], where, case.tolerance)
-            same(got[1], expected[1], f"{where} gradients", max(case.tolerance, 1e-6))
-            same(got[2], expected[2], f"{where} state", case.tolerance)
-            same(mine, theirs, f"{where} arguments", case.tolerance)
-            same(got[3], expected[3], f"{where} random stream")
+    """A module on every call, on both gradient paths."""
+    for path in PATHS:
+        layer, eager = paired(case.target)
+        hold_modules(layer, eager, _calls(case, layer.forward), path, tolerance=case.tolerance)
     return layer.forward
-
-
-def _call(module: torch.nn.Module, args: Sequence[Any], seed: int) -> tuple[Any, ...]:
-    """Result or exception, gradients of parameters and arguments, buffers and attributes, the next random number."""
-    torch.manual_seed(seed)
-    module.zero_grad(set_to_none=True)
-    try:
-        result = module(*args)
-    except Exception as error:  # whatever eager raises is what is compared
-        return error, None, None, None
-    outputs = [t for t in _tensors(result) if t.requires_grad]
-    leaves = [t for t in _tensors(list(args)) if t.requires_grad and t.is_leaf]
-    if outputs:
-        sum((t.double().abs() * (index + 1)).sum() for index, t in enumerate(outputs)).backward()
-    grads = [{name: p.grad for name, p in module.named_parameters()}, [leaf.grad for leaf in leaves]]
-    return result, grads, state_of(module), torch.rand(())
-
-
-def state_of(module: torch.nn.Module) -> dict[str, Any]:
-    """What a user sees of a module between calls: buffers, and attributes that hold data."""
-    found: dict[str, Any] = dict(module.named_buffers())
-    for prefix, inner in module.named_modules():
-        for name, value in vars(inner).items():
-            if name.startswith("_") or name == "forward" or callable(value):
-                continue
-            found[f"{prefix}.{name}"] = vars(value) if hasattr(value, "__dict__") and not _is_plain(value) else value
-    return found
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, (torch.Tensor, int, float, str, list, tuple, dict, set, type(None)))

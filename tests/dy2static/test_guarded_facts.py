@@ -20,6 +20,7 @@ from torch.nn.utils import parametrizations, parametrize
 
 from dy2static import to_static
 from dy2static.shortcut import MADE_AT
+from tests.oracle import same
 
 X = torch.tensor([1.0, -2.0, 4.0])
 HERE = sys.modules[__name__]
@@ -292,19 +293,6 @@ def run(function: Any, arguments: tuple[Any, ...]) -> list[Any]:
     return found
 
 
-def same(mine: list[Any], eager: list[Any]) -> None:
-    assert len(mine) == len(eager)
-    for a, b in zip(mine, eager):
-        assert type(a) is type(b)
-        if isinstance(a, torch.Tensor):
-            assert torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
-        elif isinstance(a, tuple):
-            assert a[0] == b[0] and (a[1] is None) == (b[1] is None)
-            assert a[1] is None or torch.allclose(a[1], b[1], rtol=1e-5, atol=1e-6), a[0]
-        else:
-            assert a == b
-
-
 @contextlib.contextmanager
 def restored(*owners: Any) -> Iterator[None]:
     before = [dict(vars(owner)) for owner in owners]
@@ -340,7 +328,7 @@ def test_a_fact_changes(name: str, calls: int) -> None:
                     found += [run(target, tuple(a.to(wanted) for a in arguments)) for _ in range(calls)]
                 results.append(found)
     for mine, eager in zip(*results, strict=True):
-        same(mine, eager)
+        same(mine, eager, tolerance=1e-5)
 
 
 # -- PyTorch's own state

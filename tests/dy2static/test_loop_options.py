@@ -182,7 +182,7 @@ def test_recompute_keeps_less_and_changes_nothing(n) -> None:
         y.square().sum().backward()
         found.append((y, x.grad, w.grad))
         if recompute is not None:
-            (halves,) = static.specialization().traced.executable._halves.values()
+            (halves,) = static.specialization().ready.runner._halves.values()
             forward = halves.derivative.forward
             kept.append(len(forward.block.yields))
             assert all(op.attrs.get("recompute", False) is recompute for op in loops(static))

@@ -17,7 +17,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
-from tests.end_to_end.oracle import same
+from tests.oracle import same
 
 HEADER = """
 import bisect, collections, copy, dataclasses, functools, heapq, itertools, json, math, operator, pickle, random

@@ -7,7 +7,7 @@ import torch
 
 from dy2static import to_static
 from runtime.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def begins_shared(x, n):

@@ -9,6 +9,7 @@ import torch
 
 import dy2static
 from dy2static import to_static
+from tests.oracle import same
 
 WRITES: dict[str, Any] = {
     "sinc_": lambda t: t.sinc_(),
@@ -130,12 +131,6 @@ def gradient_of(results: list[Any], x: Any, leaf: Any) -> Any:
         return str(error)[:60]
 
 
-def equal(a: Any, b: Any) -> bool:
-    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        return torch.allclose(a, b, equal_nan=True)
-    return bool(a == b)
-
-
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 def test_the_callers_tensor_is_written(form, gradient):
@@ -144,9 +139,7 @@ def test_the_callers_tensor_is_written(form, gradient):
         for flag in (1.0, -1.0, 1.0):
             expected, *_ = seen(form, write, gradient, flag)
             found, *_ = seen(converted, write, gradient, flag)
-            assert len(found) == len(expected)
-            for number, (mine, eager) in enumerate(zip(found, expected)):
-                assert equal(mine, eager), (name, flag, number, mine, eager)
+            same(found, expected, f"{name} {flag}", 1e-6)
 
 
 def run(function: Any, write: Any, flag: float) -> Any:
@@ -163,8 +156,7 @@ def test_gradients_of_what_was_written(form):
             continue
         converted = to_static(form)
         for flag in (1.0, -1.0, 1.0):
-            mine, eager = run(converted, write, flag), run(form, write, flag)
-            assert equal(mine, eager), (name, flag, mine, eager)
+            same(run(converted, write, flag), run(form, write, flag), f"{name} {flag}", 1e-6)
 
 
 def test_what_eager_saved_and_was_overwritten_still_raises():

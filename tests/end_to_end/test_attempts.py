@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 ONE = torch.ones(2)
 CALLS = [(sign * ONE, size * ONE) for sign in (1, -1) for size in (1, 0, 2)]

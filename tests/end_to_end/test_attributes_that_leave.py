@@ -7,6 +7,7 @@ import torch
 
 import dy2static
 from dy2static import Dy2StaticError
+from tests.oracle import same
 
 
 def on_results(x, y):
@@ -72,20 +73,6 @@ def in_a_loop(x, y):
     return p, p.note
 
 
-def _same(a, b):
-    assert type(a) is type(b)
-    if isinstance(a, torch.Tensor):
-        assert torch.equal(a, b) and sorted(vars(a)) == sorted(vars(b))
-        for name, value in vars(a).items():
-            _same(value, vars(b)[name])
-    elif isinstance(a, (list, tuple, dict)):
-        assert len(a) == len(b)
-        for one, two in zip(*(value.values() if isinstance(value, dict) else value for value in (a, b))):
-            _same(one, two)
-    else:
-        assert a == b
-
-
 @pytest.mark.parametrize("needs", (False, True))
 @pytest.mark.parametrize("function", (
     on_results, with_a_tensor, on_arguments, on_an_argument_that_is_returned, read_and_changed, taken_off, on_a_path,
@@ -102,8 +89,7 @@ def test_like_eager(function, needs):
             for _ in range(2):
                 result = called(x, y)
             seen.append((result, x, y))
-        _same(*seen)
-        assert (seen[0][0] is seen[0][1]) == (seen[1][0] is seen[1][1])
+        same(seen[1], seen[0])
     if function is on_an_argument_that_is_returned:
         result = converted(x, y)
         assert result[0] is x

@@ -17,7 +17,7 @@ import dy2static
 from runtime.autodiff import gradient_path
 from runtime.ops import aten
 from tests.end_to_end.operator_calls import call_of, composites
-from tests.end_to_end.oracle import check, check_module, same
+from tests.oracle import check, check_module, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
 PACKED = {f"aten.{kind}.data" for kind in ("gru", "lstm", "rnn_tanh", "rnn_relu")}

@@ -11,7 +11,7 @@ import torch
 
 import dy2static
 from dy2static import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 X = torch.tensor([1.0, 2.0, 3.0])
 CALLS = [(X,), (-X,), (torch.tensor([1.0, -1.0, 0.5]),)]

@@ -12,7 +12,7 @@ from torch.autograd.function import BackwardCFunction, once_differentiable
 import dy2static
 from dy2static.errors import TraceError
 from dy2static.operators.calls.autograd_function import Context
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def vec(*values):

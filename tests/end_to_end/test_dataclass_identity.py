@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 X = torch.tensor([1.0, 2.0, 3.0])
 CALLS = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 X = torch.tensor([1.0, 2.0, 3.0])
 CALLS = [

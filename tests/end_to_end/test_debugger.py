@@ -10,8 +10,8 @@ import torch
 
 import dy2static
 from dy2static.errors import Dy2StaticError
-from tests.end_to_end.oracle import same
 from tests.frames import looked_at
+from tests.oracle import same
 
 X = torch.tensor([1.0, -2.0, 3.0])
 CALLS = [(sign * X, torch.tensor(n)) for sign in (1, -1) for n in (2, 0)]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from runtime.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 @dataclasses.dataclass

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check, same
+from tests.oracle import check, same
 
 
 def vec(*values):

@@ -7,7 +7,7 @@ import torch
 
 import dy2static
 from runtime.errors import TraceError
-from tests.end_to_end.oracle import check, same
+from tests.oracle import check, same
 
 
 def vec(*values):

@@ -15,7 +15,7 @@ import torch
 
 import dy2static
 from dy2static.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 POS, NEG = (torch.ones(3, requires_grad=True),), (torch.full((3,), -1.0, requires_grad=True),)
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 import dy2static
 from dy2static.errors import Dy2StaticError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 INPUTS = [[1.0, 2.0, 3.0], [-1.0, 2.0, 4.0], [-1.0, -2.0, -1.0], [1.0, 0.1, -3.0]]
 PATHS = {

@@ -7,7 +7,7 @@ import torch
 
 import dy2static
 from dy2static.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 CALLS = [(torch.full((1,), value, requires_grad=True),) for value in (-1.0, 1.0, 2.0, 3.0, 7.0)]
 

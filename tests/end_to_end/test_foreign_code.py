@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from dy2static import EagerWarning, InputSpec, TraceError, load, save, to_static
-from tests.end_to_end.oracle import same
+from tests.oracle import same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning"),

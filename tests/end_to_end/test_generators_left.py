@@ -7,7 +7,7 @@ import torch
 
 from dy2static import to_static
 from dy2static.errors import Dy2StaticError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 X = torch.tensor([1.0, -2.0, 3.0])
 CALLS = [(X,), (-X,), (X * 0,)]

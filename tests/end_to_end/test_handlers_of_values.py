@@ -11,7 +11,7 @@ import torch
 import dy2static
 from dy2static.errors import TraceError
 from runtime.ops.scalar import MATH
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 VALUES = (0.0, -2.5, 3.0, 1e308, math.inf, math.nan)
 FUNCTIONS = {

@@ -12,7 +12,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 class Pair(NamedTuple):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def written_on_the_path_that_makes_it(x):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 KEPT: dict[str, Any] = {}
 

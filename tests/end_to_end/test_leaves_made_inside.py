@@ -6,8 +6,7 @@ import pytest
 import torch
 
 import dy2static
-
-from .oracle import same
+from tests.oracle import same
 
 
 def graph_kept(x):

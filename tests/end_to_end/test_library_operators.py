@@ -14,7 +14,7 @@ from torch.library import Library, custom_op, register_fake
 
 import dy2static
 from runtime.autodiff import gradient_path
-from tests.end_to_end.oracle import check, same
+from tests.oracle import check, same
 
 LIBRARY = Library("test_library_operators", "DEF")  # noqa: TOR901  # kept for the whole run
 OPS = torch.ops.test_library_operators

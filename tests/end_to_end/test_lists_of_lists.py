@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check, same
+from tests.oracle import check, same
 
 X = torch.tensor([1.0, 2.0, 3.0, -1.0, 5.0])
 

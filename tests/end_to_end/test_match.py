@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 CALLS = [(torch.full((1,), value, requires_grad=True),) for value in (1.0, 2.0, 3.0, 4.0, 7.0, -1.0)]
 

@@ -14,7 +14,7 @@ import torch
 import dy2static
 from runtime.ops import aten
 from runtime.storage.allowed import allowed_operators
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def _all_tagged() -> list[str]:

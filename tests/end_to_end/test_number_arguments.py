@@ -14,8 +14,8 @@ import torch
 
 from runtime.errors import TraceError
 from runtime.storage.allowed import allowed_operators
-from tests.end_to_end.oracle import check
 from tests.end_to_end.staged_calls import function_of
+from tests.oracle import check
 
 T = torch.tensor
 _NUMBERS = ("Scalar", "Scalar?")

@@ -25,7 +25,7 @@ import dy2static
 from dy2static import to_static
 from dy2static.conversion import convert
 from runtime.errors import StorageError
-from tests.end_to_end.oracle import same
+from tests.oracle import same
 
 X = torch.tensor([1.0, 2.0])
 Namespace = types.SimpleNamespace

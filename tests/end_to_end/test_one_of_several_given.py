@@ -13,7 +13,7 @@ import torch
 
 import dy2static
 from dy2static.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 CALLS = ((torch.tensor([1.0, 2.0], requires_grad=True),), (torch.tensor([-1.0, -2.0], requires_grad=True),))
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 _SEEDED: dict[str, Any] = {"bernoulli": torch.bernoulli, "multinomial": torch.multinomial, "normal": torch.normal}
 """Operators that torch's samples call through a function which sets the seed of the generator itself."""

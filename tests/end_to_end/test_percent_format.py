@@ -9,7 +9,7 @@ import torch
 
 import dy2static
 from dy2static.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 CALLS = [(torch.full((1,), value),) for value in (1.25, -2.0, 1234.5)]
 FIELDS = ["%d", "%5d|", "%-6d|", "%05d", "%+d", "% d", "%i", "%f", "%.2f", "%8.3f|", "%-8.1f|", "%08.2f", "%e", "%g",

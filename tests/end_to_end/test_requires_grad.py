@@ -7,7 +7,7 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def changes_in_a_loop(x, n):
@@ -136,7 +136,7 @@ def calls():
 @pytest.mark.parametrize("path", ["program", "autograd"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_as_eager(function, path):
-    check(function, *calls(), paths=(path,), none_is_zero=True)
+    check(function, *calls(), paths=(path,), none_is_zero=True, apart=True)
 
 
 def test_without_gradients_nothing_needs_one():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import importlib.util
 import itertools
 import sys
@@ -15,10 +14,11 @@ import torch
 
 import dy2static
 from dy2static import TraceError
-from runtime.tracer.ambient import objects
 from tests.end_to_end.row_uses import CAUGHT, DICTS, OBJECTS, REFUSED
+from tests.oracle import check, check_saved
 
 CALLS = [(3, True), (3, False), (2, True), (1, False), (4, True)]
+TERMS: dict[str, Any] = {"paths": ("program",), "tolerance": 1e-6, "gradient_tolerance": 1e-5, "apart": True}
 _numbers = itertools.count()
 _loaded: list[str] = []
 
@@ -42,61 +42,22 @@ def _load(text: str, folder: Path) -> Callable[..., Any]:
     return found
 
 
-def _pictured(value: Any, known: dict[int, int], tensors: list[torch.Tensor]) -> Any:
-    """A value with numbers in place of objects, the same number for the same dict, list or object."""
-    if isinstance(value, torch.Tensor):
-        tensors.append(value)
-        return "tensor", value.dtype, tuple(value.shape), value.requires_grad
-    if type(value) in (int, float, str, bool, type(None)):
-        return type(value), value
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return tuple, [_pictured(item, known, tensors) for item in value]
-    if id(value) in known:
-        return "again", known[id(value)]
-    known[id(value)] = len(known)
-    if isinstance(value, (list, collections.deque)):
-        return type(value), [_pictured(item, known, tensors) for item in value]
-    if isinstance(value, dict):
-        held = dict(value)
-    else:
-        held = value._asdict() if isinstance(value, tuple) else objects.attributes(value)
-    kind = dict if isinstance(value, dict) else type(value).__name__
-    return kind, [(key, _pictured(item, known, tensors)) for key, item in held.items()]
-
-
-def _run(function: Callable[..., Any], count: int, choice: bool, requires_grad: bool) -> tuple[Any, list[Any]]:
-    x = torch.tensor([0.5, -1.0, 2.0], requires_grad=requires_grad)
-    try:
-        result = function(x, torch.tensor(count), torch.tensor(choice))
-    except (LookupError, TypeError, AttributeError) as error:
-        return (type(error), str(error)), []
-    tensors: list[torch.Tensor] = []
-    picture = _pictured(result, {}, tensors)
-    values: list[Any] = [tensor.detach().clone() for tensor in tensors]
-    kept = [tensor for tensor in tensors if tensor.requires_grad]
-    if kept:
-        total = sum((tensor * (place + 1)).sum() for place, tensor in enumerate(kept))
-        assert isinstance(total, torch.Tensor)
-        values.append(torch.autograd.grad(total, x, allow_unused=True)[0])
-    return picture, values
-
-
-def _hold(function: Callable[..., Any], other: Callable[..., Any], requires_grad: bool) -> None:
-    for count, choice in CALLS:
-        expected, got = (_run(one, count, choice, requires_grad) for one in (function, other))
-        assert got[0] == expected[0], (count, choice)
-        torch.testing.assert_close(got[1], expected[1])
+def _calls(requires_grad: bool) -> list[tuple[torch.Tensor, ...]]:
+    x = [0.5, -1.0, 2.0]
+    return [
+        (torch.tensor(x, requires_grad=requires_grad), torch.tensor(count), torch.tensor(choice))
+        for count, choice in CALLS
+    ]
 
 
 def _check(text: str, folder: Path) -> None:
     function = _load(text, folder)
     for requires_grad in (False, True):
-        _hold(function, dy2static.to_static(function), requires_grad)
+        check(function, *_calls(requires_grad), **TERMS)
     converted = dy2static.to_static(function)
-    for choice in (True, False):
-        _run(converted, 3, choice, True)
-    dy2static.save(converted, folder / "saved.d2s")
-    _hold(function, dy2static.load(folder / "saved.d2s"), True)
+    for call in _calls(True)[:2]:
+        converted(*call)
+    check_saved(function, converted, folder / "saved.d2s", *_calls(True), **TERMS)
 
 
 ALL = [*DICTS, *OBJECTS, *CAUGHT]

@@ -14,7 +14,7 @@ import torch
 
 import dy2static
 from tests.end_to_end.grown_uses import load
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 LENGTHS = (0, 1, 3)
 

@@ -9,7 +9,7 @@ import torch
 
 from dy2static import to_static
 from runtime.errors import Dy2StaticError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 LIST: list[Any] = [2, 2.5]
 LIST.append(LIST)

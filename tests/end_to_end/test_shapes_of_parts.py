@@ -7,7 +7,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 LONG = torch.arange(20.0).reshape(20, 1)
 SLICED = [(LONG.clone().requires_grad_(), torch.tensor(n)) for n in (2, 12)] + [(LONG, torch.tensor(15))]

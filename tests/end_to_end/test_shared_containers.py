@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 X = [(torch.tensor([1.0, 2.0]),), (torch.tensor([-1.0, -2.0]),)]
 CASES = []

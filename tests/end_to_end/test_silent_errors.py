@@ -11,7 +11,7 @@ from torch import nn
 
 import dy2static
 from dy2static.errors import TraceError
-from tests.end_to_end.oracle import check, check_module
+from tests.oracle import check, check_module
 
 
 def rand(*shape, seed=0, grad=False):

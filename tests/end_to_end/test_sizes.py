@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dy2static import InputSpec, RetraceWarning, to_static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def count_up(x):

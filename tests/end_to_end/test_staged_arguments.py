@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from dy2static import load, save, to_static
 from dy2static.input_spec import InputSpec
 from runtime.errors import TraceError
-from tests.end_to_end.oracle import check
 from tests.end_to_end.staged_calls import StagedCall, staged_calls
+from tests.oracle import check
 
 
 def _walk(calls: list[StagedCall]) -> tuple[dict[str, Counter[str]], list[str]]:

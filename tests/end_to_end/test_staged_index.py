@@ -11,8 +11,8 @@ import textwrap
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
-from tests.fuzz.oracle import load
+from tests.fuzz.judging import load
+from tests.oracle import check
 
 HEAD = """
 import torch

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from runtime.errors import TraceError
-from tests.end_to_end import oracle
+from tests import oracle
 
 
 def _calls() -> list[tuple[Any, ...]]:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from dy2static import load, save, to_static
+from dy2static import to_static
 from dy2static.input_spec import InputSpec
 from runtime.errors import Dy2StaticError
-from tests.end_to_end.oracle import check, same
 from tests.end_to_end.staged_uses import REFUSED, Use, every, functions
+from tests.oracle import check, check_saved
 
 _STEP = 31
 """The default run takes one use in so many."""
@@ -29,22 +28,9 @@ def _spec(use: Use) -> list[InputSpec]:
     return [InputSpec(sizes)] + [InputSpec(list(one.shape), one.dtype) for one in calls[0][1:]]
 
 
-def _outcome(function: Callable[..., Any], call: Any, seed: int) -> Any:
-    torch.manual_seed(seed)
-    try:
-        return function(*call), torch.rand(())
-    except Dy2StaticError:
-        raise
-    except Exception as error:  # whatever eager raises is what is compared
-        return type(error), str(error).split("\n")[0]
-
-
 def _check_file(use: Use, function: Callable[..., Any], folder: Path) -> None:
     static = to_static(function, input_spec=_spec(use))
-    save(static, folder / "model.d2s")
-    loaded = load(folder / "model.d2s")
-    for seed, call in enumerate(use.calls(False)):
-        same(_outcome(loaded, call, seed), _outcome(function, call, seed), use.text, 1e-6)
+    check_saved(function, static, folder / "model.d2s", *use.calls(False), paths=("program",), tolerance=1e-6)
 
 
 def _run(uses: list[Use], folder: Path) -> None:

@@ -20,8 +20,8 @@ import torch
 
 import dy2static
 from dy2static import Dy2StaticError
-from tests.end_to_end.oracle import same
 from tests.end_to_end.state_changes import CHANGES, HEAD
+from tests.oracle import same
 
 UP, DOWN = torch.ones(2), -torch.ones(2)
 CALLS = {

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 X = torch.ones(2, 3)
 LINEAR = torch.nn.Linear(3, 3)

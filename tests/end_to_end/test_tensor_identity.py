@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 _CALLS = """x.to(x.dtype) x.float() x.cpu() x.contiguous() x.expand(2,3) x.expand_as(x) x.type_as(x) x.to("cpu") x.to(x)
 torch.atleast_2d(x) torch.atleast_1d(x) x.positive() x.real x.conj() x.resolve_conj() x.resolve_neg() x.reshape(2,3)

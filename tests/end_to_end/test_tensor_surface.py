@@ -11,7 +11,7 @@ import torch
 
 import dy2static
 from tests.end_to_end import tensor_surface
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 ALL = list(tensor_surface.cases())
 PARTS = 12

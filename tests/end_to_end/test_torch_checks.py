@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dy2static import Dy2StaticError, load, save, to_static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 pytestmark = pytest.mark.filterwarnings("ignore:_check_is_size will be removed:FutureWarning")
 

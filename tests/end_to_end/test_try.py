@@ -9,7 +9,7 @@ import torch
 
 import dy2static
 from dy2static.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 CALLS = tuple(
     (torch.tensor(values, requires_grad=True),) for values in ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [0.1, 0.2, -0.1])

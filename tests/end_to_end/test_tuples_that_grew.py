@@ -13,7 +13,7 @@ import torch
 
 import dy2static
 from runtime.errors import TraceError
-from tests.end_to_end.oracle import check, same
+from tests.oracle import check, same
 
 Pair = collections.namedtuple("Pair", "a b")
 

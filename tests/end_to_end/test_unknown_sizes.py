@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def number(n: int) -> torch.Tensor:

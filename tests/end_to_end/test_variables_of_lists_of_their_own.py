@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 VALUES = ([1.0, 1.0], [1.0, -5.0], [-5.0, 1.0], [-1.0, -1.0], [2.0, -1.0], [-1.0, 3.0])
 CALLS = [(torch.tensor(values),) for values in VALUES]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 X = torch.tensor([[1.0, -2.0], [3.0, 0.5], [-1.0, 0.2]])
 COUNTS = [torch.zeros(3), torch.tensor([1.0, 0, 0]), torch.tensor([1.0, 1, 0]), torch.ones(3)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 
 def some_history(w, x, n):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check, check_module
+from tests.oracle import check, check_module
 
 
 def through_detach(x):

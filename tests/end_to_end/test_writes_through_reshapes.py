@@ -9,7 +9,7 @@ import torch
 
 import runtime
 from dy2static import save, to_static
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 WAYS = {
     "reshape": lambda y: y.reshape(3, 2),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import torch
 
-from tests.fuzz.oracle import judge
+from tests.fuzz.judging import judge
 from tests.fuzz.run import FAILURES
 
 NAMES = ("p", "q", "r")

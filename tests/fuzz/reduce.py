@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from tests.fuzz.generator import Generator
-from tests.fuzz.oracle import Outcome, judge
+from tests.fuzz.judging import Outcome, judge
 
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 

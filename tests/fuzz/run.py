@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import torch
 
 from tests.fuzz.generator import Generator
-from tests.fuzz.oracle import Outcome, judge
+from tests.fuzz.judging import Outcome, judge
 
 FAILURES = ("different", "internal")
 Pairs = Counter[tuple[str, str]]

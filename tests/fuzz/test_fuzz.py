@@ -6,10 +6,10 @@ import pytest
 
 from tests.fuzz.containers import Containers
 from tests.fuzz.generator import Generator
+from tests.fuzz.judging import judge
 from tests.fuzz.memory import Memory
 from tests.fuzz.modes.run import MODES
 from tests.fuzz.modes.run import run_one as run_mode
-from tests.fuzz.oracle import judge
 from tests.fuzz.run import FAILURES, report, run_one
 from tests.fuzz.writer import NESTED, SIMPLE
 

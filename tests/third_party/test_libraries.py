@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "end_to_end"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-import oracle
 from libraries import LIBRARIES
 
 from runtime.errors import TraceError
+from tests import oracle
 
 
 @pytest.mark.parametrize("name", [name for name, library in LIBRARIES.items() if not library.refused])

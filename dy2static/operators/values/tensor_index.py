@@ -17,7 +17,8 @@ from dy2static.operators.shared.staging import Session, Staged, any_staged
 from runtime import torch_internals
 from runtime.ir import TensorType
 from runtime.ir.types import said
-from runtime.tracer.memory.storage_table import HOLE, TensorInfo, ViewStep
+from runtime.ir.views import HOLE
+from runtime.tracer.memory.storage_table import TensorInfo, ViewStep
 from runtime.tracer.recording import nonwritable_views
 
 

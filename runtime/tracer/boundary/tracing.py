@@ -1,29 +1,30 @@
 """The boundary: what goes into a Program, what comes out, and what it changes in the caller's world.
 
-``flatten`` takes a call's arguments apart, ``trace`` makes the Program, ``Traced.call`` runs it like the function.
+``flatten`` takes a call's arguments apart, ``trace`` makes the Program and says what belongs to a call of it. How it is
+called is the same for live functions and loaded files, and stands in ``runtime/calling``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
+from runtime.ir.views import View
 from runtime.tracer.ambient import contents, state
 from runtime.tracer.ambient.calls import Known, Restart
 from runtime.tracer.ambient.leaked import leaked
-from runtime.tracer.boundary.results import Outputs, ViewOutput, build_tree
+from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
 from runtime.tracer.memory.hung import Question
 from runtime.tracer.memory.inputs import LiveParameter, SharedBase
-from runtime.tracer.memory.storage_table import ViewStep
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.numbers.number_arguments import NeedsGradient
 from runtime.tracer.python_state.facts import Fact
@@ -35,20 +36,13 @@ from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, structure
-from runtime.tracer.values.arguments import Arguments, Path, flatten, follow
+from runtime.tracer.values.arguments import Arguments, Path, flatten
 
 trace_lock = threading.RLock()
 """Held while a Program is traced (tracing patches torch process-wide); running one takes no lock."""
 
 trace_contexts: list[Callable[[Session], Any]] = []
 """Context managers entered around every trace: the converter installs its patches here."""
-
-
-class Executable(Protocol):
-    """A Program ready to run."""
-
-    def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
-        """The flat yields of the main Block."""
 
 
 @dataclass
@@ -74,7 +68,7 @@ class Traced:
     effects: list[Effect]
     classes: dict[str, Any]
     raised: dict[str, type[BaseException]]
-    views: dict[int, ViewOutput]
+    views: dict[int, View]
     """By yield position: results that alias the caller's memory."""
     bases: list[tuple[int, SharedBase]] = field(default_factory=list)
     """Inputs after the arguments' tensors: the memory that several arguments share, and one of them by position."""
@@ -92,65 +86,15 @@ class Traced:
     """By position of an argument's tensor: what else the trace asked it, and the answers."""
     whole: dict[int, Any] = field(default_factory=dict)
     """Containers among the arguments, by number, that are these very objects: something outside leads to them."""
-    executable: Executable | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def only_results(self) -> bool:
-        """Whether a run does nothing but give a result made of what the Program yields."""
-        values = (self.program.writes, self.views, self.bases, self.same, self.kept, self.facts)
-        beside = (*values, self.effects, self.uses)
-        return not any(beside)
 
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
         return [live_tensor(live) for live in self.live]
 
-    def call(self, arguments: Arguments, params: list[torch.Tensor] | None = None) -> Any:
-        """Run the Program on a call's arguments, write back what it changed, and build the function's result.
-
-        ``params``: the live tensors, where the caller has them already.
-        """
-        assert self.executable is not None
-        if self.extra.setdefault("runs", 0):
-            for use in self.uses:
-                use()
-        self.extra["runs"] = 1
-        params = self.parameters() if params is None else params
-        inputs = self.inputs(arguments)
-        values = self.executable.run(inputs, params)
-        return self.finish(arguments, inputs, params, values)
-
     def inputs(self, arguments: Arguments) -> list[Any]:
         """What the Program's inputs are for a call."""
         inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
         return [*inputs, *(fact.tensor() for fact in self.facts)]
-
-    def finish(self, arguments: Arguments, inputs: list[Any], params: list[Any], values: list[Any]) -> Any:
-        """Write-backs, effects and the result of one run whose flat yields are ``values``."""
-        targets = dict(zip((arg for arg in self.program.block.args), [*inputs, *params]))
-        for write in self.program.writes:
-            try:
-                write_back(targets[write.target], values[write.index])
-            except RuntimeError as error:
-                if str(error).startswith("a leaf Variable") and _through_view(self.program, write.target):
-                    raise RuntimeError(str(error).replace("a leaf", "a view of a leaf")) from error
-                raise
-        for position, view in self.views.items():
-            values[position] = replay(targets[view.source], view.steps)
-        built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
-        stores = []
-        for effect in self.effects:
-            place = effect.place
-            if effect.path is not None:
-                place = Place(place.kind, follow(arguments, effect.path), place.name)
-            elif effect.target is not None:
-                place = Place(place.kind, targets[effect.target], place.name)
-            stores.append((place, build_tree(effect.tree, values, self.classes, built)))
-        result = build_tree(self.program.output, values, self.classes, built)
-        for place, value in stores:
-            place.set(value)
-        return result
 
 
 def live_tensor(live: LiveParameter) -> torch.Tensor:
@@ -163,49 +107,6 @@ def live_tensor(live: LiveParameter) -> torch.Tensor:
             if name in slot:
                 return slot[name]  # type: ignore[return-value]
     return getattr(owner, name)
-
-
-def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
-    """Put a new value into the caller's tensor, as the function's in-place operation would have.
-
-    A value without history comes from a write outside the graph: the caller's tensor keeps the history it has. So does
-    a leaf: what autograd lets an operator write to one, it knows nothing of.
-    """
-    if value is target:
-        return
-    if value.shape != target.shape:  # an ``out=`` that was resized
-        target.resize_(value.shape)
-    elif not value.requires_grad and _is_one_memory(value, target):
-        return  # not written in this run, or in the tensor itself: for autograd that is no write
-    seen = value.requires_grad and not (target.is_leaf and target.requires_grad)
-    with contextlib.nullcontext() if seen else torch.no_grad():
-        target.copy_(value)
-
-
-def _is_one_memory(value: torch.Tensor, target: torch.Tensor) -> bool:
-    strided = value.layout is torch.strided and target.layout is torch.strided
-    return strided and value.device.type != "meta" and value.device == target.device and value.is_set_to(target)
-
-
-def _through_view(program: Program, base: Variable) -> bool:
-    """Whether the first write to an argument that autograd sees is one to a view of it."""
-    for op in program.block.walk():
-        if op.name == "update" and base in op.args and op.grad_mode != "off":
-            (block,) = op.blocks
-            return block.ops[-1].args[:1] != (block.args[op.args.index(base)],)
-    return False
-
-
-def replay(tensor: torch.Tensor, steps: tuple[ViewStep, ...]) -> torch.Tensor:
-    """Apply a chain of view operators to a real tensor."""
-    from runtime.ops import aten
-    from runtime.tracer.ambient.calls import flatten_results
-    from runtime.tracer.recording.session import fill
-
-    for step in steps:
-        result = aten.resolve(step.name)(*fill(step.args, tensor), **{k: fill(v, tensor) for k, v in step.kwargs})  # type: ignore[arg-type]
-        tensor = flatten_results(result)[step.index]
-    return tensor
 
 
 def trace(

@@ -3,12 +3,13 @@
 A condition is *never*, *always*, or *in any of some cases*, each of which is that all of its flags hold. Flags are
 Variables, or late values, which nothing is recorded for until the condition is staged. Where the paths of a construct
 come together the conditions that hold at their ends are *joined*; round a loop they are *carried* (``deferred.py``).
+The tracer says with them what is whose memory, and differentiation which value needs a gradient.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,7 +34,10 @@ Flag = Late | Variable
 
 @dataclass(frozen=True, eq=False)
 class PathCondition:
-    """Never, always, or any of some cases; ``|`` and ``&`` record nothing."""
+    """Never, always, or any of some cases; ``|`` and ``&`` record nothing.
+
+    Two are equal if they have the same cases. It is no bool: ask whether it is ``always``, ``never``, or ``maybe``.
+    """
 
     cases: tuple[tuple[Flag, ...], ...] = ()
     """Flags that must all hold; a case without any is always so."""
@@ -48,17 +52,47 @@ class PathCondition:
         """Whether it holds on none."""
         return not self.cases
 
+    @property
+    def maybe(self) -> bool:
+        """Whether it depends on a flag."""
+        return not self.always and not self.never
+
+    def __bool__(self) -> bool:
+        raise TypeError("a path condition is no bool: ask whether it is always, never or maybe")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PathCondition) and self._set() == other._set()
+
+    def __hash__(self) -> int:
+        return hash(self._set())
+
+    def _set(self) -> frozenset[frozenset[Flag]]:
+        return frozenset(map(frozenset, self.cases))
+
     def __or__(self, other: PathCondition) -> PathCondition:
         if self.always or other.never:
             return self
-        return other if other.always or self.never else PathCondition((*self.cases, *other.cases))
+        return other if other.always or self.never else PathCondition(tuple(dict.fromkeys((*self.cases, *other.cases))))
 
     def __and__(self, other: PathCondition) -> PathCondition:
         if self.always or other.never:
             return other
         if other.always or self.never:
             return self
-        return PathCondition(tuple((*one, *two) for one, two in itertools.product(self.cases, other.cases)))
+        if self == other:
+            return self
+        pairs = itertools.product(self.cases, other.cases)
+        return PathCondition(tuple(dict.fromkeys(tuple(dict.fromkeys((*one, *two))) for one, two in pairs)))
+
+    def replaced(self, by: Callable[[Flag], Flag | bool]) -> PathCondition:
+        """The same with other flags, or answers, in place of its own."""
+        result = NEVER
+        for case in self.cases:
+            whole = ALWAYS
+            for flag in map(by, case):
+                whole &= known(flag) if isinstance(flag, bool) else when(flag)
+            result |= whole
+        return result
 
     def staged(self, session: Session) -> Any:
         """Whether it holds, computed in the current Block: a staged bool, or True or False."""
@@ -94,6 +128,12 @@ def any_of(conditions: Iterable[PathCondition]) -> PathCondition:
     return result
 
 
+def flagged(condition: PathCondition, session: Session) -> PathCondition:
+    """The same as one flag, computed in the current Block."""
+    flag = condition.operand(session)
+    return when(flag) if isinstance(flag, Variable) else known(bool(flag))
+
+
 def known(flag: bool) -> PathCondition:
     """Always or never."""
     return ALWAYS if flag else NEVER
@@ -117,4 +157,4 @@ def _variable(session: Session, flag: Flag) -> Variable:
     return flag if isinstance(flag, Variable) else flag.demand(session)
 
 
-__all__ = ["ALWAYS", "NEVER", "Flag", "Late", "PathCondition", "any_of", "both", "either", "known", "when"]
+__all__ = ["ALWAYS", "NEVER", "Flag", "Late", "PathCondition", "any_of", "both", "either", "flagged", "known", "when"]

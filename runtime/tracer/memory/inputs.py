@@ -11,9 +11,10 @@ import torch
 from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
 from runtime.ir.types import said
+from runtime.ir.views import HOLE
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
-from runtime.tracer.memory.storage_table import HOLE, Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
+from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import Location, Variable
+from runtime.ir import Location, Variable, views
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition
 
 if TYPE_CHECKING:
@@ -91,6 +91,11 @@ class ViewStep:
     """For a ``detach``: it was written ``.data``, and PyTorch does not count writes to it as writes to its base."""
 
     @property
+    def plain(self) -> views.ViewStep:
+        """The step without what only tracing asks of it."""
+        return views.ViewStep(self.name, self.args, self.kwargs, self.index)
+
+    @property
     def detaches(self) -> bool:
         """Whether the history ends here."""
         return self.name == "aten.detach.default"
@@ -121,14 +126,6 @@ class FixedView:
     """Whether its base was written before ``base``."""
     index: Any = None
     """The staged number of the output, where that is one; ``output`` then names none."""
-
-
-class _Hole:
-    def __repr__(self) -> str:
-        return "HOLE"
-
-
-HOLE = _Hole()
 
 
 @dataclass(eq=False)

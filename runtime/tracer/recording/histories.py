@@ -23,6 +23,7 @@ from runtime.ir import ArrayType, Operand, Operator, ScalarType, TensorType, Var
 from runtime.ir.flow import Kind, Port
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of, is_path
+from runtime.ir.views import HOLE, fill
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import flatten_results
@@ -31,7 +32,7 @@ from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition
 from runtime.tracer.memory.deferred import JoinOutput, LoopValue, PathEnd
 from runtime.tracer.memory.storage_table import TensorInfo
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording.session import Scope, Session, fill
+from runtime.tracer.recording.session import Scope, Session
 
 _TEXT = ScalarType("str")
 _SIZES = (3, 4, 6, 8, 2, 1, 16, 12)
@@ -415,8 +416,6 @@ def _results(op: Operator, stand_in: Callable[[Variable], Any]) -> list[Any]:
 
 def _put(template: Any, source: Any, stand_in: Callable[[Variable], Any]) -> Any:
     """Arguments with values for Variables, and ``source`` where a view step has its hole."""
-    from runtime.tracer.memory.storage_table import HOLE
-
     if template is HOLE:
         return source
     if isinstance(template, Variable):

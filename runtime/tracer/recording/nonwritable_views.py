@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import Operator, Variable
+from runtime.ir.views import HOLE
 from runtime.torch_internals import node_in_messages
 from runtime.tracer.memory.conditions import NEVER, PathCondition, any_of, when
 from runtime.tracer.memory.deferred import BOOL, LoopValue, Needed, PathEnd, joined, needed
-from runtime.tracer.memory.storage_table import HOLE, FixedView, Storage, TensorInfo, ViewStep, Write
+from runtime.tracer.memory.storage_table import FixedView, Storage, TensorInfo, ViewStep, Write
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Scope, Session
 

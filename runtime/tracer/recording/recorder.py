@@ -14,12 +14,12 @@ import torch
 from runtime import torch_internals
 from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variable
 from runtime.ir.types import said
+from runtime.ir.views import HOLE
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.memory import aliases, detached, overlaps
 from runtime.tracer.memory.conditions import NEVER, known
 from runtime.tracer.memory.storage_table import (
-    HOLE,
     Storage,
     TensorInfo,
     ViewStep,

@@ -30,6 +30,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
 from runtime.ir.types import said
+from runtime.ir.views import fill
 from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.ambient import catching, source_places
@@ -37,7 +38,6 @@ from runtime.tracer.ambient.calls import Known, Restart
 from runtime.tracer.ambient.looks import Looks
 from runtime.tracer.memory.inputs import Inputs
 from runtime.tracer.memory.storage_table import (
-    HOLE,
     Storage,
     StorageTable,
     TensorInfo,
@@ -612,19 +612,9 @@ class Session:
             self.program.assumes.append(assume)
 
 
-def fill(template: Any, var: Variable) -> Any:
-    """A view step's arguments with its source put in."""
-    if template is HOLE:
-        return var
-    if isinstance(template, (list, tuple)):
-        return type(template)(fill(item, var) for item in template)
-    return template
-
-
-
 def _name_of(cls: type) -> str:
     """A class by name: one that is defined in the function is another one in each trace."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-__all__ = ["Scope", "Session", "ViewStep", "fill"]
+__all__ = ["Scope", "Session", "ViewStep"]

@@ -10,7 +10,7 @@ from torch import nn
 
 import dy2static
 from tests.conformance.family import NEG, POS, Family, normal
-from tests.end_to_end.oracle import same
+from tests.oracle import same
 
 family = Family("Guards")
 case = family.case

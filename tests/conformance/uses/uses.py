@@ -29,7 +29,7 @@ import torch
 import dy2static
 from runtime.errors import Dy2StaticError
 from tests.conformance.uses import collecting, containers, functions, text
-from tests.end_to_end.oracle import same
+from tests.oracle import same
 
 TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "syntax": functions.SYNTAX, "builtins": functions.BUILTINS, "str": text.TABLE, "list": containers.LIST,

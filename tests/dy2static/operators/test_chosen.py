@@ -10,7 +10,7 @@ import torch
 
 from dy2static import not_to_static, to_static
 from runtime.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 CALLS = [(torch.tensor([1.0, 2.0]),), (torch.tensor([-1.0, -2.0]),), (torch.tensor([3.0, -1.0]),)]
 RATES = {"up": 2.0, "down": 0.5}

@@ -7,7 +7,7 @@ import torch
 
 from dy2static import to_static
 from runtime.errors import TraceError
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 CALLS = [(torch.full((3,), value),) for value in (4.0, 1.0, -1.0, 30.0)]
 """Three, six, eight and no items are appended."""

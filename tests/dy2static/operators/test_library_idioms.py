@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from torch.nn import functional
 
 import dy2static
 from runtime.errors import TraceError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "end_to_end"))
-import oracle
+from tests import oracle
 
 INDICES = [(torch.tensor(rows, dtype=torch.int64),) for rows in ([1, 5, 2], [1, 2, 0], [0, 0, 0], [-1, 0, 1], [])]
 

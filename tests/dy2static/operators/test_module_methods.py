@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
 import dy2static
 from runtime.errors import TraceError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "end_to_end"))
-import oracle
+from tests import oracle
 
 
 class Net(torch.nn.Module):

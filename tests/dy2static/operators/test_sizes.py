@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "end_to_end"))
-import oracle
+from tests import oracle
 
 CASES = {
     "a staged size after": lambda x: x.new_zeros(x.shape[:1] + (int((x > 0).sum()),)),

@@ -9,6 +9,7 @@ import torch
 
 import dy2static
 from dy2static.errors import Dy2StaticError
+from tests.oracle import check
 
 VECTOR, MATRIX = torch.arange(4.0) + 1, torch.arange(12.0).view(3, 4) + 1
 CALLS: dict[str, tuple[Any, torch.Tensor]] = {
@@ -36,25 +37,12 @@ CALLS: dict[str, tuple[Any, torch.Tensor]] = {
 }
 
 
-def _outcome(function: Any, x: torch.Tensor, number: int) -> Any:
-    x = x.clone().requires_grad_()
-    try:
-        result = function(x, torch.tensor(number))
-        parts = list(result) if isinstance(result, (list, tuple)) else [result]
-        sum((index + 1) * (part * part).sum() for index, part in enumerate(parts)).backward()
-    except Dy2StaticError:
-        raise
-    except Exception as error:  # whatever eager raises is what is compared
-        return type(error), str(error).split("\n")[0]
-    return type(result), [part.tolist() for part in parts], x.grad.tolist()
-
-
 @pytest.mark.parametrize("name", CALLS)
 def test_one_program_serves_all_counts(name: str) -> None:
     function, x = CALLS[name]
     static = dy2static.to_static(function)
-    for number in (3, 1, 0, -1, 4, 5, 9, -2, -3, -9):
-        assert _outcome(static, x, number) == _outcome(function, x, number), number
+    calls = [(x.clone().requires_grad_(), torch.tensor(number)) for number in (3, 1, 0, -1, 4, 5, 9, -2, -3, -9)]
+    check(function, *calls, static=static, paths=("program",))
     assert len(static.programs) == 1
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import torch
 
 import dy2static
-from tests.end_to_end.oracle import check
 from tests.fuzz.modes.skeleton import Mode
+from tests.oracle import check
 
 _HEAD = """import torch
 import torch.nn.functional as F

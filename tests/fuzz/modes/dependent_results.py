@@ -10,9 +10,9 @@ import torch
 
 import dy2static
 from runtime.errors import Dy2StaticError
-from tests.end_to_end.oracle import _copy, same
+from tests.fuzz.judging import TOLERANCE
 from tests.fuzz.modes.skeleton import Mode
-from tests.fuzz.oracle import TOLERANCE
+from tests.oracle import copied, same, seeded
 
 _HEAD = """import torch
 def f(x, y, k):
@@ -61,7 +61,7 @@ class DependentResults(Mode):
         function = load_program().f
         converted = dy2static.to_static(function, **({"autograd": "eager"} if self.eager else {}))
         for number, call in enumerate(self.calls(seed)[:3]):
-            expected, got = _observe(function, _copy(call), number), _observe(converted, _copy(call), number)
+            expected, got = _observe(function, copied(call), number), _observe(converted, copied(call), number)
             if isinstance(got, Dy2StaticError):
                 raise got
             if isinstance(expected, Exception) or isinstance(got, Exception):
@@ -72,7 +72,7 @@ class DependentResults(Mode):
 
 
 def _observe(function: Callable[..., Any], call: Sequence[Any], seed: int) -> Any:
-    torch.manual_seed(seed)
+    seeded(seed)
     try:
         result = function(*call)
     except Exception as error:  # whatever eager raises is what is compared

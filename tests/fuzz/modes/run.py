@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from tests.fuzz.judging import Outcome
 from tests.fuzz.modes.attributes import Attributes
 from tests.fuzz.modes.autocast import Autocast
 from tests.fuzz.modes.cached_helpers import CachedHelpers
@@ -29,7 +30,6 @@ from tests.fuzz.modes.out_argument import OutArgument
 from tests.fuzz.modes.raising import Raising
 from tests.fuzz.modes.skeleton import Mode, judge
 from tests.fuzz.modes.unpacking import Unpacking
-from tests.fuzz.oracle import Outcome
 from tests.fuzz.reduce import reduce
 from tests.fuzz.run import FAILURES
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import random
-import tempfile
-import traceback
 import types
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runtime.errors import Dy2StaticError
-from tests.end_to_end.oracle import check
-from tests.fuzz.oracle import ALLOWED, TOLERANCE, Outcome, difference, inputs, load
+from tests.fuzz.judging import ALLOWED, TOLERANCE, Outcome, inputs, judged, load
+from tests.oracle import check
 
 
 class Mode(ABC):
@@ -103,17 +100,9 @@ class Mode(ABC):
 
 def judge(mode: Mode, seed: int, source: str | None = None) -> Outcome:
     """Run a mode's program, or a smaller version of it."""
-    source = source or mode.source()
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    text = source or mode.source()
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # eager warns as well: of out= that resizes, of reading .grad of a result
-        try:
-            mode.compare(lambda: load(source, seed, folder), seed)
-        except AssertionError as error:
-            return Outcome("different", difference(str(error)), f"{error}\n{source}")
-        except Dy2StaticError as error:
-            known = error.code in ALLOWED | mode.refusals
-            return Outcome("refused" if known else "internal", error.code, f"{error}\n{source}")
-        except Exception as error:  # whatever it is, it is ours
-            text = "".join(traceback.format_exception(error))[-3000:]
-            return Outcome("internal", type(error).__name__, f"{text}\n{source}")
-    return Outcome("same")
+        return judged(
+            lambda folder: mode.compare(lambda: load(text, seed, folder), seed), ALLOWED | mode.refusals, text
+        )

@@ -12,6 +12,7 @@ import torch
 from dy2static import to_static
 from runtime.autodiff import Runner, gradient_path
 from runtime.ir.verify import verify
+from tests.oracle import same
 
 
 @dataclass
@@ -58,27 +59,18 @@ def outcome(call: Callable[..., Any], args: Sequence[Any], leaves: list[torch.Te
 
 
 def agree(a: Outcome, b: Outcome, rtol: float, atol: float, what: str) -> None:
-    assert len(a.values) == len(b.values), what
-    for x, y in zip(a.values, b.values):
-        if isinstance(x, torch.Tensor):
-            torch.testing.assert_close(y, x, rtol=rtol, atol=atol, equal_nan=True, msg=lambda m: f"{what}: value: {m}")
-        else:
-            assert type(x) is type(y) and x == y, f"{what}: {x!r} became {y!r}"
-    assert a.needs == b.needs, f"{what}: requires_grad {a.needs} became {b.needs}"
-    for i, (x, y) in enumerate(zip(a.grads, b.grads)):
-        assert (x is None) == (y is None), f"{what}: gradient {i} of eager is {x}, here {y}"
-        if x is not None:
-            torch.testing.assert_close(y, x, rtol=rtol, atol=atol, equal_nan=True,
-                                       msg=lambda m: f"{what}: gradient {i}: {m}")
-    for x, y in zip(a.buffers, b.buffers):
-        torch.testing.assert_close(y, x, rtol=rtol, atol=atol, msg=lambda m: f"{what}: buffer: {m}")
-    assert torch.equal(a.random, b.random), f"{what}: the random stream differs"
+    tolerance = max(rtol, atol)
+    same(b.values, a.values, f"{what}: values", tolerance)
+    same(b.needs, a.needs, f"{what}: requires_grad")
+    same(b.grads, a.grads, f"{what}: gradients", tolerance)
+    same(b.buffers, a.buffers, f"{what}: buffers", tolerance)
+    same(b.random, a.random, f"{what}: random stream")
 
 
 def runner_of(static: Any) -> Runner:
     """The Runner behind a converted function's last call."""
     target = static.forward if isinstance(static, torch.nn.Module) else static
-    found = target.specialization().traced.executable
+    found = target.specialization().ready.runner
     assert isinstance(found, Runner)
     return found
 

@@ -61,6 +61,6 @@ def test_what_only_the_run_knows(function, chance):
     converted = to_static(function)
     converted(torch.ones(3, requires_grad=True), torch.tensor(2))
     (entry,) = converted._cache.all()
-    found = list(entry.traced.executable._halves.values())
+    found = list(entry.ready.runner._halves.values())
     assert len(found) == 1
     assert (found[0] is None) is chance

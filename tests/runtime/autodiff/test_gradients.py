@@ -40,7 +40,7 @@ def compare(f, *args, lowered=True, tolerance=1e-10):
             assert (wanted is None) == (got is None), road
             if wanted is not None:
                 torch.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance)
-    runner = static.specialization().traced.executable
+    runner = static.specialization().ready.runner
     assert [one is not None for one in runner._lowered.values()] == [lowered]
     for one in runner._lowered.values():
         if one is not None:

@@ -15,8 +15,8 @@ from runtime.errors import StorageError
 from runtime.ir.parser import parse_program
 from runtime.ir.tree import Leaf, Record
 from runtime.ir.verify import verify
+from runtime.ir.views import HOLE, View, ViewStep
 from runtime.storage.artefact import (
-    HOLE,
     Argument,
     Artefact,
     Attribute,
@@ -29,8 +29,6 @@ from runtime.storage.artefact import (
     Store,
     TensorRef,
     Variant,
-    View,
-    ViewStep,
 )
 from runtime.storage.document import Node, read_json, write_json
 from runtime.storage.reading import from_document, signature_of

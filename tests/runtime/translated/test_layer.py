@@ -13,8 +13,9 @@ import runtime
 from runtime.errors import SignatureError, StorageError
 from runtime.ir.parser import parse_program
 from runtime.ir.tree import Leaf, Record
+from runtime.ir.views import HOLE, View, ViewStep
 from runtime.storage import Artefact, write_artefact
-from runtime.storage.artefact import HOLE, Argument, Constant, Method, ModuleEntry, Slot, State, Variant, View, ViewStep
+from runtime.storage.artefact import Argument, Constant, Method, ModuleEntry, Slot, State, Variant
 from runtime.translated import TranslatedLayer, load
 from runtime.translated.fitting import spell_assumption
 

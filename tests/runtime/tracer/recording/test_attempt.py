@@ -17,7 +17,7 @@ from runtime.tracer.recording import attempt
 from runtime.tracer.recording.attempt import FIELDS, KEPT, Attempt
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 ONE = torch.ones(3)
 COUNT = {"seen": 0}

@@ -1,0 +1,110 @@
+"""What is called: a Program made ready, with what belongs to each call of it.
+
+A call is the same for live functions and loaded files, once it is known that the Program answers it: the executor runs,
+what the Program wrote is put into the caller's tensors, views are taken of these, the function's stores are repeated,
+and the result is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from runtime.autodiff import Runner
+from runtime.calling.results import build_tree
+from runtime.ir import Program, Variable
+from runtime.ir.views import View, ViewStep, fill
+from runtime.ops import aten
+from runtime.tracer.ambient.calls import flatten_results
+from runtime.tracer.boundary.tracing import Effect
+from runtime.tracer.memory.write_back import write_back
+from runtime.tracer.python_state.journal import Place
+from runtime.tracer.values.arguments import Arguments, Path, follow
+
+
+@dataclass(eq=False)
+class Callee:
+    """A Program made ready, and what follows each run of it."""
+
+    program: Program
+    runner: Runner
+    classes: dict[str, Any]
+    """By name: the classes that Records name, and objects that are returned as they are."""
+    views: dict[int, View]
+    """By yield position: results that alias the caller's memory."""
+    same: dict[int, Path]
+    """By identity of a subtree of an output tree: the path of the argument that it is."""
+    stores: Sequence[Effect] = ()
+    """Stores to the caller's Python state that every run repeats."""
+    kept: dict[int, Any] = field(default_factory=dict)
+    """By identity of a subtree: the container from before the trace that it is."""
+
+    @property
+    def only_results(self) -> bool:
+        """Whether a call does nothing but give a result made of what the Program yields."""
+        return not any((self.program.writes, self.views, self.same, self.kept, self.stores))
+
+    def call(
+        self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], stores: Sequence[Effect] | None = None
+    ) -> Any:
+        """The function's result, from the Program's inputs and parameters.
+
+        ``arguments``: the call's, taken apart. ``stores``: those of this call, where they are not always the same.
+        """
+        values = self.runner.run(inputs, params)
+        targets = dict(zip(self.program.block.args, [*inputs, *params]))
+        self._write(targets, values)
+        for position, view in self.views.items():
+            values[position] = taken(targets[view.source], view.steps)
+        built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
+        stored = [
+            (_place(effect, arguments, targets), build_tree(effect.tree, values, self.classes, built))
+            for effect in (self.stores if stores is None else stores)
+        ]
+        result = build_tree(self.program.output, values, self.classes, built)
+        for place, value in stored:
+            place.set(value)
+        return result
+
+    def _write(self, targets: dict[Variable, Any], values: list[Any]) -> None:
+        for write in self.program.writes:
+            try:
+                write_back(targets[write.target], values[write.index])
+            except RuntimeError as error:
+                if str(error).startswith("a leaf Variable") and _through_view(self.program, write.target):
+                    raise RuntimeError(str(error).replace("a leaf", "a view of a leaf")) from error
+                raise
+
+
+def _place(effect: Effect, arguments: Arguments, targets: dict[Variable, Any]) -> Place:
+    """Where a store of this call goes."""
+    place = effect.place
+    if effect.path is not None:
+        return Place(place.kind, follow(arguments, effect.path), place.name)
+    if effect.target is not None:
+        return Place(place.kind, targets[effect.target], place.name)
+    return place
+
+
+def _through_view(program: Program, base: Variable) -> bool:
+    """Whether the first write to an argument that autograd sees is one to a view of it."""
+    for op in program.block.walk():
+        if op.name == "update" and base in op.args and op.grad_mode != "off":
+            (block,) = op.blocks
+            return block.ops[-1].args[:1] != (block.args[op.args.index(base)],)
+    return False
+
+
+def taken(tensor: torch.Tensor, steps: tuple[ViewStep, ...]) -> torch.Tensor:
+    """A view of a real tensor: the operators of its chain, one after another."""
+    for step in steps:
+        operator: Any = aten.resolve(step.name)
+        kwargs = {key: fill(value, tensor) for key, value in step.kwargs}
+        tensor = flatten_results(operator(*fill(step.args, tensor), **kwargs))[step.index]
+    return tensor
+
+
+__all__ = ["Callee", "taken"]

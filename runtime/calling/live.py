@@ -1,0 +1,43 @@
+"""A traced Program as this process calls it: parameters and numbers are read where they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.calling.callee import Callee
+from runtime.calling.prepare import Options, prepare
+from runtime.tracer.boundary.tracing import Traced
+from runtime.tracer.values.arguments import Arguments
+
+
+class LiveCallee:
+    """What a trace left, made ready; it does not ask whether a call fits."""
+
+    def __init__(self, traced: Traced, options: Options) -> None:
+        runner = prepare(traced.program, options)
+        self.traced = traced
+        self.callee = Callee(
+            traced.program, runner, traced.classes, traced.views, traced.same, traced.effects, traced.kept
+        )
+        self.runner = runner
+        self._ran = False
+
+    @property
+    def only_results(self) -> bool:
+        """Whether a call does nothing but give a result made of what the Program yields from its arguments."""
+        traced = self.traced
+        return self.callee.only_results and not (traced.bases or traced.facts or traced.uses)
+
+    def call(self, arguments: Arguments, params: Sequence[Any] | None = None) -> Any:
+        """Run the Program on a call's arguments. ``params``: the live tensors, where the caller has them already."""
+        traced = self.traced
+        if self._ran:  # the trace itself was the first
+            for use in traced.uses:
+                use()
+        self._ran = True
+        params = traced.parameters() if params is None else params
+        return self.callee.call(arguments, traced.inputs(arguments), params)
+
+
+__all__ = ["LiveCallee"]

@@ -1,0 +1,32 @@
+"""The caller's tensors after a run: what a Program made of them is put into them."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+
+
+def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
+    """Put a new value into the caller's tensor, as the function's in-place operation would have.
+
+    A value without history comes from a write outside the graph: the caller's tensor keeps the history it has. So does
+    a leaf: what autograd lets an operator write to one, it knows nothing of.
+    """
+    if value is target:
+        return
+    if value.shape != target.shape:  # an ``out=`` that was resized
+        target.resize_(value.shape)
+    elif not value.requires_grad and _is_one_memory(value, target):
+        return  # not written in this run, or in the tensor itself: for autograd that is no write
+    seen = value.requires_grad and not (target.is_leaf and target.requires_grad)
+    with contextlib.nullcontext() if seen else torch.no_grad():
+        target.copy_(value)
+
+
+def _is_one_memory(value: torch.Tensor, target: torch.Tensor) -> bool:
+    strided = value.layout is torch.strided and target.layout is torch.strided
+    return strided and value.device.type != "meta" and value.device == target.device and value.is_set_to(target)
+
+
+__all__ = ["write_back"]
