@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 logger = logging.getLogger(__name__)
 

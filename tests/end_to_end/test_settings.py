@@ -17,7 +17,7 @@ from runtime.errors import Dy2StaticError
 from runtime.executor import compile_program
 from runtime.ir import Program
 from runtime.ir.parser import parse_program
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration")
 
