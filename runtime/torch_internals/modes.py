@@ -58,10 +58,13 @@ def default_device() -> torch.device:
 
 def autocast_state() -> tuple[tuple[str, bool, str], ...]:
     """The autocast state per device type: (device type, enabled, dtype)."""
-    return tuple(
-        (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device)))
-        for device in autocast_devices()
-    )
+    enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
+    return tuple([_autocast_of(device, enabled(device), dtype(device)) for device in autocast_devices()])
+
+
+@functools.cache
+def _autocast_of(device: str, enabled: bool, dtype: torch.dtype) -> tuple[str, bool, str]:
+    return device, enabled, str(dtype)
 
 
 def autocast_on() -> tuple[tuple[str, bool, str], ...]:
