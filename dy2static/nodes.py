@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import gast
@@ -23,10 +22,9 @@ def children(node: gast.AST) -> list[gast.AST]:
     """
     found: list[gast.AST] = []
     values = node.__dict__
-    kind: Any = type(node)
-    for name in inner_fields(kind):
+    for name in inner_fields[type(node)]:
         value = values.get(name)
-        if value is None:
+        if not value:
             continue
         if isinstance(value, list):
             found += [item for item in value if isinstance(item, gast.AST)]
@@ -35,10 +33,14 @@ def children(node: gast.AST) -> list[gast.AST]:
     return found
 
 
-@cache
-def inner_fields(kind: Any) -> tuple[str, ...]:
-    """The fields of a class of nodes that may hold nodes."""
-    return tuple(name for name in kind._fields if name not in _NO_NODES)
+class _InnerFields(dict[Any, tuple[str, ...]]):
+    def __missing__(self, kind: Any) -> tuple[str, ...]:
+        found = self[kind] = tuple(name for name in kind._fields if name not in _NO_NODES)
+        return found
+
+
+inner_fields = _InnerFields()
+"""By class of nodes: the fields that may hold nodes."""
 
 
 def walk(tree: gast.AST) -> Iterator[gast.AST]:

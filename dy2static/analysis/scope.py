@@ -168,10 +168,24 @@ def is_consumed(call: gast.AST) -> bool:
     return known and isinstance(call.args[0], gast.GeneratorExp)
 
 
-class _Visitor(gast.NodeVisitor):
+class _Visitor:
+    _methods: dict[type, Any] = {}
+    """By class of node: the method that visits it."""
+
     def __init__(self, nested: bool = True) -> None:
         self.uses = Uses()
         self.nested = nested  # look into nested functions as well
+
+    def visit(self, node: gast.AST) -> None:
+        kind = type(node)
+        method = self._methods.get(kind)
+        if method is None:
+            method = self._methods[kind] = getattr(_Visitor, f"visit_{kind.__name__}", _Visitor.generic_visit)
+        method(self, node)
+
+    def generic_visit(self, node: gast.AST) -> None:
+        for child in children(node):
+            self.visit(child)
 
     def _all(self, nodes: Iterable[gast.AST | None]) -> None:
         for node in nodes:

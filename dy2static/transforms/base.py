@@ -90,15 +90,14 @@ class Transformer(gast.NodeTransformer):
 
     def generic_visit(self, node: gast.AST) -> Any:
         values = node.__dict__
-        kind: Any = type(node)
-        for name in inner_fields(kind) if self.expressions else BLOCKS:
+        for name in inner_fields[type(node)] if self.expressions else BLOCKS:
             value = values.get(name)
             if not value:
                 continue
             if isinstance(value, list):
-                setattr(node, name, self.block(value) if isinstance(value[0], gast.stmt) else self.each(value))
+                values[name] = self.block(value) if isinstance(value[0], gast.stmt) else self.each(value)
             elif isinstance(value, gast.AST):
-                setattr(node, name, self.visit(value))
+                values[name] = self.visit(value)
         return node
 
     def each(self, nodes: list[Any]) -> list[Any]:

@@ -72,6 +72,8 @@ class Halves:
         self.written = [index for index, arg in enumerate(program.block.args) if arg in targets]
         self.writes = [(write.index, places[write.target]) for write in program.writes]
         """Positions of results, and of the arguments that they are written to."""
+        self.apart = [index for index in range(derivative.results) if index not in derivative.differentiable]
+        """Positions of results that never have a gradient."""
 
     def apply(self, arguments: Sequence[Any], n_inputs: int) -> list[Any]:
         """Run the forward half; its differentiable results get their nodes."""
@@ -79,7 +81,8 @@ class Halves:
         if len(self.stages) == 1:
             (stage,) = self.stages
             stage.apply(_Call(run, stage, []), [arguments[index] for index in stage.plan.needs])
-            self._take_views(0, run)
+            if self.views:
+                self._take_views(0, run)
         else:
             with torch.no_grad(), torch_internals.autocast_off(run.autocast):
                 run.values = self.forward.run(arguments, [])
@@ -99,7 +102,6 @@ class Halves:
         run.objects.clear()
         run.given = []
         return values
-
 
     def _take_views(self, stage: int, run: _Run) -> None:
         """Results that are views of what a stage gives."""
@@ -175,6 +177,7 @@ class _Run:
         """Results that are views of others -> the tensors that the forward half computed for them."""
         self.rng = torch_internals.rng_state() if halves.random else None
         self.autocast = torch_internals.autocast_state()
+        self.casts = any(enabled for _, enabled, _ in self.autocast)
         # For running the Program again; what it writes is kept as it was.
         self.arguments = list(arguments)
         for index in halves.written:
@@ -212,11 +215,9 @@ class _Run:
 
     def keep_apart(self) -> None:
         """Results without gradient become objects without history."""
-        differentiable = self.halves.derivative.differentiable
-        for position, value in enumerate(self.values[: self.halves.derivative.results]):
-            if position not in differentiable:
-                kept = self.own if position in self.halves.write_positions else frozenset()
-                self.values[position] = _apart(value, self.seen, kept, self.objects)
+        for position in self.halves.apart:
+            kept = self.own if position in self.halves.write_positions else frozenset()
+            self.values[position] = _apart(self.values[position], self.seen, kept, self.objects)
 
 
 @dataclass(eq=False)
@@ -246,7 +247,10 @@ class ProgramNode(torch.autograd.Function):
         run, plan = call.run, call.stage.plan
         if len(run.halves.stages) == 1:
             try:
-                with torch_internals.autocast_off(run.autocast):
+                if run.casts:
+                    with torch_internals.autocast_off(run.autocast):
+                        run.values = run.halves.forward.run(run.given, [])
+                else:
                     run.values = run.halves.forward.run(run.given, [])
             except Exception as error:  # apply loses it where the operators warned, too: it is raised after
                 run.failure = error
@@ -309,7 +313,9 @@ def _in_order(call: _Call, found: list[Any]) -> list[Any]:
 
 
 def _versions(values: Sequence[Any]) -> list[Any]:
-    return [one._version for one in _flat(values) if isinstance(one, torch.Tensor)]
+    if list in map(type, values):
+        values = list(_flat(values))
+    return [one._version for one in values if isinstance(one, torch.Tensor)]
 
 
 def _copied(value: Any) -> Any:
@@ -341,6 +347,10 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
 
     for position in call.stage.plan.results:
         value = run.values[position]
+        if isinstance(value, torch.Tensor) and position not in derivative.flags and position not in derivative.same:
+            results.append(distinct(value))
+            call.lengths.append(None)
+            continue
         items = value if isinstance(value, list) else [value]
         needed = run.values[derivative.flags[position]] if position in derivative.flags else True
         flags = needed if isinstance(needed, list) else [needed] * len(items)

@@ -38,6 +38,8 @@ _SLOT = _Slot()
 def save(ctx: Any, residuals: Sequence[Any], results: Sequence[Any]) -> Saved:
     """Keep the residuals of a run whose results autograd is about to see."""
     saved = Saved(hooked=torch_internals.saved_tensor_hooks_active())
+    if not residuals:
+        return saved
     seen = {id(result) for result in results}
     tensors: list[torch.Tensor] = []
     for value in residuals:

@@ -9,11 +9,11 @@ import torch
 
 from runtime import torch_internals
 from runtime.errors import TraceError
-from runtime.executor import reuse
+from runtime.executor import reuse, tested
 from runtime.executor.bindings import binding
 from runtime.executor.emitter import Emitter
 from runtime.executor.ownership import Owner
-from runtime.ir import ArrayType, Operator, TensorType
+from runtime.ir import ArrayType, Operator, TensorType, Variable
 from runtime.ops import aten
 
 
@@ -28,6 +28,12 @@ def flat(results: Any) -> Iterator[Any]:
 
 def emit(emitter: Emitter, op: Operator) -> None:
     """``y = f(x, 2)``; an operator that gives several results, or a list, is unpacked into its outputs."""
+    if op.outputs and op.outputs[0] in emitter.tested and emitter.open[-1].current.grad == "off":
+        left, sign, right = tested.operands(op)
+        emitter.for_ordinary_calls = True
+        read = f"{emitter.operand(right)}.item()" if isinstance(right, Variable) else emitter.operand(right)
+        emitter.assign(op.outputs, f"{emitter.name(left)}.item() {sign} {read}", unpack=False)
+        return
     overload = aten.resolve(op.name)
     function = binding(op) or torch_internals.raw_call(overload)
     arguments = [emitter.operand(arg) for arg in op.args]
@@ -56,7 +62,7 @@ def _reusing(emitter: Emitter, op: Operator, owner: Owner, arguments: list[str],
     """The call that writes its result in the place of an operand, where that is owned."""
     base = reuse.candidate(op)
     assert base is not None
-    emitter.reuses = True
+    emitter.for_ordinary_calls = True
     way = reuse.written(op)
     given = arguments if way.keyword is None else [*arguments, f"{way.keyword}={emitter.name(base)}"]
     writing = f"{emitter.bind(way.function, 'f')}({', '.join(given)})"

@@ -14,6 +14,9 @@ from runtime.ir import Operator, ScalarType, TensorType, Variable
 
 _T = "tensor"
 _I = "int"
+_N = "number"
+"""An int or a float, no bool."""
+_L = "ints"
 
 _ROWS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "aten.select.int": (torch.select, (_T, _I, _I)),
@@ -36,7 +39,40 @@ _ROWS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "aten.transpose.int": (torch.transpose, (_T, _I, _I)),
     "aten.unsqueeze.default": (torch.unsqueeze, (_T, _I)),
     "aten.where.self": (torch.where, (_T, _T, _T)),
+    **{f"aten.{name}.default": (getattr(torch, name), (_T,)) for name in (
+        "abs", "sqrt", "rsqrt", "log", "log1p", "expm1", "sin", "cos", "erf", "square", "reciprocal", "floor", "ceil",
+        "trunc", "logical_not", "bitwise_not", "sum", "mean", "max", "min", "all", "any", "isnan", "clone",
+        "detach",
+    )},
+    **{f"aten.{name}.default": (getattr(torch, name), (_T, _T)) for name in (
+        "mv", "bmm", "dot", "maximum", "minimum", "logical_and", "logical_or",
+    )},
+    **{f"aten.{name}.Tensor": (getattr(torch, name), (_T, _T)) for name in (
+        "le", "ge", "eq", "ne", "bitwise_and", "bitwise_or",
+    )},
+    **{f"aten.{name}.Scalar": (getattr(torch, name), (_T, _N)) for name in ("lt", "gt", "le", "ge", "eq", "ne")},
+    "aten.addmm.default": (torch.addmm, (_T, _T, _T)),
+    "aten.silu.default": (torch.nn.functional.silu, (_T,)),
+    "aten.pow.Tensor_Scalar": (torch.pow, (_T, _N)),
+    "aten.sum.dim_IntList": (torch.sum, (_T, _L)),
+    "aten.mean.dim": (torch.mean, (_T, _L)),
+    "aten.argmax.default": (torch.argmax, (_T, _I)),
+    "aten.argmin.default": (torch.argmin, (_T, _I)),
+    "aten.index_select.default": (torch.index_select, (_T, _I, _T)),
+    "aten.view.default": (torch.Tensor.view, (_T, _L)),
+    "aten.reshape.default": (torch.reshape, (_T, _L)),
+    "aten.expand.default": (torch.Tensor.expand, (_T, _L)),
+    "aten.permute.default": (torch.permute, (_T, _L)),
+    "aten.squeeze.dim": (torch.squeeze, (_T, _I)),
+}  # fmt: skip
+_NUMBERS: dict[str, Callable[..., Any]] = {
+    f"aten.{name}.Tensor": getattr(torch, name) for name in ("add", "sub", "mul", "div")
 }
+"""Those that take a number for their second tensor as well: then it is a tensor that has no say about the dtype."""
+
+
+_TYPES = {_I: (ScalarType("int"),), _N: (ScalarType("int"), ScalarType("float"))}
+_CLASSES: dict[str, tuple[type, ...]] = {_I: (int,), _N: (int, float)}
 
 
 def binding(op: Operator) -> Callable[..., Any] | None:
@@ -46,10 +82,14 @@ def binding(op: Operator) -> Callable[..., Any] | None:
         return None
     if all(_fits(arg, kind) for arg, kind in zip(op.args, row[1])):
         return row[0]
+    if op.name in _NUMBERS and _fits(op.args[0], _T) and _fits(op.args[1], _N):
+        return _NUMBERS[op.name]
     return None
 
 
 def _fits(arg: Any, kind: str) -> bool:
     if isinstance(arg, Variable):
-        return isinstance(arg.type, TensorType) if kind == _T else arg.type == ScalarType("int")
-    return kind == _I and type(arg) is int
+        return isinstance(arg.type, TensorType) if kind == _T else arg.type in _TYPES.get(kind, ())
+    if kind == _L:
+        return isinstance(arg, (list, tuple)) and all(_fits(item, _I) for item in arg)
+    return type(arg) in _CLASSES.get(kind, ())

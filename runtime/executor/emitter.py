@@ -50,6 +50,8 @@ class Emitter:
     root: Modes
     coverage: dict[int, int] | None
     """Block identity -> counter index, or None when Blocks are not counted."""
+    tested: frozenset[Variable] = frozenset()
+    """Results of comparisons that may be bools of Python's (``runtime.executor.tested``)."""
     consuming: bool = False
     """Whether the Program's arguments come in a list that it empties."""
     namespace: dict[str, Any] = field(default_factory=dict)
@@ -60,8 +62,8 @@ class Emitter:
     open: list[Scope] = field(default_factory=list)
     operator: Operator | None = None
     count: int = 0
-    reuses: bool = False
-    """Whether a result was written in the place of an operand."""
+    for_ordinary_calls: bool = False
+    """Whether something was written that holds only where types are those of the trace (``reuse.ordinary``)."""
 
     # -- names and operands --------------------------------------------------------------------------------------
 

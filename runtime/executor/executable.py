@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from runtime.executor import coverage as coverage_of_blocks
-from runtime.executor import liveness, ownership, reuse, traceback
+from runtime.executor import liveness, ownership, reuse, tested, traceback
 from runtime.executor.emitter import Emitter
 from runtime.executor.modes import Modes
 from runtime.ir import Operator, Program
@@ -26,13 +26,14 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class _Variant:
-    """The generated code for one grad mode of the caller, and whether it is for ordinary calls only (``reuse``)."""
+    """The generated code for one grad mode of the caller."""
 
     function: Callable[..., list[Any]]
     source: str
     filename: str
     operators: list[Operator | None]
-    reuses: bool
+    for_ordinary_calls: bool
+    """Whether it may only run where ``reuse.ordinary`` holds."""
 
 
 class Executable:
@@ -47,6 +48,7 @@ class Executable:
         self._functions = functions
         self._exceptions = exceptions
         self._live = liveness.analyse(program, consuming=consuming)
+        self._tested = tested.tested(program)
         self._blocks = coverage_of_blocks.numbered(program) if coverage else []
         self._hits = [0] * len(self._blocks)
         self._counted = {id(block): index for index, (block, _, _) in enumerate(self._blocks)} if coverage else None
@@ -61,8 +63,8 @@ class Executable:
         """
         grad = torch.is_grad_enabled()
         variant = self._variants.get((grad, True)) or self._variant(grad)
-        if variant.reuses and not reuse.ordinary(inputs, params):
-            variant = self._variant(grad, reusing=False)
+        if variant.for_ordinary_calls and not reuse.ordinary(inputs, params):
+            variant = self._variant(grad, ordinary=False)
         try:
             return variant.function(inputs) if self._consuming else variant.function(*inputs, *params)
         except BaseException as error:
@@ -72,7 +74,7 @@ class Executable:
         self, arguments: Sequence[Any], failed: Callable[[BaseException, Operator | None], None]
     ) -> None:
         """Run it to see whether that works: ``failed`` gets an exception and the Operator it is from."""
-        variant = self._variant(torch.is_grad_enabled(), reusing=False)
+        variant = self._variant(torch.is_grad_enabled(), ordinary=False)
         try:
             variant.function(*arguments)
         except Exception as error:
@@ -96,18 +98,18 @@ class Executable:
             for (_, what, location), runs in zip(self._blocks, self._hits)
         ))
 
-    def _variant(self, grad: bool, *, reusing: bool = True) -> _Variant:
+    def _variant(self, grad: bool, *, ordinary: bool = True) -> _Variant:
         with self._lock:
-            if (grad, reusing) not in self._variants:
-                self._variants[grad, reusing] = self._generate(grad, reusing)
-            return self._variants[grad, reusing]
+            if (grad, ordinary) not in self._variants:
+                self._variants[grad, ordinary] = self._generate(grad, ordinary)
+            return self._variants[grad, ordinary]
 
-    def _generate(self, grad: bool, reusing: bool) -> _Variant:
+    def _generate(self, grad: bool, ordinary: bool) -> _Variant:
         filename = f"<program {next(_numbers)}>"
-        owners = ownership.analyse(self.program, self._live, grad=grad, reusing=reusing)
+        owners = ownership.analyse(self.program, self._live, grad=grad, reusing=ordinary)
         emitter = Emitter(
             self.program, self._live, owners, self._functions, self._exceptions, Modes("on" if grad else "off"),
-            self._counted, self._consuming,
+            self._counted, self._tested if ordinary else frozenset(), self._consuming,
         )
         source, operators, main = emitter.write()
         namespace = emitter.namespace
@@ -115,7 +117,7 @@ class Executable:
         namespace["locate"] = lambda error: traceback.locate(error, filename, operators)
         code: CodeType = compile(source, filename, "exec")
         exec(code, namespace)  # our own generated text: names and numbers only, see Emitter
-        return _Variant(namespace[main], source, filename, operators, emitter.reuses)
+        return _Variant(namespace[main], source, filename, operators, emitter.for_ordinary_calls)
 
 
 def compile_program(

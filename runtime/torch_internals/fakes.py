@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
@@ -103,6 +102,10 @@ def _noted(shape_env: ShapeEnv, symbol: Any, size: bool) -> Any:
     return symbol
 
 
+def _copied(fact: Any) -> Any:
+    return fact if isinstance(fact, int) else fact.copy()
+
+
 class SizeFacts:
     """What a shape environment takes for true about its symbols, to be put back: shape rules make assumptions.
 
@@ -112,7 +115,8 @@ class SizeFacts:
 
     def __init__(self, shape_env: ShapeEnv) -> None:
         self._env = shape_env
-        self._facts = {name: copy.copy(getattr(shape_env, name)) for name in _FACTS if hasattr(shape_env, name)}
+        facts = vars(shape_env)
+        self._facts = {name: _copied(facts[name]) for name in _FACTS if name in facts}
         asserts = shape_env.deferred_runtime_asserts
         self._asserts = {symbol: list(facts) for symbol, facts in asserts.items()}
         self._ranges = dict(shape_env.var_to_range)
@@ -128,7 +132,7 @@ class SizeFacts:
                 if all(env.var_to_range.get(symbol) == range_ for symbol, range_ in ranges.items()):
                     return
         for name, value in self._facts.items():
-            setattr(env, name, copy.copy(value))
+            setattr(env, name, _copied(value))
         asserts.clear()
         asserts.update({symbol: list(facts) for symbol, facts in self._asserts.items()})
         env.var_to_range.update(ranges)

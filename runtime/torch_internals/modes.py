@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -60,10 +60,13 @@ def default_device() -> torch.device:
 
 def autocast_state() -> tuple[tuple[str, bool, str], ...]:
     """The autocast state per device type: (device type, enabled, dtype)."""
-    return tuple(
-        (device, torch.is_autocast_enabled(device), str(torch.get_autocast_dtype(device)))
-        for device in autocast_devices()
-    )
+    enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
+    return tuple([_autocast_of(device, enabled(device), dtype(device)) for device in autocast_devices()])
+
+
+@functools.cache
+def _autocast_of(device: str, enabled: bool, dtype: torch.dtype) -> tuple[str, bool, str]:
+    return device, enabled, str(dtype)
 
 
 def autocast_on() -> tuple[tuple[str, bool, str], ...]:
@@ -178,13 +181,20 @@ def _set_autocast(states: tuple[tuple[str, bool, str], ...]) -> None:
         torch.set_autocast_dtype(device, getattr(torch, dtype.removeprefix("torch.")))
 
 
-@contextlib.contextmanager
-def autocast_off(saved: tuple[tuple[str, bool, str], ...]) -> Iterator[None]:
+_AS_IT_IS = contextlib.nullcontext()
+
+
+def autocast_off(saved: tuple[tuple[str, bool, str], ...]) -> contextlib.AbstractContextManager[None]:
     """Run without autocast where a saved state has it on, or where it is on now."""
+    devices = [device for device, enabled, _ in saved if enabled or torch.is_autocast_enabled(device)]
+    return _autocast_off(devices) if devices else _AS_IT_IS
+
+
+@contextlib.contextmanager
+def _autocast_off(devices: Sequence[str]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
-        for device, enabled, _ in saved:
-            if enabled or torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, enabled=False))
+        for device in devices:
+            stack.enter_context(torch.autocast(device, enabled=False))
         yield
 
 

@@ -34,12 +34,18 @@ READING: tuple[type, ...] = (
 """Iterators that only read what they iterate over."""
 
 
+_STATELESS = (list, dict, set, tuple, frozenset, types.FunctionType, types.MethodType)
+"""Classes whose instances hold nothing but what can be asked of them."""
+
+
 def state_of(value: Any) -> Any:
     """What ``value`` holds now, None if nothing is known that it could hold.
 
     >>> it = iter([1, 2]); before = state_of(it); _ = next(it); state_of(it) == before
     False
     """
+    if type(value) in _STATELESS:
+        return None
     if isinstance(value, _BUFFERS):
         return "bytes", len(value), _bytes(bytes(value))
     if isinstance(value, numpy.ndarray):

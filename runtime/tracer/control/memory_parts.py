@@ -21,9 +21,11 @@ class JoinMemory(JoinPart):
 
     def carried(self) -> list[tuple[Type, str]]:
         """The content of each storage that a path wrote."""
+        alive = [path for path in self.branches.paths if not path.ended]
         for storage, before in self.branches.entry.items():
-            alive = [path for path in self.branches.paths if not path.ended]
             values = [(path, path.storages.get(storage, before)) for path in alive]
+            if storage.value is before and all(value is before for _, value in values):
+                continue
             hidden = [value for path, value in values if not path.scope.sees(value)]
             if hidden:
                 storage.value = hidden[0]

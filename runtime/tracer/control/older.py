@@ -37,9 +37,14 @@ def older(
     found: set[int] = set()
     seen: set[int] = set()
     todo: list[Any] = [*functions, *values, *(owner for owner, _ in session.externals.values())]
+    leaves: dict[type, bool] = {}
     while todo:
         value = todo.pop()
-        if isinstance(value, _LEAVES) or id(value) in seen:
+        kind = type(value)
+        leaf = leaves.get(kind)
+        if leaf is None:
+            leaf = leaves[kind] = isinstance(value, _LEAVES)
+        if leaf or id(value) in seen:
             continue
         seen.add(id(value))
         if is_container(value):
@@ -49,7 +54,7 @@ def older(
         if isinstance(value, dict):
             todo += value.values()
             todo += (key for key in value if isinstance(key, Several))
-        elif isinstance(value, Iterable) and is_container(value):
+        elif is_container(value) and isinstance(value, Iterable):
             todo += value
         elif isinstance(value, (tuple, frozenset)):
             todo += value

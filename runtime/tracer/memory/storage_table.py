@@ -194,18 +194,16 @@ class StorageTable:
 
     def snapshot(self) -> dict[Storage, Variable]:
         """The value of every storage alive, oldest first."""
-        return {storage: storage.value for storage in self._alive()}
+        alive = [reference() for reference in list(self._storages.values())]
+        return {storage: storage.value for storage in alive if storage is not None}
 
     def restore(self, snapshot: dict[Storage, Variable]) -> None:
         """Set storages back to a snapshot; the caller's memory met since then goes back to what it held."""
-        for storage in self._alive():
-            value = snapshot.get(storage, storage.origin)
-            if value is not None:
-                storage.value = value
-
-    def _alive(self) -> list[Storage]:
-        """Every storage that something holds, oldest first."""
-        return [storage for reference in list(self._storages.values()) if (storage := reference()) is not None]
+        for storage, value in snapshot.items():
+            storage.value = value
+        for storage in self._kept:
+            if storage not in snapshot and storage.origin is not None:
+                storage.value = storage.origin
 
 
 def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | None) -> None:

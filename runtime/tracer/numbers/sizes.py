@@ -283,12 +283,10 @@ class Sizes:
                 else:
                     self._assert(expr)
 
-    @contextlib.contextmanager
-    def facts_of_a_block(self, kind: str) -> Iterator[None]:
+    def facts_of_a_block(self, kind: str) -> contextlib.AbstractContextManager[None]:
         """What shape rules assume of sizes while a Block is recorded holds in it alone: a run may not come there."""
         always_runs = kind in STRUCTURAL and STRUCTURAL[kind].flow.kind is Kind.INLINE
-        with contextlib.nullcontext() if always_runs else self.forgotten():
-            yield
+        return contextlib.nullcontext() if always_runs else self.forgotten()
 
     @contextlib.contextmanager
     def forgotten(self) -> Iterator[None]:

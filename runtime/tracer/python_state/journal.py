@@ -206,7 +206,10 @@ def python_kind(owner: Any) -> Any:
     ``owner``: the object, or its class.
     """
     cls = owner if isinstance(owner, type) else type(owner)
-    return next(base for base in cls.__mro__ if base in (OrderedDict, dict, set, deque, list))
+    return cls if cls in _KEEPERS else next(base for base in cls.__mro__ if base in _KEEPERS)
+
+
+_KEEPERS = (list, dict, OrderedDict, set, deque)
 
 
 def _content(owner: Any) -> Any:

@@ -56,9 +56,11 @@ def picture(session: Session) -> Picture:
     while todo and len(found) < _OBJECTS:
         value, depth = todo.popleft()
         kind = type(value)
-        if kind not in opaque:
-            opaque[kind] = isinstance(value, _OPAQUE) or (kind is not types.FunctionType and _is_ours(value))
-        if opaque[kind] or id(value) in seen or (kind is types.FunctionType and _is_ours(value)):
+        known = opaque.get(kind)
+        if known is None:
+            known = isinstance(value, _OPAQUE) or (kind is not types.FunctionType and _is_ours(value))
+            opaque[kind] = known
+        if known or id(value) in seen or (kind is types.FunctionType and _is_ours(value)):
             continue
         seen.add(id(value))
         inner = _items(value)
@@ -68,7 +70,7 @@ def picture(session: Session) -> Picture:
         if content is not None:
             found.append((value, content))
         if depth < _DEPTH:
-            todo.extend((item, depth + 1) for item in inner)
+            todo += [(item, depth + 1) for item in inner if not opaque.get(type(item))]
     return found
 
 
@@ -154,12 +156,17 @@ def is_local(session: Session, value: Any) -> bool:
 def _roots(session: Session) -> Iterator[Any]:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "_trace_once":
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _OURS:
+        if not _is_our_module(str(frame.f_globals.get("__name__", ""))):
             yield from contents.locals_of(frame)
         frame = frame.f_back
     for external, _ in list(session.externals.values()):
         if isinstance(external, _CONTAINERS):
             yield external
+
+
+@functools.cache
+def _is_our_module(name: str) -> bool:
+    return name.partition(".")[0] in _OURS
 
 
 def _is_ours(value: Any) -> bool:
@@ -199,6 +206,8 @@ def _is_full(cell: types.CellType) -> bool:
 
 
 def _content(value: Any) -> Any:
+    if type(value) in _CONTAINERS:
+        return Place("content", value).get()
     if isinstance(value, (tuple, frozenset, types.FunctionType, types.MethodType, functools.partial, weakref.ref)):
         return None
     state = contents.state_of(value)
