@@ -62,6 +62,8 @@ def _bound(session: Session, value: Any) -> Any:
 def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     sequence = staged_sequence(session, args[0]) if args else None
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    if isinstance(start, Staged) and start.kind not in ("int", "bool"):
+        raise TypeError(f"'{start.kind}' object cannot be interpreted as an integer")
     if sequence is not None:
         return StagedEnumerate(sequence, start)
     if args and generator_uses.is_alone(session, args[0]):

@@ -157,12 +157,14 @@ def _bounds(session: Session, key: Any) -> Any:
     """The key with the tensors that bound its slices as ints: ``x[:n]`` means ``x[: n.__index__()]``."""
     if isinstance(key, tuple):
         return tuple(_bounds(session, part) for part in key) if any(isinstance(part, slice) for part in key) else key
-    if isinstance(key, slice) and any(isinstance(part, torch.Tensor) for part in (key.start, key.stop, key.step)):
-        return slice(*(
-            reads.index(session, part) if isinstance(part, torch.Tensor) else part
-            for part in (key.start, key.stop, key.step)
-        ))
-    return key
+    if not isinstance(key, slice):
+        return key
+    parts = key.start, key.stop, key.step
+    if any(isinstance(part, Staged) and part.kind not in ("int", "bool") for part in parts):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    if not any(isinstance(part, torch.Tensor) for part in parts):
+        return key
+    return slice(*(reads.index(session, part) if isinstance(part, torch.Tensor) else part for part in parts))
 
 
 def _by_staged_key(session: Session, obj: Any, key: Staged) -> Any:

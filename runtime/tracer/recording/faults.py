@@ -52,8 +52,25 @@ _OUR_WORDS = re.compile(
 """What no message of eager's holds."""
 
 
+_BY_TYPE = re.compile(
+    r"^(unsupported operand type|bad operand type|argument of type|can't multiply sequence|can only concatenate)"
+    r"|^'\w+' object is not (subscriptable|callable|iterable|an iterator)"
+    r"|^'\S+' not supported between instances of"
+)
+"""How TypeErrors of Python's begin that only the classes of the operands decide."""
+_CLASSES = {f"Staged{name}": name.lower() for name in ("Int", "Float", "Bool", "Str")}
+
+
+def _say_as_python(error: BaseException) -> None:
+    """A TypeError about the class of a staged number or string says what it says of a plain one."""
+    if type(error) is TypeError and len(error.args) == 1 and type(error.args[0]) is str:
+        if _BY_TYPE.search(error.args[0]):
+            error.args = (re.sub(r"\bStaged\w+", lambda word: _CLASSES.get(word[0], word[0]), error.args[0]),)
+
+
 def is_ours(error: BaseException) -> bool:
     """Whether an exception that reached the end of a path, or a handler of the user's, is a fault of ours."""
+    _say_as_python(error)
     if isinstance(error, ProgramError):
         return True
     if isinstance(error, (Dy2StaticError, RecursionError, MemoryError, Warning, *torch_internals.SHAPE_ERRORS)):

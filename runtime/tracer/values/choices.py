@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
@@ -74,27 +74,33 @@ def too_many(session: Session, count: int) -> Exception:
 
 
 def held_choice(value: Any, depth: int = 0) -> Any:
-    """The first value of several that is ``value``, or is inside lists, tuples and dicts; None without one."""
+    """The first value of several that is ``value``, or is inside lists, tuples, dicts and slices; None without one."""
     if isinstance(value, Choice):
         return value
     found = several(value) if row_of(value) is None else None
     if found is not None:
         return found
-    if depth > 4 or not isinstance(value, (list, tuple, dict)):
+    if depth > 4 or not isinstance(value, (list, tuple, dict, slice)):
         return None
-    for item in value.values() if isinstance(value, dict) else value:
+    for item in _inside(value):
         found = held_choice(item, depth + 1)
         if found is not None:
             return found
     return None
 
 
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, slice):
+        return value.start, value.stop, value.step
+    return value.values() if isinstance(value, dict) else value
+
+
 def _choices(value: Any, depth: int = 0) -> Iterator[Any]:
     """Every value of several that ``held_choice`` would find."""
     if isinstance(value, Choice):
         yield value
-    elif depth <= 4 and isinstance(value, (list, tuple, dict)):
-        for item in value.values() if isinstance(value, dict) else value:
+    elif depth <= 4 and isinstance(value, (list, tuple, dict, slice)):
+        for item in _inside(value):
             yield from _choices(item, depth + 1)
 
 
@@ -106,6 +112,8 @@ def with_option(value: Any, choice: Any, option: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {key: with_option(item, choice, option) for key, item in value.items()}
+    if isinstance(value, slice):
+        return slice(*(with_option(item, choice, option) for item in _inside(value)))
     if isinstance(value, (list, tuple)):
         items = [with_option(item, choice, option) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
