@@ -171,6 +171,8 @@ class _Run:
         self.own = {id(argument) for argument in arguments}
         self.seen: set[int] = set()
         """Results so far."""
+        self.listed: set[tuple[int, bool]] = set()
+        """Those results, by identity, and whether they need a gradient."""
         self.objects: dict[int, Any] = {}
         """By identity of what the forward half yielded: the object that the caller gets for it."""
         self.passed: dict[int, Any] = {}
@@ -335,7 +337,6 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
     run, derivative = call.run, call.run.halves.derivative
     results: list[Any] = []
     not_needed: list[torch.Tensor] = []
-    listed: set[tuple[int, bool]] = set()
 
     def distinct(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
@@ -372,11 +373,11 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
                 run.values[position] = run.values[same[0]]
                 results.append(None)
                 continue
-            if value is items:  # one object that a list has twice is one object for the caller, too
-                if (id(item), flag) in listed:
+            if isinstance(item, torch.Tensor):  # what is given twice is one object for the caller, too
+                if (id(item), flag) in run.listed:
                     results.append(None)
                     continue
-                listed.add((id(item), flag))
+                run.listed.add((id(item), flag))
             item = distinct(item)
             if not flag and isinstance(item, torch.Tensor) and item._is_view():
                 # A view of a result would say that it needs a gradient, as that will.

@@ -136,7 +136,7 @@ def calls():
 @pytest.mark.parametrize("path", ["program", "autograd"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_as_eager(function, path):
-    check(function, *calls(), paths=(path,), none_is_zero=True, apart=True)
+    check(function, *calls(), paths=(path,), none_is_zero=True)
 
 
 def test_without_gradients_nothing_needs_one():

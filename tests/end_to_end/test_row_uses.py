@@ -18,7 +18,7 @@ from tests.end_to_end.row_uses import CAUGHT, DICTS, OBJECTS, REFUSED
 from tests.oracle import check, check_saved
 
 CALLS = [(3, True), (3, False), (2, True), (1, False), (4, True)]
-TERMS: dict[str, Any] = {"paths": ("program",), "tolerance": 1e-6, "gradient_tolerance": 1e-5, "apart": True}
+TERMS: dict[str, Any] = {"paths": ("program",), "tolerance": 1e-6, "gradient_tolerance": 1e-5}
 _numbers = itertools.count()
 _loaded: list[str] = []
 
