@@ -36,6 +36,8 @@ _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__fi
     ("functional.py",), ("_tensor.py",), ("_jit_internal.py",), ("nn", "functional.py"), ("nn", "utils", "rnn.py"),
     ("nn", "modules"), ("signal", "windows"),
 ))  # fmt: skip
+IN_PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", "builtins", "itertools_in_python.py")
+"""Our own functions that are converted, where the user calls C code."""
 
 
 def copy_origin(new: Any, old: gast.AST) -> Any:
@@ -228,7 +230,7 @@ def user_location() -> Location | None:
     while frame is not None:
         if frame.f_code.co_filename in _maps:
             location = location_of_frame(frame)
-            if location is None or not is_torch_function_file(location.file):
+            if location is None or not _is_called(location.file):
                 return location
         elif is_user_file(frame.f_code.co_filename):
             return _plain_location(frame)
@@ -237,8 +239,13 @@ def user_location() -> Location | None:
 
 
 def is_torch_function_file(file: str) -> bool:
-    """Whether a file holds torch's own functions over tensors: what goes wrong there stands where the user calls."""
+    """Whether a file holds torch's own functions over tensors."""
     return file.startswith(_TORCH_FUNCTIONS)
+
+
+def _is_called(file: str) -> bool:
+    """Whether a file is converted, but not the user's to change: what goes wrong there stands where the user calls."""
+    return file == IN_PYTHON or is_torch_function_file(file)
 
 
 def place_of_error(error: BaseException) -> Location | None:
@@ -247,7 +254,7 @@ def place_of_error(error: BaseException) -> Location | None:
     entry = error.__traceback__
     while entry is not None:
         place = location_of_code(entry.tb_frame.f_code, entry.tb_lasti, entry.tb_lineno)
-        if place is not None and (found is None or not is_torch_function_file(place.file)):
+        if place is not None and (found is None or not _is_called(place.file)):
             found = place
         entry = entry.tb_next
     return found

@@ -24,6 +24,7 @@ from dy2static.transforms import (
     comprehension_names,
     continue_stmt,
     declarations,
+    definition,
     display,
     elif_chain,
     except_handler,
@@ -115,8 +116,14 @@ STEPS = (
     Step("readable_names", readable_names.transform, True, "Last: till then the prefix tells our names."),
 )
 
-ROUTED_STEPS = (*STEPS[:-4], Step("binary", binary.transform, False, "As f_string."), *STEPS[-4:])
-"""Those of a trace, which sees all operators: of sets that differ between paths, and of lists that grow."""
+ROUTED_STEPS = (
+    *STEPS[:-4],
+    Step("binary", binary.transform, False, "As f_string."),
+    Step("definition", definition.transform, False, "After the steps that look for lambdas."),
+    *STEPS[-4:],
+)
+"""Those of a trace, which sees all operators: of sets that differ between paths, and of lists that grow. It also is
+told of functions and classes as they are made."""
 
 
 def convert_tree(

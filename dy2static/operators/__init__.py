@@ -25,6 +25,7 @@ from dy2static.operators.dispatch.traced_call import traced_call as _traced_call
 from dy2static.operators.iteration.for_stmt import for_stmt
 from dy2static.operators.iteration.generator import Held, decided, fresh, generator, take
 from dy2static.operators.iteration.unpack import each, keywords, star, star_of_list, unpack
+from dy2static.operators.provenance.definition import defined
 from dy2static.operators.shared.handler import handler
 from dy2static.operators.shared.load import load, load_free
 from dy2static.operators.values.attribute import attr, del_attr, set_attr
@@ -41,7 +42,7 @@ install()
 
 __all__ = [
     "AssertionError", "Held", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
-    "catching", "compare", "context", "decided", "del_attr", "del_item", "dict_of", "each", "for_stmt",
+    "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "for_stmt",
     "format_value", "fresh", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt",
     "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks", "load", "load_free", "lookup_error",
     "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "position", "positional", "raise_stmt",

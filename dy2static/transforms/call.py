@@ -27,6 +27,10 @@ _DIRECT = {"breakpoint", "dir", "eval", "exec", "globals", "locals", "vars"}
 
 _CONSUMERS = {"all", "any", "enumerate", "filter", "map", "next"}
 """Builtins that may leave an iterator they are given, or hand it on."""
+_ITERTOOLS = {
+    "accumulate", "chain", "dropwhile", "filterfalse", "from_iterable", "islice", "pairwise", "starmap", "takewhile",
+}  # fmt: skip
+"""Those of ``itertools``, which may be called by a name or as an attribute. Of others that are called so, none asks."""
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -40,7 +44,8 @@ class _Call(Transformer):
         if is_operator(node.func) or self._is_direct(node) or (
                 isinstance(node.func, gast.Lambda) and not _has_star(node)):
             return node
-        taken = isinstance(node.func, gast.Name) and node.func.id in _CONSUMERS
+        name = getattr(node.func, "id", None)
+        taken = name in _CONSUMERS or name in _ITERTOOLS or _attribute(node.func) in _ITERTOOLS
         args = [node.func, *(map(consumed, node.args) if taken else node.args)]
         return replace_expr(f"{OPERATORS}.call(args, **keywords)", args=args, keywords=node.keywords, origin=node)
 
@@ -53,6 +58,13 @@ class _Call(Transformer):
         if name in ("dir", "vars") and node.args:
             return False
         return name in _DIRECT and not any(name in facts.get(f, Fact.LOCALS, ()) for f in self.functions)
+
+
+def _attribute(node: Any) -> Any:
+    """The name of an attribute that is read, which may be the operator's by now."""
+    if isinstance(node, gast.Call) and is_operator(node.func) and node.func.attr == "attr":
+        return node.args[1].value
+    return getattr(node, "attr", None)
 
 
 def _has_star(node: Any) -> bool:

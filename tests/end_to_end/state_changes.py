@@ -59,6 +59,7 @@ CHANGES: dict[str, tuple[str, str, str]] = {
     "type_setattr": ("class C:\n  a = 1", "type.__setattr__(C, 'a', C.a + 1)", "C.a"),
     "setattr_class": ("class C:\n  a = 1", "setattr(C, 'a', C.a + 1)", "C.a"),
     "class_attr": ("class C:\n  a = 1", "C.a = C.a + 1", "C.a"),
+    "class_attr_new": ("class C: pass", "C.a = 5", "getattr(C, 'a', None)"),
     "class_attr_aug": ("class C:\n  a = 1\nc = C()", "type(c).a += 1", "C.a"),
     "class_method_replaced": (
         "class C:\n  def a(self): return 1\nc=C()\ndef two(self): return 2", "C.a = two", "c.a()",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import sys
 from typing import Any
 
 import pytest
@@ -182,6 +183,86 @@ def test_one_that_looks_on(function, call):
         assert recorded_then == recorded
     if recorded is not None:
         same(plain, function(*(arg.clone() for arg in call)))
+
+
+KEPT: list[dict[str, Any]] = []
+
+
+def keep(frame: Any, event: str, arg: Any) -> Any:
+    """A debugger that keeps what it has seen of the user's code: what that makes is known to something older."""
+    if frame.f_code.co_name not in {function.__name__ for function, _ in MADE}:
+        return None
+    KEPT.append(dict(frame.f_locals))
+    return keep
+
+
+def counting(x):
+    count = 0
+
+    def step():
+        nonlocal count
+        count += 1
+        return count
+
+    return (x * 2 if x.sum() > 0 else x), step, lambda v: v + 1
+
+
+def with_attributes(x):
+    def step():
+        return step.count
+
+    step.count = 1
+    if x.sum() > 0:
+        step.count = 2
+    return x, step
+
+
+def classes(x):
+    class Pair:
+        shared = []
+
+        def __init__(self, value):
+            self.value = value
+
+    return Pair(x * 2 if x.sum() > 0 else x), Pair
+
+
+def raised(x):
+    try:
+        raise KeyError("a")
+    except KeyError as error:
+        error.seen = x * 2 if x.sum() > 0 else x
+        return error, error.seen
+
+
+def outcome_of_each(function: Any, use: Any) -> list[Any]:
+    """What three calls give, used together: they share what they should share, and nothing else."""
+    return [use([function(X), function(X + 1), function(-X)]) for _ in range(2)]
+
+
+MADE = [
+    (counting, lambda calls: [calls[0][1](), calls[0][1](), calls[1][1](), calls[2][1](), calls[0][2] is calls[1][2]]),
+    (with_attributes, lambda calls: [step() for _, step in calls] + [calls[0][1] is calls[1][1]]),
+    (classes, lambda calls: [len({id(cls) for _, cls in calls}), *(type(one) is cls for one, cls in calls)]),
+    (raised, lambda calls: [len({id(error) for error, _ in calls}), *(error.seen for error, _ in calls)]),
+]
+
+
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+@pytest.mark.parametrize(("function", "use"), MADE, ids=lambda one: getattr(one, "__name__", ""))
+def test_one_that_keeps_what_it_sees(function, use):
+    """Functions, classes and exceptions are new at each call, though something that is older refers to them."""
+    expected = outcome_of_each(function, use)
+    converted = dy2static.to_static(function)
+    same(outcome_of_each(converted, use), expected)
+    before = sys.gettrace()
+    sys.settrace(keep)
+    try:
+        found = outcome_of_each(dy2static.to_static(function), use)
+    finally:
+        sys.settrace(before)
+        KEPT.clear()
+    same(found, expected)
 
 
 def test_what_is_refused():

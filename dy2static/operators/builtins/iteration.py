@@ -24,6 +24,7 @@ from dy2static.operators.calls.sequences import (
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
+from dy2static.operators.iteration.one_of_several import settled
 from dy2static.operators.iteration.staged_sort import in_order
 from dy2static.operators.iteration.traced_for import as_list, fold, iterate
 from dy2static.operators.provenance import chosen
@@ -124,7 +125,7 @@ def _reversed(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return args[0].flip(0) if session.fake(args[0]).dim() else args[0]
     sequence = staged_sequence(session, args[0])
     if sequence is not None:
-        return StagedReversed(sequence)
+        return StagedReversed(session, sequence)
     method = python_method(args[0], "__reversed__")
     if method is not None:
         return call(method, args[0])
@@ -192,7 +193,8 @@ def _container(kind: type) -> Any:
             return kind(array.copy(args[0]))
         sequence = staged_sequence(session, args[0]) if len(args) == 1 and kind in (list, tuple) else None
         if sequence is not None:
-            return kind(as_list(session, sequence))
+            items = as_list(session, sequence)
+            return kind(items) if isinstance(items, list) else call(kind, items)
         if args and growing.is_growing(args[0]):
             if kind is deque:
                 made = deque(array.copy(args[0]), *args[1:], **kwargs)
@@ -265,9 +267,19 @@ def _per_option(handler: Any) -> Any:
     return apply
 
 
+def _later(handler: Any) -> Any:
+    """The handler of what takes its items later, from one list where it is given lists of several lengths."""
+    per_option = _per_option(handler)
+
+    def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return per_option(session, tuple(settled(session, arg) for arg in args), kwargs)
+
+    return apply
+
+
 def _lazy(handler: Any) -> Any:
     """The handler of what takes its items later: which container it then takes them from is asked then."""
-    per_option = _per_option(handler)
+    per_option = _later(handler)
 
     def apply(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = args[1] if len(args) == 2 else None
@@ -279,9 +291,9 @@ def _lazy(handler: Any) -> Any:
 
 
 HANDLERS: list[tuple[Any, Any]] = [
-    (map, _lazy(_map)), (filter, _lazy(_filter)), *((function, _per_option(handler)) for function, handler in (
-        (range, _range), (enumerate, _enumerate), (zip, _zip), (reversed, _reversed),
-        (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum),
+    (map, _lazy(_map)), (filter, _lazy(_filter)), (enumerate, _later(_enumerate)), (zip, _later(_zip)),
+    (reversed, _later(_reversed)), *((function, _per_option(handler)) for function, handler in (
+        (range, _range), (sorted, _sorted), (functools.reduce, _reduce), (iter, _iter), (next, _next), (sum, _sum),
         (any, _any_all(True)), (all, _any_all(False)),
     )), *((kind, _per_option(_container(kind))) for kind in (list, tuple, set, frozenset, deque)),
 ]  # fmt: skip

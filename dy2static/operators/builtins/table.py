@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ from dy2static.operators.builtins import (
     conversions,
     copying,
     iteration,
+    itertools_,
     mathematics,
     module_methods,
     objects,
@@ -32,8 +35,8 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
-        casts, checks, compiled, conversions, copying, environment, iteration, mathematics, module_methods, objects,
-        one_hot, operator_functions, print_, records, reporting, sizes, suppress, torch_functions,
+        casts, checks, compiled, conversions, copying, environment, iteration, itertools_, mathematics, module_methods,
+        objects, one_hot, operator_functions, print_, records, reporting, sizes, suppress, torch_functions,
     )
     for function, handler in module.HANDLERS
 }
@@ -41,4 +44,7 @@ _TABLE: dict[int, Handler] = {
 
 def handler_of(function: Any) -> Handler | None:
     """What stands for a builtin inside a trace, None if it runs as it is."""
-    return _TABLE.get(id(function))
+    found = _TABLE.get(id(function))
+    if found is None and isinstance(function, types.BuiltinFunctionType) and function == itertools.chain.from_iterable:
+        return itertools_.FROM_ITERABLE
+    return found

@@ -17,6 +17,7 @@ import copy
 import dataclasses
 import enum
 import functools
+import itertools
 import operator
 import types
 import typing
@@ -48,17 +49,24 @@ class Takes(enum.Flag):
     BOTH = GROWN | HOLDERS
 
 
+_ITERTOOLS = tuple(getattr(itertools, name) for name in (
+    "accumulate", "batched", "chain", "combinations", "combinations_with_replacement", "compress", "dropwhile",
+    "filterfalse", "islice", "pairwise", "permutations", "product", "starmap", "takewhile", "zip_longest",
+) if hasattr(itertools, name))  # fmt: skip
+"""Where there is more to see than Python's own would, ours run."""
+
 _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
     Takes.BOTH: (
         abs, all, any, ascii, bool, callable, complex, deque, delattr, dir, divmod, enumerate, filter, float, format,
         frozenset, getattr, hasattr, hash, id, int, isinstance, issubclass, iter, len, list, map, next, pow, print,
         repr, reversed, round, set, setattr, slice, str, sum, super, tuple, type, vars, zip, builtins.range,
-        collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict, dataclasses.astuple,
+        *_ITERTOOLS, collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict, dataclasses.astuple,
         dataclasses.fields, dataclasses.is_dataclass,
         dataclasses.replace, functools.partial, functools.reduce, operator.add, operator.concat, operator.is_,
         operator.is_not, operator.mul, operator.index, operator.sub, operator.matmul, operator.truediv,
         operator.floordiv, operator.mod, operator.pow, operator.lshift, operator.rshift, operator.and_, operator.or_,
         operator.xor, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.contains,
+        operator.getitem, operator.setitem, operator.delitem,
         list.__new__, dict.__new__, deque.__new__,
         set.__new__, types.MethodType, types.SimpleNamespace, typing.cast, torch.as_tensor, torch.asarray,
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
@@ -173,6 +181,11 @@ def has_grown(value: Any) -> bool:
     return growing.is_growing(value) or isinstance(value, (Growing, RowField, RowKey))
 
 
+def holds_stand_in(value: Any) -> bool:
+    """Whether a value is, or holds, what code that is not converted may not be given."""
+    return reached((value,), lambda one: _is_several(one) or has_grown(one)) is not None
+
+
 def _is_several(value: Any) -> bool:
     return type(value) in (Several, RowKey, RowField)
 
@@ -209,6 +222,8 @@ def _takes(f: Any) -> Takes:
         return Takes.BOTH if issubclass(f, (list, deque)) else Takes.HOLDERS if issubclass(f, (dict, set)) else (
             Takes.NOTHING)
     owner = getattr(f, "__self__", None)
+    if owner is itertools.chain and name == "from_iterable":
+        return Takes.BOTH
     cls = getattr(f, "__objclass__", None) or (owner if isinstance(owner, type) else type(owner))
     for base, methods in _METHODS.items():
         if cls is base or base is not object and issubclass(cls, base):
@@ -220,4 +235,4 @@ def _name(f: Any) -> str:
     return f"{getattr(f, '__name__', type(f).__name__)}()"
 
 
-__all__ = ["Takes", "has_grown", "reached", "require", "require_none"]
+__all__ = ["Takes", "has_grown", "holds_stand_in", "reached", "require", "require_none"]

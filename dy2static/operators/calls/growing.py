@@ -25,10 +25,10 @@ def is_growing(value: object) -> bool:
 
 def note_present(session: Session, target: Any, key: Any) -> None:
     """There is an item at an index: in this Block, while the list holds what it does now."""
-    session.present.append((session.scope, _held_now(target), key))
+    session.present.append((session.scope, held_now(target), key))
 
 
-def _held_now(target: Any) -> tuple[Any, Any]:
+def held_now(target: Any) -> tuple[Any, Any]:
     """What a list holds, and which row it is if others hold it by reference: the same objects until it is changed."""
     row = list_row(target)
     return (growing(target), None) if row is None else (growing(row.heap.held), row.number)
@@ -36,7 +36,7 @@ def _held_now(target: Any) -> tuple[Any, Any]:
 
 def _checked(session: Session, target: Any, key: Any) -> contextlib.AbstractContextManager[None]:
     """Around what reads or removes an item: no handler is asked about it if the item is there."""
-    held, number = _held_now(target)
+    held, number = held_now(target)
     for scope, (content, row), index in session.present:
         same = content is held and (row is number or _same_index(row, number))
         if same and _same_index(index, key) and session.is_open(scope):

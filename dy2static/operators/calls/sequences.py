@@ -6,12 +6,14 @@ They answer ``len``, indexing and loops through operators; code that is not conv
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
 
 from dy2static.operators.calls.call import traced
+from dy2static.operators.calls.growing import held_now
 from dy2static.operators.shared.staging import Session, Staged, python_method
 from runtime.tracer.ambient import state
 from runtime.tracer.numbers.staged_size import StagedSize
@@ -104,18 +106,68 @@ def _count(session: Session, start: Any, stop: Any, step: Any) -> Any:
 
 
 class GrownItems(StagedSequence):
-    """The items of such a list, as they are when a loop over them starts."""
+    """The items of such a list, as it is when each of them is taken: a loop may change the list that it goes over."""
 
     python_name = "list"
 
     def __init__(self, target: Any) -> None:
-        self.target = array.copy(target)
+        self.target = target
+        self._first = held_now(target)
+        self._counted: tuple[Any, Any] | None = None
+        """What the list held when its length was asked for, and the length."""
 
     def length(self, session: Session) -> Any:
-        return array.length(session, self.target)
+        now = self._now(session)
+        if self._counted is None or not _same(self._counted[0], now) or not session.visible(self._counted[1].var):
+            self._counted = now, array.length(session, self.target)
+        return self._counted[1]
 
     def get(self, session: Session, index: Any) -> Any:
+        self._now(session)
         return array.get(session, self.target, index)
+
+    def _now(self, session: Session) -> tuple[Any, Any]:
+        """What the list holds; a deque that is changed under a loop is an error, on the paths that change it."""
+        now = held_now(self.target)
+        if isinstance(self.target, deque) and not _same(now, self._first):
+            raise changed(session, self.target)
+        return now
+
+
+def _same(a: tuple[Any, Any], b: tuple[Any, Any]) -> bool:
+    return a[0] is b[0] and a[1] is b[1]
+
+
+def changed(session: Session, container: Any) -> Exception:
+    """The located error for a loop over what was changed on some paths since the loop began."""
+    return session.error(
+        f"a loop goes over a {type(container).__name__} that was changed on some paths since it began",
+        hint="Loop over a copy: for item in list(...).", code="D2S266")
+
+
+class LiveItems(StagedSequence):
+    """The items of a list from a position on, which may be one that grows by the time they are taken."""
+
+    python_name = "list"
+
+    def __init__(self, items: Any, start: int = 0) -> None:
+        self.items, self.start = items, start
+        self._grown: GrownItems | None = None
+
+    def length(self, session: Session) -> Any:
+        grown = self._as_grown()
+        count = len(self.items) if grown is None else grown.length(session)
+        return count - self.start if self.start else count
+
+    def get(self, session: Session, index: Any) -> Any:
+        grown, index = self._as_grown(), index + self.start if self.start else index
+        return traced(session, operator.getitem, (self.items, index), {}) if grown is None else (
+            grown.get(session, index))
+
+    def _as_grown(self) -> GrownItems | None:
+        if self._grown is None and growing(self.items) is not None:
+            self._grown = GrownItems(self.items)
+        return self._grown
 
 
 class TensorRows(StagedSequence):
@@ -217,19 +269,43 @@ class StagedMap(StagedIterator):
 
 
 class StagedReversed(StagedIterator):
-    """``reversed`` of a staged range, or of a list that grew."""
+    """``reversed`` of a staged range, or of a list that grew: it begins at the item that is the last one then."""
 
     python_name = "reversed"
 
-    def __init__(self, inner: StagedSequence) -> None:
+    def __init__(self, session: Session, inner: StagedSequence) -> None:
         self.inner = inner
         self.inner_sequences = (inner,)
+        self._length = inner.length(session)
+        self._held = held_now(inner.target) if isinstance(inner, GrownItems) else None
 
     def length(self, session: Session) -> Any:
-        return self.inner.length(session)
+        self._require_unchanged(session)
+        return self._length
 
     def get(self, session: Session, index: Any) -> Any:
-        return self.inner.get(session, self.inner.length(session) - 1 - index)
+        self._require_unchanged(session)
+        return self.inner.get(session, self._length - 1 - index)
+
+    def _require_unchanged(self, session: Session) -> None:
+        if isinstance(self.inner, GrownItems) and self._held and not _same(self._held, held_now(self.inner.target)):
+            raise changed(session, self.inner.target)
+
+
+class Transposed(StagedIterator):
+    """``zip(*rows)`` of a list that grew: as many columns as a row has items, none where there is no row."""
+
+    python_name = "zip"
+
+    def __init__(self, columns: Any) -> None:
+        self.columns = columns
+        """A tuple, or one of two: that of the columns, and the empty one."""
+
+    def length(self, session: Session) -> Any:
+        return traced(session, len, (self.columns,), {})
+
+    def get(self, session: Session, index: Any) -> Any:
+        return traced(session, operator.getitem, (self.columns, index), {})
 
 
 def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
@@ -246,6 +322,7 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
 
 
 __all__ = [
-    "GrownItems", "Listed", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange", "StagedReversed",
-    "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "staged_sequence",
-]
+    "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange",
+    "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "Transposed", "changed",
+    "staged_sequence",
+]  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from dy2static.exclusions import exclusion_of
-from dy2static.operators.builtins import operator_functions
+from dy2static.operators.builtins import operator_functions, starred
 from dy2static.operators.builtins.table import handler_of
 from dy2static.operators.calls import autograd_function, boundary, growing, starred_call
 from dy2static.operators.calls.caches import CACHED, call_cached
@@ -68,6 +68,9 @@ def _called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if isinstance(f, Undefined):
         raise UnboundLocalError(unbound_message(f.name))
     if session.has_growing and starred_call.holds_items(args) and not _is_partial(f):
+        of_builtin = starred.handler_of(f, args, kwargs)
+        if of_builtin is not None:
+            return of_builtin(session, list(args))
         return starred_call.fitted(session, f, args, kwargs, lambda given: _fitted(session, f, given, kwargs))
     return _fitted(session, f, args, kwargs)
 

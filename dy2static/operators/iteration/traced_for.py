@@ -15,9 +15,10 @@ import torch
 
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
-from dy2static.operators.calls.sequences import StagedSequence, staged_sequence
+from dy2static.operators.calls.sequences import StagedSequence, Transposed, staged_sequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
+from dy2static.operators.iteration.live import GoneOver
 from dy2static.operators.provenance.provenance import CONTAINERS, adopt, memo
 from dy2static.operators.shared.loop_limits import LoopOptions, count, region, require_rollable, rest
 from dy2static.operators.shared.policy import home_of
@@ -42,6 +43,9 @@ UNROLL_LIMIT = 20_000
 def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
                names: Names, options: dict[str, Any] | None, alone: bool = False) -> None:
     """Stage or unroll ``for item in iterable``; ``alone``: nothing else holds the iterable."""
+    if isinstance(iterable, Transposed):
+        iterable.consume(session)
+        iterable = iterable.columns
     iterable = containers.opened(iterable)
     if isinstance(iterable, RowChoice):
         iterable.run(session, lambda option: traced_for(session, option, test, body, names, options))
@@ -100,11 +104,10 @@ def _staged_loop(session: Session, sequence: StagedSequence, start: Any, test: C
     """A staged loop over the positions of a sequence."""
     require_rollable(session, options)
     sequence.consume(session)
-    length = sequence.length(session)
     counted = _WithCounter(names, start)
 
     def condition() -> Any:
-        more = counted.counter < length
+        more = counted.counter < sequence.length(session)  # the body may change the list that it goes over
         if test is None:
             return more
         going = truth_of(session, test())
@@ -147,8 +150,11 @@ def fold(
     return value
 
 
-def as_list(session: Session, sequence: StagedSequence) -> list[Any]:
-    """``list(sequence)``: a list that grows."""
+def as_list(session: Session, sequence: StagedSequence) -> Any:
+    """``list(sequence)``: a list that grows; of columns, a tuple of each."""
+    if isinstance(sequence, Transposed):
+        sequence.consume(session)
+        return sequence.columns
     result: list[Any] = []
 
     def body(item: Any) -> None:
@@ -223,8 +229,13 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
     external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
     single_pass = False
     taken = done = 0
+    gone_over = GoneOver(iterable, alone or test is None)
     iterator = iterate(session, iterable)
     while True:
+        rest_by_position = gone_over.rest(session)
+        if rest_by_position is not None:
+            _staged_loop(session, rest_by_position, done, test, body, names, rest(options, done))
+            return
         going = truth_of(session, test()) if test is not None else True
         if not isinstance(going, Staged) and not going:
             return

@@ -19,12 +19,12 @@ from dy2static.operators.calls.call import KEYWORDS, call
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
+from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_length
 from dy2static.operators.iteration.traced_for import as_list
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, active, distribute, python_method
 from runtime.tracer.ambient.state import current
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values import array
-from runtime.tracer.values.choices import lengths
 from runtime.tracer.values.containers import one_list, opened
 
 
@@ -41,7 +41,7 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
             value = as_list(session, value)
         if growing.is_growing(value):
             return _grown(session, array.copy(value), before, after)
-        if _may_differ_in_length(value):
+        if differ_in_length(value):
             return distribute(session, value, lambda option: _taken_apart(option, before, after))
         if python_method(value, "__iter__") is not None and user_methods.holds_grown(session, value):
             return unpack(call(list, value), before, after)
@@ -52,11 +52,6 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
         raise ValueError(_too_few(before, after, len(items)))
     end = len(items) - after
     return (*items[:before], items[before:end], *items[end:])
-
-
-def _may_differ_in_length(value: Any) -> bool:
-    found = lengths(value) if isinstance(value, Choice) else {0}
-    return len(found) != 1 or None in found
 
 
 def _taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
@@ -113,7 +108,9 @@ def star(value: Any) -> Any:
         return value
     value = generator_uses.listed(session, opened(value))
     if isinstance(value, StagedSequence):
-        return as_list(session, value)
+        value = as_list(session, value)
+    if differ_in_length(value):
+        value = as_one_list(session, value)
     if growing.is_growing(value):
         return array.copy(value)
     return value
@@ -136,7 +133,7 @@ def star_of_list(value: Any) -> Any:
     if session is None:
         return value
     value = opened(value)
-    return one_list(session, call(list, value)) if _may_differ_in_length(value) else value
+    return one_list(session, call(list, value)) if differ_in_length(value) else value
 
 
 def each(iterable: Any) -> Any:

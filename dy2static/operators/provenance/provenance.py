@@ -210,8 +210,11 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:
     """Call before ``obj.name`` is stored or deleted: on a staged path the old value becomes part of the join."""
     if isinstance(obj, _UNANNOUNCED) and is_external(session, obj) and id(obj) not in session.externals:
-        if existed_before(session, obj) is False:
+        existed = existed_before(session, obj)
+        if existed is False:
             memo(session).created[id(obj)] = obj
+        elif existed is None:  # a store to an old object is done at each call, to a new one in the trace: both are now
+            session.once(f"nothing tells whether a {type(obj).__name__} it stores to was there before the call")
     if is_external(session, obj):
         adopt(session, obj)
         if len(session.journal.frames) > 1 and id(obj) in session.externals:

@@ -15,7 +15,7 @@ import torch
 
 import runtime
 from dy2static.exclusions import exclusion_of
-from dy2static.origin import is_torch_function_file
+from dy2static.origin import IN_PYTHON, is_torch_function_file
 
 _OWN = tuple(
     os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (Path(__file__).parents[1], runtime.__file__)
@@ -51,7 +51,7 @@ def reason_not_converted(function: types.FunctionType) -> str:
 def home_of(file: str) -> str:
     """The library that a file belongs to; empty for the user's files and those of other packages."""
     if file.startswith(_OWN):
-        return "dy2static"
+        return "" if file == IN_PYTHON else "dy2static"
     if file.startswith(_TORCH):
         return "" if file.startswith(_TORCH_CONVERTED) else "torch"
     if file.startswith(_NUMPY):

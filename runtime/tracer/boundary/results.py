@@ -369,7 +369,7 @@ class Outputs:
 
     def _note_class(self, cls: type) -> None:
         """Each call has classes of its own where they are made inside: then so are the Programs."""
-        if "<locals>" in cls.__qualname__ and existed_before(self.session, cls) is False:
+        if "<locals>" in cls.__qualname__ and existed_before(self.session, cls) is not True:
             self.session.once(f"an instance of {cls.__name__}, which is made inside, is returned")
 
     def _is_taken_apart(self, value: Any) -> bool:
@@ -381,9 +381,24 @@ class Outputs:
             return True
         existed = existed_before(self.session, value)
         if existed is None:  # given as it is, which is right for a Program of this call alone
+            if self._holds_what_is_made(value):
+                self._refuse(f"a {type(value).__name__} that something else refers to, and that holds values of the "
+                             "Program")
             self.session.once(f"nothing tells whether a {type(value).__name__} it gives was there before the call")
             self.session.journal.keep_made()
         return existed is False
+
+    def _holds_what_is_made(self, value: Any) -> bool:
+        """Whether an object leads to tensors or numbers of the trace, other than by stores that each run repeats."""
+        stored = self.session.journal.frames[0]
+        now = [(place, place.get()) for place in stored if id(place.owner) in self.session.externals]
+        for place, _ in reversed(now):
+            place.set(stored[place])
+        try:
+            return holding.leads_to_traced(value)
+        finally:
+            for place, content in now:
+                place.set(content)
 
     def _refuse(self, what: str) -> None:
         raise self.session.error(

@@ -57,7 +57,8 @@ class Join:
                 return unification.with_rows(session, pictured, context) if session.has_rows else pictured
 
         joined: structure.Structure = structure.Known(alive[0][1] if alive else None)
-        if of is not None and alive and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended):
+        its_own = of is not None and all(a is b for a, b, p in zip(values, of.options, self.paths) if not p.ended)
+        if its_own and len(alive) > 1:
             joined = structure.Known(of)
         elif len(alive) == 1:
             path, value = alive[0]

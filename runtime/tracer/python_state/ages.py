@@ -1,10 +1,11 @@
 """Whether an object existed before the trace, where nothing that the trace noted can tell.
 
-Syntax and C functions make objects that nobody announces: ``a + b`` of two arrays, a ``def``, what ``json.loads``
-gives. Such an object is older than the trace if something that is older refers to it, directly or through others. So
-who refers to it is asked, with everything the trace stored taken back. What only the trace's own frames and notes know
-is new. An argument, a module, a class or a closure of before that leads to it may mean that the object was there, or
-that a debugger has it.
+Syntax and C functions make objects that nobody announces: ``a + b`` of two arrays, an exception, what ``json.loads``
+gives, a function or class of code that is not converted. (Converted code announces the functions and classes that it
+makes, with the operator ``defined``.) Such an object is older than the trace if something that is older refers to it,
+directly or through others. So who refers to it is asked, with everything the trace stored taken back. What only the
+trace's own frames and notes know is new. An argument, a module, a class or a closure of before that leads to it may
+mean that the object was there, or that a debugger has it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.journal import Place
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -37,21 +39,20 @@ _SHARED = (types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorTy
 def existed_before(session: Session, value: Any) -> bool | None:
     """Whether ``value`` is no object that this trace made; None if all that is known is that something refers to it.
 
-    Who refers to an object may depend on a debugger. A reference is therefore no proof that it is old: the caller has
-    to do what is right for both. Functions and classes, of which nobody keeps a new one, are taken for old.
+    Who refers to an object may depend on a debugger, so a reference is no proof that it is old. After None the caller
+    has to do what is right for both, at the price of a Program for this call alone. False needs no such care: of an
+    object to which nothing from before leads, nobody who called the function can have a name. So ``gc.get_referrers``
+    decides how often a function is traced, never what a call gives.
     """
-    local = isinstance(value, (types.FunctionType, type)) and "<locals>" in value.__qualname__
-    if id(value) in session.externals and not (local and session.externals[id(value)][1] is None):
-        return True  # a store to an attribute of a local function notes it, however old it is
+    if id(value) in session.externals:
+        return True
     if id(value) in session.created and not _makes_its_own(type(value)):
         return False
-    if isinstance(value, types.CellType) and _holds_ours(value):
-        return False  # all converted code shares it, wherever that is kept; nobody else knows it
+    if isinstance(value, types.CellType) and (_holds_ours(value) or _first_held(session, value) in session.created):
+        return False  # all converted code shares the one, wherever that is kept; the other was made for what it holds
     if is_plain(value) or _is_shared(value):
         return True
-    if not _is_held(session, value):
-        return False
-    return True if isinstance(value, (types.FunctionType, type)) else None
+    return None if _is_held(session, value) else False
 
 
 def _holds_ours(cell: types.CellType) -> bool:
@@ -61,6 +62,15 @@ def _holds_ours(cell: types.CellType) -> bool:
     except ValueError:
         return False
     return isinstance(held, types.ModuleType) and held.__name__ == _OPERATORS
+
+
+def _first_held(session: Session, cell: types.CellType) -> int | None:
+    """The identity of what a variable held before the trace stored to it."""
+    found = session.journal.frames[0].get(Place("attribute", cell, "cell_contents"), cell)
+    try:
+        return id(cell.cell_contents if found is cell else found)
+    except ValueError:
+        return None
 
 
 def _makes_its_own(cls: type) -> bool:

@@ -186,6 +186,9 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         slot = _module_slot(owner, name)
         if slot is not None:
             del slot[name]
+        elif isinstance(owner, type):  # its ``__dict__`` is not to be written
+            if name in vars(owner):
+                delattr(owner, name)
         elif name in getattr(owner, "__dict__", {}):
             del owner.__dict__[name]
         elif _is_slot(owner, name) and hasattr(owner, name):

@@ -1,7 +1,8 @@
 """Random programs of one mode: ``python -m tests.fuzz.modes.run autocast --seed 0 --count 2000 --jobs 2``.
 
 Prints how many were equal to eager, refused with a known code, different, or ended in an error of ours; those that
-failed with their text. ``--reduce SEED`` makes one program small. Exits with 1 if any failed.
+failed with their text, with ``--refused`` those that were refused as well. ``--reduce SEED`` makes one program small.
+Exits with 1 if any failed.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def main(arguments: list[str] | None = None, say: Callable[[str], None] = print)
     parser.add_argument("--count", type=int, default=200, help="programs of each mode")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--show", type=int, default=5, help="how many failing programs of a mode to print")
+    parser.add_argument("--refused", action="store_true", help="print the refused programs of a mode, too")
     parser.add_argument("--reduce", type=int, default=None, metavar="SEED", help="make this program of a mode small")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.modes if name not in MODES]
@@ -92,6 +94,8 @@ def main(arguments: list[str] | None = None, say: Callable[[str], None] = print)
         bad: list[int] = []
         for seed, outcome in outcomes(name, options.seed, options.count, options.jobs):
             found[f"{outcome.kind} {outcome.code}".strip()] += 1
+            if outcome.kind == "refused" and options.refused:
+                say(f"{name}, seed {seed}: refused {outcome.code}\n{outcome.detail}")
             if outcome.kind in FAILURES:
                 bad.append(seed)
                 if len(bad) <= options.show:

@@ -1,0 +1,198 @@
+"""``itertools``: Python's own where it sees all there is to see, else the same written in Python and converted.
+
+    itertools.takewhile(lambda t: t.sum() > 0, ts)    the predicate decides on a tensor
+    itertools.chain(grown, rest)                      a list whose length only the run knows
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import operator
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.builtins import itertools_in_python
+from dy2static.operators.calls import boundary, functions
+from dy2static.operators.calls.call import traced
+from dy2static.operators.calls.sequences import staged_sequence
+from dy2static.operators.iteration.generator import Held, generator_of
+from dy2static.operators.provenance import chosen
+from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
+
+Make = Callable[..., Any]
+
+
+def _handler(original: Any, make: Make, called: int | None = None) -> tuple[Any, Any]:
+    """``original``, with what stands for it; ``called``: which of its arguments is a function."""
+
+    def handle(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if any(_is_unseen(session, value) for value in (*args, *kwargs.values())) or (
+                called is not None and any(map(_decides, (*args[called : called + 1], *kwargs.values())))):
+            try:
+                inspect.signature(make).bind(session, *args, **kwargs)
+            except TypeError:
+                return original(*args, **kwargs)  # raises, in Python's words
+            return make(session, *args, **kwargs)
+        made = chosen.per_option(
+            session, original, args, kwargs, lambda given, named: chosen.foreign(session, original, given, named))
+        memo(session).created[id(made)] = made
+        return made
+
+    return original, handle
+
+
+def _is_unseen(session: Session, value: Any) -> bool:
+    """Whether C code would not see an argument, or not all the items that it gives."""
+    if isinstance(value, (Choice, Staged)) or staged_sequence(session, value) is not None:
+        return True
+    if inspect.isgenerator(value):
+        return value in memo(session).generators
+    method = getattr(type(value), "__iter__", None)
+    if isinstance(method, types.FunctionType) and not isinstance(value, torch.nn.Module):
+        return True
+    return (session.has_growing or session.has_contents) and boundary.holds_stand_in(value)
+
+
+def _decides(function: Any) -> bool:
+    """Whether calling a function may decide on tensors; None stands for the items' own truth."""
+    return not isinstance(function, (type, types.BuiltinFunctionType))
+
+
+def _run(session: Session, name: str, *args: Any, **kwargs: Any) -> Any:
+    return functions.call_function(session, getattr(itertools_in_python, name), args, kwargs)
+
+
+def _held(session: Session, value: Any) -> Held:
+    """An iterable whose items a converted loop takes; nobody else has what a user's ``__iter__`` gives."""
+    made = generator_of(session, value)
+    if made is not None:
+        memo(session).unheld.append(made)
+    return Held(value if made is None else made)
+
+
+def _items(session: Session, value: Any) -> Any:
+    """What answers ``len`` and takes indices and slices."""
+    known = all(isinstance(one, _BY_INDEX) for one in (value.options if isinstance(value, Choice) else (value,)))
+    return value if known else traced(session, list, (value,), {})
+
+
+_BY_INDEX = (list, tuple, range, str, torch.Tensor)
+
+
+def _number(session: Session, value: Any, name: str) -> int:
+    """How many items each of the tuples has that ``name`` makes, which the trace has to know."""
+    if isinstance(value, Staged):
+        raise session.error(
+            f"how many items each tuple of itertools.{name}() has is only known while the Program runs",
+            code="D2S261", hint="Use a plain int, or write loops.")
+    return operator.index(value)
+
+
+def _takewhile(session: Session, predicate: Any, iterable: Any, /) -> Any:
+    return _run(session, "takewhile", predicate, _held(session, iterable))
+
+
+def _dropwhile(session: Session, predicate: Any, iterable: Any, /) -> Any:
+    return _run(session, "dropwhile", predicate, _held(session, iterable))
+
+
+def _filterfalse(session: Session, function: Any, iterable: Any, /) -> Any:
+    return _run(session, "filterfalse", function, _held(session, iterable))
+
+
+def _starmap(session: Session, function: Any, iterable: Any, /) -> Any:
+    return _run(session, "starmap", function, _held(session, iterable))
+
+
+def _chain(session: Session, *iterables: Any) -> Any:
+    held = [_held(session, one) for one in reversed(iterables)]  # who asks for one forgets those that came after it
+    return _run(session, "chain", *reversed(held))
+
+
+def _islice(session: Session, iterable: Any, *bounds: Any) -> Any:
+    if not any_staged(bounds):
+        itertools.islice((), *bounds)  # it says which bounds it does not take
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, None)[:3]
+    start, step = 0 if start is None else start, 1 if step is None else step
+    return _run(session, "islice", _held(session, iterable), start, stop, step)
+
+
+def _compress(session: Session, data: Any, selectors: Any) -> Any:
+    return _run(session, "compress", data, selectors)
+
+
+def _accumulate(session: Session, iterable: Any, func: Any = None, *, initial: Any = None) -> Any:
+    function = operator.add if func is None else func
+    if initial is not None:
+        return _run(session, "accumulated", _held(session, iterable), function, initial)
+    if inspect.isgenerator(iterable):
+        return _run(session, "accumulated_lazily", _held(session, iterable), function)
+    return _run(session, "accumulate", _items(session, iterable), function)
+
+
+def _pairwise(session: Session, iterable: Any, /) -> Any:
+    if inspect.isgenerator(iterable):
+        return _run(session, "pairs_lazily", _held(session, iterable))
+    return _run(session, "pairwise", _items(session, iterable))
+
+
+def _zip_longest(session: Session, *iterables: Any, fillvalue: Any = None) -> Any:
+    return _run(session, "zip_longest", *(_items(session, one) for one in iterables), fillvalue=fillvalue)
+
+
+def _product(session: Session, *iterables: Any, repeat: Any = 1) -> Any:
+    pools = tuple(traced(session, list, (one,), {}) for one in iterables)
+    return _run(session, "product", pools * _number(session, repeat, "product"))
+
+
+def _combinations(session: Session, iterable: Any, r: Any) -> Any:
+    return _chosen(session, iterable, r, 0, "combinations")
+
+
+def _with_replacement(session: Session, iterable: Any, r: Any) -> Any:
+    return _chosen(session, iterable, r, 1, "combinations_with_replacement")
+
+
+def _chosen(session: Session, iterable: Any, r: Any, repeated: int, name: str) -> Any:
+    itertools.combinations((), count := _number(session, r, name))  # it says which it does not take
+    return _run(session, "combinations", traced(session, list, (iterable,), {}), count, 0, repeated)
+
+
+def _permutations(session: Session, iterable: Any, r: Any = None) -> Any:
+    pool = traced(session, list, (iterable,), {})
+    count = _number(session, traced(session, len, (pool,), {}) if r is None else r, "permutations")
+    itertools.permutations((), count)
+    return _run(session, "permutations", pool, count, ())
+
+
+def _batched(session: Session, iterable: Any, n: Any) -> Any:
+    if n < 1:
+        raise ValueError("n must be at least one")
+    return _run(session, "batched", _items(session, iterable), _number(session, n, "batched"))
+
+
+def _chained(session: Session, iterables: Any, /) -> Any:
+    return _run(session, "chained", _held(session, iterables))
+
+
+HANDLERS: list[tuple[Any, Any]] = [
+    _handler(itertools.takewhile, _takewhile, 0), _handler(itertools.dropwhile, _dropwhile, 0),
+    _handler(itertools.filterfalse, _filterfalse, 0), _handler(itertools.starmap, _starmap, 0),
+    _handler(itertools.accumulate, _accumulate, 1), _handler(itertools.chain, _chain),
+    _handler(itertools.islice, _islice), _handler(itertools.compress, _compress),
+    _handler(itertools.zip_longest, _zip_longest), _handler(itertools.pairwise, _pairwise),
+    _handler(itertools.product, _product), _handler(itertools.combinations, _combinations),
+    _handler(itertools.combinations_with_replacement, _with_replacement),
+    _handler(itertools.permutations, _permutations),
+]  # fmt: skip
+
+if sys.version_info >= (3, 12):
+    HANDLERS.append(_handler(itertools.batched, _batched))
+FROM_ITERABLE = _handler(itertools.chain.from_iterable, _chained)[1]
+"""Each access of ``chain.from_iterable`` makes another object: it is found by name."""
