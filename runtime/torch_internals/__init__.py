@@ -65,6 +65,11 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
 )
+from runtime.torch_internals.memory import (
+    cpu_library,
+    is_plain_memory,
+    nothing_watches,
+)
 from runtime.torch_internals.methods import (
     eager_class,
     method_of,
@@ -149,6 +154,9 @@ __all__ = [
     "under_autograd",
     "with_node",
     "GlobalModuleHooks",
+    "cpu_library",
+    "is_plain_memory",
+    "nothing_watches",
     "OpOverload",
     "SizeFacts",
     "SHAPE_ERRORS",
