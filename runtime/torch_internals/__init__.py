@@ -66,6 +66,11 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
 )
+from runtime.torch_internals.memory import (
+    cpu_library,
+    is_plain_memory,
+    nothing_watches,
+)
 from runtime.torch_internals.methods import (
     eager_class,
     method_of,
@@ -158,6 +163,9 @@ __all__ = [
     "LEAF",
     "PARAMETER",
     "PLAIN_APPLY",
+    "cpu_library",
+    "is_plain_memory",
+    "nothing_watches",
     "SHAPE_ERRORS",
     "SYMBOLIC_MATH",
     "TORCH_CHECKS",
