@@ -147,14 +147,14 @@ def emit_stack(low: Lowering, op: Operator) -> None:
     size = w.product(dims)
     at = w.local("i64", "y")
     with w.block(f"for ({at} = 0; {at} < {length}; {at}++)"):
-        one = read(low, items, f"l{n}->at + {at} * {items.width}")
-        assert isinstance(one, Tensor)
-        w.bail(f"!b{one.n}")
-        for own, other in zip(dims, one.dims):
+        item = read(low, items, f"l{n}->at + {at} * {items.width}")
+        assert isinstance(item, Tensor)
+        w.bail(f"!b{item.n}")
+        for own, other in zip(dims, item.dims):
             if own != other:
                 w.bail(f"{own} != {other}")
-        w.line(f"memcpy(p{made.n} + {at} * {size}, p{one.n}, {size} * sizeof({made.ctype}));")
-        low.release(one)
+        w.line(f"memcpy(p{made.n} + {at} * {size}, p{item.n}, {size} * sizeof({made.ctype}));")
+        low.release(item)
     low.give(op.outputs[0], made)
 
 
