@@ -35,7 +35,9 @@ def to_static(
         input_spec: InputSpecs for the arguments, as a list in their order or a dict by name, nested like the
             arguments; Python constants stand for themselves.
         build_strategy: Options for building Programs.
-        backend: ``"interpreter"``, or None for the environment variable ``DY2STATIC_BACKEND``, else the default.
+        backend: ``"interpreter"``: operators run one by one, bit for bit as in eager. ``"c"``: loops and runs of
+            operators are compiled to C when they first run (docs/backends.md). None: the environment variable
+            ``DY2STATIC_BACKEND``, else the interpreter.
         full_graph: False: where a call cannot become a Program, such calls run the plain function from then on, after
             one EagerWarning that names the line and the reason.
         autograd: ``"program"``: a call is one node of autograd's graph, or a few, and its gradient a Program too.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 
-from runtime.executor.registry import EXECUTORS
+from runtime.calling.executors import EXECUTORS
 
 BACKEND_VARIABLE = "DY2STATIC_BACKEND"
 DEFAULT_BACKEND = "interpreter"

@@ -28,10 +28,11 @@ ARROWS: dict[str, set[str]] = {
     "runtime.recompute": BASE | {"runtime.tracer"},
     "runtime.passes": BASE | {"runtime.ops"},
     "runtime.executor": BASE | {"runtime.ops"},
+    "runtime.native": BASE | {"runtime.ops", "runtime.executor"},
     "runtime.storage": BASE | {"runtime.ops"},
     "runtime.export": BASE | {"runtime.ops"},
     "runtime.calling": BASE
-    | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.autodiff", "runtime.tracer"},
+    | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.native", "runtime.autodiff", "runtime.tracer"},
     "runtime.translated": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
     "runtime": {"runtime"},

@@ -48,6 +48,14 @@ class Derivative:
     """Whether it holds only for arguments of these very sizes: PyTorch's own derivative asked for one as a number."""
 
     @property
+    def kept(self) -> frozenset[int]:
+        """Positions of the forward yields that nothing but backward halves read."""
+        read = {leaf for stage in self.stages for leaf in stage.leaves}.union(self.flags.values())
+        read.update(one for view in self.views.values() for one in (view.base, *view.numbers))
+        kept = {place for stage in self.stages for place in stage.residuals}
+        return frozenset(place for place in kept - read if place >= self.results)
+
+    @property
     def backward(self) -> Program:
         """The backward half of a Program that is one node."""
         (stage,) = self.stages

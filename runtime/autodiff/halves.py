@@ -6,7 +6,7 @@ inputs, the others also what they read of earlier stages (``runtime.autodiff.sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -30,9 +30,10 @@ class Executable(Protocol):
 
 
 class Compile(Protocol):
-    """Makes a Program runnable. ``consuming``: ``run`` gets one list with all arguments and empties it."""
+    """Makes a Program runnable. ``consuming``: ``run`` gets one list with all arguments and empties it; ``kept``:
+    positions of yields that only Programs made runnable by the same one read."""
 
-    def __call__(self, program: Program, /, *, consuming: bool = False) -> Executable:
+    def __call__(self, program: Program, /, *, consuming: bool = False, kept: Collection[int] = ()) -> Executable:
         """The compiled Program."""
 
 
@@ -59,7 +60,7 @@ class Halves:
         """The autocast state that the backward halves were made for."""
         self.derivative = derivative
         with torch.no_grad():  # as they are run
-            self.forward = compile(derivative.forward)
+            self.forward = compile(derivative.forward, kept=derivative.kept)
             self.stages = [_Compiled(self, stage) for stage in derivative.stages]
         self.views = {position: (view, compile(view.program)) for position, view in derivative.views.items()}
         self.random = any(definition(op.name).random for op in program.block.walk())

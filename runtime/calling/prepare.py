@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from runtime.autodiff import Runner
-from runtime.executor.registry import executor
+from runtime.calling.executors import executor
 from runtime.ir import Program
 from runtime.passes import DEFAULT, PassManager
 

@@ -38,6 +38,16 @@ class Scope:
     modes: ModeMap = field(default_factory=lambda: ModeMap(Modes()))
 
 
+@dataclass(frozen=True)
+class Outline:
+    """A function that runs some Operators: the line that calls it, the Variables that get its results, and those that
+    are dead after it."""
+
+    text: str
+    results: list[Variable]
+    dying: list[Variable]
+
+
 @dataclass
 class Emitter:
     """Writes the source of one Program. Rules of the constructs live beside, one file each, and are found by name."""
@@ -205,6 +215,12 @@ class Emitter:
 
     def outlined(self, ops: Sequence[Operator]) -> None:
         """Write Operators in a function of their own, because the current one is nested as deeply as Python allows."""
+        outline = self.outline(ops)
+        self.line(outline.text)
+        self.drop(outline.dying)
+
+    def outline(self, ops: Sequence[Operator]) -> Outline:
+        """Write a function that runs some Operators."""
         made: set[Variable] = set()
         reads: dict[Variable, None] = {}
         for op in ops:
@@ -219,8 +235,9 @@ class Emitter:
             returned = self.with_flags(results)
             self.line(f"return ({''.join(name + ', ' for name in returned)})")
         call = f"{function}({', '.join(parameters)})"
-        self.line(f"({''.join(name + ', ' for name in returned)}) = {call}" if returned else call)
-        self.drop(var for var in reads if var in dying and self.name(var) not in returned)
+        text = f"({''.join(name + ', ' for name in returned)}) = {call}" if returned else call
+        gone = [var for var in reads if var in dying and self.name(var) not in returned]
+        return Outline(text, results, gone)
 
     def with_flags(self, variables: Iterable[Variable]) -> list[str]:
         """The locals of some Variables, then those of their owner flags."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -104,10 +104,14 @@ class Executable:
                 self._variants[grad, ordinary] = self._generate(grad, ordinary)
             return self._variants[grad, ordinary]
 
+    def _emitter(self, *args: Any) -> Emitter:
+        """What writes the code."""
+        return Emitter(*args)
+
     def _generate(self, grad: bool, ordinary: bool) -> _Variant:
         filename = f"<program {next(_numbers)}>"
         owners = ownership.analyse(self.program, self._live, grad=grad, reusing=ordinary)
-        emitter = Emitter(
+        emitter = self._emitter(
             self.program, self._live, owners, self._functions, self._exceptions, Modes("on" if grad else "off"),
             self._counted, self._tested if ordinary else frozenset(), self._consuming,
         )
@@ -123,12 +127,14 @@ class Executable:
 def compile_program(
     program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
     exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False, consuming: bool = False,
+    kept: Collection[int] = (),
 ) -> Executable:
     """Make a Program runnable.
 
     ``functions`` are those that ``py_func`` operators name; ``exceptions`` are classes, beside the builtins, that
     ``raise`` and ``assert`` name; with ``coverage`` the runs of every Block are counted. ``consuming``: ``run``
-    is given all arguments in one list, which it empties: each is dropped after its last use.
+    is given all arguments in one list, which it empties: each is dropped after its last use. ``kept``: positions of
+    yields that only Programs compiled here read, so that they may have any form (here they are what they are).
 
     Errors raised: ProgramError for an unknown operator, or a ``py_func`` whose function was not given.
 

@@ -66,6 +66,11 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
 )
+from runtime.torch_internals.memory import (
+    cpu_library,
+    is_plain_memory,
+    nothing_watches,
+)
 from runtime.torch_internals.methods import (
     eager_class,
     method_of,
@@ -187,6 +192,7 @@ __all__ = [
     "changed_settings",
     "comes_of_shapes",
     "contiguity",
+    "cpu_library",
     "default_device",
     "device_of",
     "dispatches_itself",
@@ -207,6 +213,7 @@ __all__ = [
     "is_composite",
     "is_fake",
     "is_plain_apply",
+    "is_plain_memory",
     "is_setting",
     "is_shape_error",
     "is_unknown",
@@ -224,6 +231,7 @@ __all__ = [
     "node_in_messages",
     "node_name",
     "node_of",
+    "nothing_watches",
     "others_trace",
     "out_shapes",
     "overloads_of",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +13,10 @@ from unittest import mock
 import torch
 
 import dy2static
-from dy2static import StaticFunction
+from dy2static import StaticFunction, settings
 from dy2static.errors import Dy2StaticError
-from runtime.executor import compile_program
+from runtime.calling.executors import EXECUTORS
 from runtime.executor.coverage import BlockRuns
-from runtime.executor.registry import EXECUTORS
 from tests.conformance.family import Call, Case
 from tests.oracle import PATHS, check, copied, hold_modules, paired, same
 
@@ -25,12 +25,20 @@ _PATH = re.compile(r"\(at [^)]*\)")
 _SEARCH = 200
 
 
-def run(case: Case) -> list[BlockRuns]:
-    """Run a case; the Blocks of its Programs with how often they ran. AssertionError if it is not as it says."""
+def run(case: Case, backend: str = "interpreter", rounding: float = 0.0) -> list[BlockRuns]:
+    """Run a case; the Blocks of its Programs with how often they ran. AssertionError if it is not as it says.
+
+    ``rounding``: what results may differ by in any case, where a backend computes in another order.
+    """
+    with mock.patch.dict(os.environ, {settings.BACKEND_VARIABLE: backend}):
+        return _run(case, backend)
+
+
+def _run(case: Case, backend: str) -> list[BlockRuns]:
     if case.kind == "scenario":
         case.target()
         return []
-    with _counting():
+    with _counting(backend):
         if case.refused:
             _refuses(case)
             return []
@@ -47,12 +55,14 @@ def run(case: Case) -> list[BlockRuns]:
 
 
 @contextmanager
-def _counting() -> Iterator[None]:
+def _counting(backend: str) -> Iterator[None]:
     """Programs made in the block count the runs of their Blocks."""
+    compile_program = EXECUTORS[backend]
+
     def compiled(*args: Any, **kwargs: Any) -> Any:
         return compile_program(*args, coverage=True, **kwargs)
 
-    with mock.patch.dict(EXECUTORS, {"interpreter": compiled}):
+    with mock.patch.dict(EXECUTORS, {backend: compiled}):
         yield
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from runtime import native
 from runtime.executor.executable import Executable, compile_program
 
-EXECUTORS: dict[str, Callable[..., Executable]] = {"interpreter": compile_program}
+EXECUTORS: dict[str, Callable[..., Executable]] = {"interpreter": compile_program, "c": native.compile_program}
 """Backend -> a function with the signature of ``compile_program``. All others are held against the interpreter."""
 
 

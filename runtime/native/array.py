@@ -1,0 +1,209 @@
+"""Lists: memory of C that grows, counted like tensors; changed in place where nothing else refers to it.
+
+    array.append(%xs, %x)      ->      l4 = l_own(c, l3, 1); put x at l4->len++
+"""
+
+from __future__ import annotations
+
+from runtime.ir import Operator, Variable
+from runtime.native.loops import item, new_items, read, write
+from runtime.native.lowering import Lowering
+from runtime.native.nest import Nest
+from runtime.native.values import Items, Tensor, Unsupported
+from runtime.native.views import axis
+
+
+def emit(low: Lowering, op: Operator) -> None:
+    """One list operator."""
+    rule = _RULES.get(op.name.removeprefix("array."))
+    if rule is None:
+        raise Unsupported(op.name)
+    rule(low, op)
+
+
+def _new(low: Lowering, op: Operator) -> None:
+    given = op.args[0]
+    if not isinstance(given, (list, tuple)):
+        raise Unsupported("a list made of something else")
+    like = low.like(op.outputs[0].type)
+    assert isinstance(like, Items)
+    items = new_items(low, like.item)
+    for one in given:
+        _push(low, items, one)
+    low.give(op.outputs[0], items)
+
+
+def _push(low: Lowering, items: Items, operand: object) -> None:
+    n = items.n
+    value = low.value(operand)
+    if isinstance(value, Tensor):
+        low.memory(value)
+    low.w.line(f"if (!(l{n} = l_own(c, l{n}, 1))) goto bail;")
+    write(low, items, value, f"l{n}->at + l{n}->len * {items.width}")
+    low.w.line(f"l{n}->len++;")
+
+
+def _owned(low: Lowering, op: Operator) -> Items:
+    """The first argument as a list that may be changed: the reference of an argument that dies is taken over."""
+    base = op.args[0]
+    items = low.items(base)
+    n = low.w.fresh()
+    low.w.declare("lst *", f"l{n}")
+    made = Items(n, items.item)
+    dies = isinstance(base, Variable) and base in low.live.dying[id(op)] and items.mine and (
+        base not in low.live.pinned)  # fmt: skip
+    low.w.line(f"l{n} = l{items.n}; " + (f"l{items.n} = 0;" if dies else f"l_ref(l{n});"))
+    return made
+
+
+def _append(low: Lowering, op: Operator) -> None:
+    made = _owned(low, op)
+    _push(low, made, op.args[1])
+    low.give(op.outputs[0], made)
+
+
+def _get(low: Lowering, op: Operator) -> None:
+    low.give(op.outputs[0], item(low, low.items(op.args[0]), low.integer(op.args[1])))
+
+
+def _len(low: Lowering, op: Operator) -> None:
+    low.let(op.outputs[0], "int", f"l{low.items(op.args[0]).n}->len")
+
+
+def emit_pop(low: Lowering, op: Operator) -> None:
+    if len(op.args) > 1 and op.args[1] != -1:
+        raise Unsupported("an item that is not the last")
+    made = _owned(low, op)
+    low.w.bail(f"!l{made.n}->len")
+    low.w.line(f"if (!(l{made.n} = l_own(c, l{made.n}, 0))) goto bail;")
+    value = read(low, made, f"l{made.n}->at + (l{made.n}->len - 1) * {made.width}")
+    low.w.line(f"l{made.n}->len--;")
+    if isinstance(value, Tensor):
+        low.w.line(f"d2s_put(c, b{value.n});")
+    low.give(op.outputs[0], made)
+    low.give(op.outputs[1], value)
+
+
+def _set(low: Lowering, op: Operator) -> None:
+    index = low.integer(op.args[1])
+    value = low.value(op.args[2])
+    if isinstance(value, Tensor):
+        low.memory(value)
+    made = _owned(low, op)
+    w = low.w
+    at = w.local("i64", "y")
+    w.line(f"if (!(l{made.n} = l_own(c, l{made.n}, 0))) goto bail;")
+    w.line(f"{at} = {index.text}; {at} += {at} < 0 ? l{made.n}->len : 0;")
+    w.bail(f"{at} < 0 || {at} >= l{made.n}->len")
+    words = f"l{made.n}->at + {at} * {made.width}"
+    if isinstance(made.item, Tensor):
+        old = w.local("buf *", "b")
+        w.line(f"{old} = (buf *)*({words});")
+        write(low, made, value, words)
+        w.line(f"d2s_put(c, {old});")
+    else:
+        write(low, made, value, words)
+    low.give(op.outputs[0], made)
+
+
+def emit_stack(low: Lowering, op: Operator) -> None:
+    """``stack`` along the first dimension, of a list or of tensors."""
+    call_dim = op.args[1] if len(op.args) > 1 else op.kwargs.get("dim", 0)
+    given = op.args[0]
+    if call_dim != 0:
+        raise Unsupported("another dimension")
+    w = low.w
+    if isinstance(given, (list, tuple)):
+        tensors = [low.tensor(one) for one in given]
+        first = tensors[0]
+        for one in tensors:
+            low.memory(one)
+            if one.dtype != first.dtype or one.dims != first.dims or not one.straight:
+                raise Unsupported("tensors that differ")
+        low.flush()
+        made = low.fresh(first.dtype, (len(tensors), *first.dims))
+        size = w.product(first.dims)
+        for number, one in enumerate(tensors):
+            row = low.blank(first.dtype, first.dims)
+            w.line(f"p{row.n} = p{made.n} + {number} * {size};")
+            low.copy(row, one)
+        low.give(op.outputs[0], made)
+        return
+    items = low.items(given)
+    like = items.item
+    if not isinstance(like, Tensor):
+        raise Unsupported("numbers")
+    low.flush()
+    n = items.n
+    w.bail(f"!l{n}->len")
+    head = read(low, items, f"l{n}->at")
+    assert isinstance(head, Tensor)
+    w.bail(f"!b{head.n}")
+    length = w.local("i64", "z")
+    w.line(f"{length} = l{n}->len;")
+    dims = tuple(w.kept(dim) for dim in head.dims)
+    low.release(head)
+    made = low.fresh(like.dtype, (length, *dims))
+    size = w.product(dims)
+    at = w.local("i64", "y")
+    with w.block(f"for ({at} = 0; {at} < {length}; {at}++)"):
+        row = read(low, items, f"l{n}->at + {at} * {items.width}")
+        assert isinstance(row, Tensor)
+        w.bail(f"!b{row.n}")
+        for own, other in zip(dims, row.dims):
+            if own != other:
+                w.bail(f"{own} != {other}")
+        w.line(f"memcpy(p{made.n} + {at} * {size}, p{row.n}, {size} * sizeof({made.ctype}));")
+        low.release(row)
+    low.give(op.outputs[0], made)
+
+
+def emit_cat(low: Lowering, op: Operator) -> None:
+    """``cat`` of tensors of one rank and dtype."""
+    given = op.args[0]
+    if not isinstance(given, (list, tuple)) or not given:
+        raise Unsupported("a list")
+    tensors = [low.tensor(one) for one in given]
+    first = tensors[0]
+    dim = axis(first, op.args[1] if len(op.args) > 1 else op.kwargs.get("dim", 0))
+    w = low.w
+    total = first.dims[dim]
+    for one in tensors:
+        low.memory(one)
+        if one.dtype != first.dtype or one.rank != first.rank or not one.straight:
+            raise Unsupported("tensors that differ")
+        if one.rank == 1 and one.dims[0] == 0:
+            raise Unsupported("nothing")
+    for one in tensors[1:]:
+        for place in range(first.rank):
+            if place != dim and one.dims[place] != first.dims[place]:
+                if isinstance(one.dims[place], int) and isinstance(first.dims[place], int):
+                    raise Unsupported("sizes that do not fit")
+                w.bail(f"{one.dims[place]} != {first.dims[place]}")
+        total = w.arith("+", total, one.dims[dim])
+    low.flush()
+    dims = (*first.dims[:dim], total, *first.dims[dim + 1 :])
+    made = low.fresh(first.dtype, dims)
+    strides = w.dense(dims)
+    start: object = 0
+    for one in tensors:
+        part_dims = (*first.dims[:dim], one.dims[dim], *first.dims[dim + 1 :])
+        part = low.blank(first.dtype, part_dims)
+        offset = w.arith("*", start, strides[dim])  # type: ignore[arg-type]
+        w.line(f"p{part.n} = p{made.n} + {offset};")
+        part.strides = None if dim == 0 else strides
+        if one.strides is None and dim == 0:
+            low.copy(part, one)
+        else:
+            part.strides = strides
+            nest = Nest(part_dims, part.order)
+            nest.store(low, part, nest.load(low, one))
+            nest.write(low)
+        start = w.arith("+", start, one.dims[dim])  # type: ignore[arg-type]
+    low.give(op.outputs[0], made)
+
+
+_RULES = {"new": _new, "append": _append, "get": _get, "load": _get, "len": _len, "pop": emit_pop, "set": _set,
+          "store": _set}  # fmt: skip
+
+__all__ = ["emit", "emit_pop", "emit_cat", "emit_stack"]

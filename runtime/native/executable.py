@@ -1,0 +1,123 @@
+"""A Program made runnable with C: regions of it are C functions, what is between them the interpreter's Python.
+
+Where somebody watches operators (a dispatch mode, ``torch.func``, autocast), the interpreter runs it all.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runtime import torch_internals
+from runtime.executor import compile_program as interpreted
+from runtime.executor import emitter
+from runtime.executor.executable import Executable
+from runtime.ir import Program
+from runtime.native import build
+from runtime.native.emitter import NativeEmitter, stacks_of
+from runtime.native.stack import Stack, listed
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many Operators of a Program C runs, how many Python runs when C asks, and how many there are."""
+
+    in_c: int
+    called: int
+    all: int
+
+
+made: list[NativeExecutable] | None = None
+"""All that are made, where somebody asks (tests count what runs in C)."""
+
+
+class NativeExecutable(Executable):
+    """A compiled Program; made by ``compile_program``."""
+
+    def __init__(self, program: Program, functions: Mapping[str, Callable[..., Any]],
+                 exceptions: Mapping[str, type[BaseException]], coverage: bool, consuming: bool,
+                 kept: frozenset[int] = frozenset()) -> None:  # fmt: skip
+        self._kept = kept
+        super().__init__(program, functions, exceptions, coverage, consuming)
+        if made is not None:
+            made.append(self)
+
+    @functools.cached_property
+    def _interpreter(self) -> Executable:
+        made = Executable(self.program, self._functions, self._exceptions, False, self._consuming)
+        made._hits, made._counted = self._hits, self._counted
+        made._variants.clear()
+        return made
+
+    def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
+        """The flat results of the Program, in the order of its main Block's yields; values that do not exist are None.
+        """
+        if torch_internals.nothing_watches():
+            return super().run(inputs, params)
+        if any(type(one) is Stack for one in inputs):
+            given = list(map(listed, inputs))
+            if self._consuming:
+                inputs.clear()  # type: ignore[attr-defined]  # it is a list
+            inputs = given
+        return self._interpreter.run(inputs, params)
+
+    def _generate(self, grad: bool) -> Any:
+        made = super()._generate(grad)
+        for region in self.written.compiled:
+            region.hits = self._hits
+        return made
+
+    def _emitter(self, *args: Any) -> emitter.Emitter:
+        made = NativeEmitter(*args)
+        made.stacks = stacks_of(self.program, self._kept)
+        self.written = made
+        return made
+
+    def share(self) -> Share:
+        """What of the Program runs where."""
+        written = self.written
+        return Share(len(written.done_by_c), len(written.done_for_c), sum(1 for _ in self.program.block.walk()))
+
+    def in_python(self) -> list[str]:
+        """The names of the Operators that C does not run, those that it calls among them."""
+        return [op.name for op in self.program.block.walk() if id(op) not in self.written.done_by_c]
+
+    def c_source(self) -> str:
+        """The generated C, for reading."""
+        return "\n\n".join(self.written.library.functions)
+
+
+def compile_program(
+    program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
+    exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False, consuming: bool = False,
+    kept: Collection[int] = (),
+) -> Executable:
+    """Make a Program runnable, with C where there is a compiler; the signature is the interpreter's.
+
+    >>> from runtime.ir.parser import parse_program
+    >>> program = parse_program('''program "f" {
+    ...   input %n : int = "n"
+    ...   %more : bool = scalar.lt(0, %n)
+    ...   %f : bool, %m : int = while_loop(%more, %n) {
+    ...     ^(%g : bool, %i : int):
+    ...       yield %g
+    ...   } {
+    ...     ^(%h : bool, %j : int):
+    ...       %k : int = scalar.sub(%j, 3)
+    ...       %b : bool = scalar.lt(0, %k)
+    ...       yield %b, %k
+    ...   }
+    ...   return %m as $0
+    ... }''')
+    >>> compile_program(program).run([100], [])
+    [-2]
+    """
+    if not build.available():
+        return interpreted(program, functions=functions, exceptions=exceptions, coverage=coverage, consuming=consuming)
+    stacks = frozenset(kept)
+    return NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, stacks)
+
+
+__all__ = ["NativeExecutable", "Share", "compile_program"]

@@ -1,0 +1,425 @@
+"""Operators on elements: a row says the C expression; dtypes and broadcasting are PyTorch's own answers.
+
+    aten.add.Tensor(%a, %b)      ->      e9 = x3 + x4
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runtime.ir import Operand, Operator, TensorType, Variable
+from runtime.native.lowering import Lowering
+from runtime.native.nest import MOST, Nest
+from runtime.native.values import CTYPES, Expr, Number, Tensor, Unsupported, identity
+from runtime.ops import aten
+
+FLOATS = (torch.float32, torch.float64)
+
+
+def broadcast(low: Lowering, shapes: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:
+    """The sizes that tensors have together; where C cannot tell that sizes fit, it gives up at run time."""
+    rank = max(map(len, shapes))
+    found: list[Expr] = [1] * rank
+    for shape in shapes:
+        for place, dim in enumerate(shape, start=rank - len(shape)):
+            before = found[place]
+            if before == dim or dim == 1:
+                continue
+            if before == 1:
+                found[place] = dim
+            elif isinstance(before, int) and isinstance(dim, int):
+                raise Unsupported("sizes that do not fit")
+            else:
+                low.w.bail(f"{before} != {dim}")
+                found[place] = before if isinstance(before, int) else dim
+    return tuple(found)
+
+
+def convert(text: str, source: torch.dtype, to: torch.dtype) -> str:
+    """An element as another dtype."""
+    if source == to:
+        return text
+    if to == torch.bool:
+        return f"({text} != 0)"
+    return f"(({CTYPES[to]}){text})"
+
+
+def suffix(dtype: torch.dtype) -> str:
+    """The end of a C function's name for a dtype of floats."""
+    if dtype not in FLOATS:
+        raise Unsupported("a function of whole numbers")
+    return "f" if dtype is torch.float32 else "d"
+
+
+def common_dtype(low: Lowering, operands: Sequence[Tensor | Number]) -> torch.dtype:
+    """The dtype that PyTorch computes in for such operands."""
+    samples: list[Any] = []
+    for one in operands:
+        if isinstance(one, Tensor):
+            samples.append(torch.empty((1,) * min(one.rank, 1), dtype=one.dtype))
+        else:
+            samples.append({"int": 1, "float": 1.0, "bool": True}[one.kind])
+    return torch.result_type(samples[0], samples[-1])
+
+
+def element(low: Lowering, nest: Nest, one: Tensor | Number, dtype: torch.dtype) -> str:
+    """An operand's element in the dtype that is computed in."""
+    if isinstance(one, Number):
+        if dtype == torch.bool:
+            return f"({one.text} != 0)"
+        return f"(({CTYPES[dtype]}){one.text})"
+    return convert(nest.load(low, one), one.dtype, dtype)
+
+
+def order_of(operands: Sequence[Tensor], dims: tuple[Expr, ...]) -> tuple[int, ...]:
+    """How the dimensions of a result lie in memory: as TensorIterator has it, where that is certain."""
+    straight = identity(len(dims))
+    whole = [one for one in operands if one.rank > 1]
+    if all(one.straight for one in whole):
+        return straight
+    first = next(one for one in operands if one.rank > 0)
+    if first.rank != len(dims) or first.dims != dims or not first.order:
+        raise Unsupported("a layout that is not certain")
+    return first.order
+
+
+def compute(
+    low: Lowering, out: Variable | None, operands: Sequence[Tensor | Number], dtype: torch.dtype,
+    text: Callable[[Nest], str],
+) -> Tensor:  # fmt: skip
+    """A new tensor of elements; it stands in a nest, or in a local if it has no dimensions."""
+    tensors = [one for one in operands if isinstance(one, Tensor)]
+    dims = broadcast(low, [one.dims for one in tensors])
+    if not dims:
+        made = low.blank(dtype, ())
+        scratch = Nest((), ())
+        expression = text(scratch)
+        for one in scratch.loads.values():
+            expression = re.sub(rf"\bx{one.n}\b", f"(*p{one.n})", expression)
+        name = low.w.local(made.ctype, "r")
+        low.w.line(f"{name} = {expression};")
+        made.reg = name
+        return made
+    order = order_of(tensors, dims)
+    nest = low.nest
+    fits = nest is not None and nest.dims == dims and nest.order == order and len(nest.steps) < MOST
+    for one in tensors:
+        if one.pending and (not fits or one.dims != dims):
+            fits = False
+    if not fits:
+        low.flush()
+        nest = low.nest = Nest(dims, order)
+    assert nest is not None
+    for one in tensors:
+        if one.reg:
+            continue
+        if not one.pending:
+            low.memory(one)
+    made = low.blank(dtype, dims)
+    made.order = order
+    nest.add(made, text(nest))
+    return made
+
+
+def operand(low: Lowering, value: Operand) -> Tensor | Number:
+    """A tensor or a number."""
+    if isinstance(value, Variable) and isinstance(value.type, TensorType):
+        return low.tensor(value)
+    return low.number(value)
+
+
+Make = Callable[..., str]
+"""From elements (and the suffix of functions) to the C expression."""
+
+
+def declared(op: Operator) -> torch.dtype | None:
+    """The dtype that the Program says the result has."""
+    type_ = op.outputs[0].type
+    return type_.dtype if isinstance(type_, TensorType) else None
+
+
+def _expect(op: Operator, dtype: torch.dtype) -> torch.dtype:
+    told = declared(op)
+    if told is not None and told != dtype:
+        raise Unsupported("another dtype than expected")
+    if dtype not in CTYPES:
+        raise Unsupported(f"{dtype}")
+    return dtype
+
+
+ARITHMETIC: dict[str, Make] = {
+    "mul": lambda a, b: f"{a} * {b}",
+    "maximum": lambda a, b: f"(({a} > {b} || {a} != {a}) ? {a} : {b})",
+    "minimum": lambda a, b: f"(({a} < {b} || {a} != {a}) ? {a} : {b})",
+}
+COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+LOGICAL = {"logical_and": "({} != 0) & ({} != 0)", "logical_or": "({} != 0) | ({} != 0)",
+           "logical_xor": "({} != 0) ^ ({} != 0)"}  # fmt: skip
+BITWISE = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "__and__": "&", "__or__": "|", "__xor__": "^"}
+
+FLOAT_UNARY: dict[str, Make] = {
+    "exp": lambda x, s, one: f"m_exp_{s}({x})",
+    "tanh": lambda x, s, one: f"m_tanh_{s}({x})",
+    "log": lambda x, s, one: f"m_log_{s}({x})",
+    "log1p": lambda x, s, one: f"m_log1p_{s}({x})",
+    "expm1": lambda x, s, one: f"m_expm1_{s}({x})",
+    "log2": lambda x, s, one: f"m_log2_{s}({x})",
+    "log10": lambda x, s, one: f"m_log10_{s}({x})",
+    "erf": lambda x, s, one: f"m_erf_{s}({x})",
+    "sin": lambda x, s, one: f"m_sin_{s}({x})",
+    "cos": lambda x, s, one: f"m_cos_{s}({x})",
+    "sigmoid": lambda x, s, one: f"{one} / ({one} + m_exp_{s}(-{x}))",
+    "sqrt": lambda x, s, one: f"{'sqrtf' if s == 'f' else 'sqrt'}({x})",
+    "rsqrt": lambda x, s, one: f"{one} / {'sqrtf' if s == 'f' else 'sqrt'}({x})",
+    "reciprocal": lambda x, s, one: f"{one} / {x}",
+}
+"""Functions of floats; whole numbers become floats first."""
+
+SAME_UNARY: dict[str, Make] = {
+    "neg": lambda x, t: f"-{x}",
+    "square": lambda x, t: f"{x} * {x}",
+    "relu": lambda x, t: f"({x} <= 0 ? ({t})0 : {x})",
+}
+ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
+
+
+def _unary(low: Lowering, op: Operator, x: Tensor, short: str) -> tuple[torch.dtype, Callable[[Nest], str]]:
+    dtype = x.dtype
+    if short in FLOAT_UNARY:
+        dtype = dtype if dtype in FLOATS else torch.get_default_dtype()
+        s = suffix(dtype)
+        one = "1.0f" if s == "f" else "1.0"
+        return dtype, lambda nest: FLOAT_UNARY[short](element(low, nest, x, dtype), s, one)
+    if short in ("logical_not", "isnan", "isinf", "isfinite"):
+        if short == "logical_not":
+            return torch.bool, lambda nest: f"({nest.load(low, x)} == 0)"
+        if dtype not in FLOATS:
+            return torch.bool, lambda nest: "1" if short == "isfinite" else "0"
+        return torch.bool, lambda nest: f"({short}({nest.load(low, x)}) != 0)"
+    if short in ROUNDING and dtype in FLOATS:
+        name = ROUNDING[short] + ("f" if dtype is torch.float32 else "")
+        return dtype, lambda nest: f"{name}({nest.load(low, x)})"
+    if dtype == torch.bool:
+        if short == "bitwise_not":
+            return dtype, lambda nest: f"!{nest.load(low, x)}"
+        raise Unsupported("bool")
+    ctype = CTYPES[dtype]
+    if short == "abs" and dtype in FLOATS:
+        return dtype, lambda nest: f"{'fabsf' if dtype is torch.float32 else 'fabs'}({nest.load(low, x)})"
+    if short == "bitwise_not":
+        return dtype, lambda nest: f"({ctype})~{nest.load(low, x)}"
+    if short == "sign" and dtype in FLOATS:
+        return dtype, lambda nest: f"(({ctype})(({nest.load(low, x)} > 0) - ({nest.load(low, x)} < 0)))"
+    if short in SAME_UNARY and (dtype in FLOATS or dtype == torch.int64):
+        return dtype, lambda nest: _wrap(dtype, SAME_UNARY[short](nest.load(low, x), ctype))
+    raise Unsupported(short)
+
+
+def _wrap(dtype: torch.dtype, text: str) -> str:
+    """Arithmetic of whole numbers wraps around, as PyTorch's does (the compiler is told so: -fwrapv)."""
+    return text if dtype in FLOATS else f"({CTYPES[dtype]})({text})"
+
+
+def _power(low: Lowering, x: Tensor, exponent: Operand) -> tuple[torch.dtype, Callable[[Nest], str]]:
+    if not isinstance(exponent, (int, float)) or type(exponent) is bool or x.dtype not in FLOATS:
+        raise Unsupported("a power")
+    root = "sqrtf" if x.dtype is torch.float32 else "sqrt"
+    one = f"(({x.ctype})1)"
+    table = {0.5: "{r}({x})", -0.5: "{o} / {r}({x})", 1.0: "{x}", 2.0: "{x} * {x}", 3.0: "{x} * {x} * {x}",
+             -1.0: "{o} / {x}", -2.0: "{o} / ({x} * {x})", 0.0: "{o}"}  # fmt: skip
+    found = table.get(float(exponent))
+    if found is None:
+        raise Unsupported("a power")
+    return x.dtype, lambda nest: found.format(x=nest.load(low, x), r=root, o=one)
+
+
+def _binary(low: Lowering, op: Operator, a: Tensor | Number, b: Tensor | Number, short: str) -> tuple[
+    torch.dtype, Callable[[Nest], str]]:  # fmt: skip
+    dtype = common_dtype(low, [a, b])
+    if dtype not in CTYPES:
+        raise Unsupported(f"{dtype}")
+    kwargs = op.kwargs
+    if short in COMPARISONS:
+        sign = COMPARISONS[short]
+        return torch.bool, lambda nest: f"({element(low, nest, a, dtype)} {sign} {element(low, nest, b, dtype)})"
+    if short in LOGICAL:
+        def truth(nest: Nest, one: Tensor | Number) -> str:
+            return one.text if isinstance(one, Number) else nest.load(low, one)
+
+        return torch.bool, lambda nest: f"({LOGICAL[short].format(truth(nest, a), truth(nest, b))})"
+    if short in BITWISE:
+        if dtype in FLOATS:
+            raise Unsupported("bits of floats")
+        sign = BITWISE[short]
+        return dtype, lambda nest: _wrap(dtype, f"{element(low, nest, a, dtype)} {sign} {element(low, nest, b, dtype)}")
+    if short == "div":
+        if kwargs.get("rounding_mode") is not None or len(op.args) > 2:
+            raise Unsupported("a rounded division")
+        dtype = dtype if dtype in FLOATS else torch.get_default_dtype()
+        suffix(dtype)
+        return dtype, lambda nest: f"{element(low, nest, a, dtype)} / {element(low, nest, b, dtype)}"
+    if dtype == torch.bool:
+        raise Unsupported("bool")
+    if short in ("add", "sub", "rsub"):
+        if short == "rsub":
+            a, b = b, a
+        if len(op.args) > 2 and not kwargs:
+            kwargs = {"alpha": op.args[2]}
+        return dtype, _sum(low, a, b, dtype, kwargs.get("alpha", 1), "-" if short != "add" else "+")
+    if short == "remainder" and dtype in FLOATS:
+        s = suffix(dtype)
+        return dtype, lambda nest: f"rem_{s}({element(low, nest, a, dtype)}, {element(low, nest, b, dtype)})"
+    if short in ("remainder", "floor_divide") and dtype == torch.int64 and isinstance(b, Number):
+        function = "py_mod" if short == "remainder" else "py_floordiv"
+        low.w.bail(f"{b.text} == 0 || {b.text} == -1")
+        return dtype, lambda nest: f"{function}({element(low, nest, a, dtype)}, {element(low, nest, b, dtype)})"
+    if short == "tanh_backward":
+        return dtype, lambda nest: (
+            f"{element(low, nest, a, dtype)} * (1 - {element(low, nest, b, dtype)} * {element(low, nest, b, dtype)})")
+    if short == "sigmoid_backward":
+        return dtype, lambda nest: (
+            f"{element(low, nest, a, dtype)} * (1 - {element(low, nest, b, dtype)}) * {element(low, nest, b, dtype)}")
+    make = ARITHMETIC.get(short)
+    if make is None:
+        raise Unsupported(short)
+    return dtype, lambda nest: _wrap(dtype, make(element(low, nest, a, dtype), element(low, nest, b, dtype)))
+
+
+def _sum(low: Lowering, a: Tensor | Number, b: Tensor | Number, dtype: torch.dtype, alpha: Operand, sign: str
+         ) -> Callable[[Nest], str]:  # fmt: skip
+    if type(alpha) not in (int, float):
+        raise Unsupported("alpha")
+    if alpha == 1:
+        return lambda nest: _wrap(dtype, f"{element(low, nest, a, dtype)} {sign} {element(low, nest, b, dtype)}")
+    if type(alpha) is float and dtype not in FLOATS:
+        raise Unsupported("alpha")
+    factor = element(low, Nest((), ()), low.number(alpha), dtype)
+    factor = f"-{factor}" if sign == "-" else factor
+    if dtype in FLOATS:
+        function = "__builtin_fmaf" if dtype is torch.float32 else "__builtin_fma"
+        return lambda nest: (
+            f"{function}({element(low, nest, b, dtype)}, {factor}, {element(low, nest, a, dtype)})")
+    return lambda nest: _wrap(dtype, f"{element(low, nest, a, dtype)} + {factor} * {element(low, nest, b, dtype)}")
+
+
+UNARY_NAMES = (*FLOAT_UNARY, *SAME_UNARY, *ROUNDING, "abs", "sign", "logical_not", "isnan", "isinf", "isfinite",
+               "bitwise_not")  # fmt: skip
+BINARY_NAMES = (*ARITHMETIC, *COMPARISONS, *LOGICAL, *BITWISE, "add", "sub", "rsub", "div", "remainder",
+                "floor_divide", "tanh_backward", "sigmoid_backward")  # fmt: skip
+
+
+def plan(low: Lowering, op: Operator) -> tuple[list[Tensor | Number], torch.dtype, Callable[[Nest], str]]:
+    """The operands, the dtype of the result, and what an element of it is."""
+    short = op.name.split(".")[1]
+    short = short[:-1] if short.endswith("_") and not short.endswith("__") else short
+    a = operand(low, op.args[0])
+    if short in UNARY_NAMES:
+        if not isinstance(a, Tensor) or len(op.args) > 1 or op.kwargs:
+            raise Unsupported("more arguments")
+        dtype, text = _unary(low, op, a, short)
+        return [a], dtype, text
+    if short == "pow":
+        if not isinstance(a, Tensor):
+            raise Unsupported("a power")
+        dtype, text = _power(low, a, op.args[1])
+        return [a], dtype, text
+    if short not in BINARY_NAMES or set(op.kwargs) - {"alpha", "rounding_mode"}:
+        raise Unsupported(short)
+    b = operand(low, op.args[1])
+    if isinstance(a, Number) and isinstance(b, Number):
+        raise Unsupported("numbers")
+    dtype, text = _binary(low, op, a, b, short)
+    return [a, b], dtype, text
+
+
+def emit(low: Lowering, op: Operator) -> None:
+    """A new tensor, element by element."""
+    operands, dtype, text = plan(low, op)
+    low.give(op.outputs[0], compute(low, op.outputs[0], operands, _expect(op, dtype), text))
+
+
+def emit_where(low: Lowering, op: Operator) -> None:
+    """``where(flag, a, b)``."""
+    flag = low.tensor(op.args[0])
+    a, b = operand(low, op.args[1]), operand(low, op.args[2])
+    dtype = common_dtype(low, [a, b])
+    if flag.dtype != torch.bool:
+        raise Unsupported("flags that are numbers")
+    low.give(op.outputs[0], compute(
+        low, op.outputs[0], [flag, a, b], _expect(op, dtype),
+        lambda nest: f"({nest.load(low, flag)} ? {element(low, nest, a, dtype)} : {element(low, nest, b, dtype)})"))
+
+
+def emit_masked_fill(low: Lowering, op: Operator) -> None:
+    """``where(mask, value, x)``, in x's dtype."""
+    x, mask, value = low.tensor(op.args[0]), low.tensor(op.args[1]), low.number(op.args[2])
+    if mask.dtype != torch.bool or (value.kind == "float" and x.dtype not in FLOATS) or x.rank < mask.rank:
+        raise Unsupported("this mask")
+    low.give(op.outputs[0], compute(
+        low, op.outputs[0], [x, mask], _expect(op, x.dtype),
+        lambda nest: f"({nest.load(low, mask)} ? {element(low, nest, value, x.dtype)} : {nest.load(low, x)})"))
+
+
+def emit_clamp(low: Lowering, op: Operator) -> None:
+    """``clamp`` between numbers; nan stays nan."""
+    x = low.tensor(op.args[0])
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    bounds = [None if call.get(name) is None else low.number(call[name]) for name in ("min", "max")]
+    if x.dtype not in FLOATS and (x.dtype != torch.int64 or any(one and one.kind == "float" for one in bounds)):
+        raise Unsupported("this clamp")
+
+    def text(nest: Nest) -> str:
+        value = nest.load(low, x)
+        for one, sign in zip(bounds, "<>"):
+            if one is not None:
+                limit = element(low, nest, one, x.dtype)
+                value = f"({value} {sign} {limit} ? {limit} : {value})"
+        return value
+
+    low.give(op.outputs[0], compute(low, op.outputs[0], [x], _expect(op, x.dtype), text))
+
+
+def emit_threshold_backward(low: Lowering, op: Operator) -> None:
+    """``x <= t ? 0 : g``."""
+    g, x, limit = low.tensor(op.args[0]), low.tensor(op.args[1]), low.number(op.args[2])
+    if g.dtype != x.dtype or x.dtype not in FLOATS:
+        raise Unsupported("this threshold")
+    low.give(op.outputs[0], compute(
+        low, op.outputs[0], [g, x], _expect(op, x.dtype),
+        lambda nest: f"({nest.load(low, x)} <= {element(low, nest, limit, x.dtype)} ? 0 : {nest.load(low, g)})"))
+
+
+def emit_to(low: Lowering, op: Operator) -> None:
+    """Another dtype: a new tensor, or the very same one where it has that dtype already."""
+    x = low.tensor(op.args[0])
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    dtype = call.get("dtype")
+    if op.name == "aten.to.dtype":
+        told = call.get("copy") or call.get("memory_format") not in (None, torch.preserve_format)
+    else:
+        told = any(call.get(name) not in (None, False, torch.device("cpu"), torch.strided, torch.preserve_format)
+                   for name in ("device", "layout", "pin_memory", "non_blocking", "memory_format"))  # fmt: skip
+    dtype = x.dtype if dtype is None else dtype
+    if told or dtype not in CTYPES:
+        raise Unsupported("this conversion")
+    if op.name == "aten.to.dtype" and dtype == x.dtype:
+        low.give(op.outputs[0], low.same(x))
+        return
+    if x.dtype in FLOATS and dtype not in (*FLOATS, torch.bool, torch.int64, torch.int32):
+        raise Unsupported("this conversion")
+    low.give(op.outputs[0], compute(
+        low, op.outputs[0], [x], _expect(op, dtype), lambda nest: convert(nest.load(low, x), x.dtype, dtype)))
+
+
+def emit_clone(low: Lowering, op: Operator) -> None:
+    """The same elements in new memory."""
+    x = low.tensor(op.args[0])
+    wanted = op.kwargs.get("memory_format")
+    if wanted not in (None, torch.preserve_format) and not (wanted is torch.contiguous_format and x.straight):
+        raise Unsupported("this memory format")
+    made = compute(low, op.outputs[0], [x], x.dtype, lambda nest: nest.load(low, x))
+    low.give(op.outputs[0], made)

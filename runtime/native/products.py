@@ -1,0 +1,205 @@
+"""Products: kernels of ours for small ones, PyTorch's own sgemm and dgemm for the others.
+
+    aten.mm.default(%a, %b)      ->      gemm_f(0, 0, 8, 256, 256, p3, 256, p4, 256, p9, 256, 0)
+"""
+
+from __future__ import annotations
+
+import torch
+
+from runtime.ir import Operator
+from runtime.native.lowering import Lowering
+from runtime.native.nest import Nest
+from runtime.native.pointwise import FLOATS
+from runtime.native.values import Expr, Tensor, Unsupported
+
+
+def _fit(low: Lowering, a: Expr, b: Expr) -> None:
+    if isinstance(a, int) and isinstance(b, int):
+        if a != b:
+            raise Unsupported("sizes that do not fit")
+    elif a != b:
+        low.w.bail(f"{a} != {b}")
+
+
+def _side(low: Lowering, t: Tensor) -> tuple[Tensor, bool, Expr, bool]:
+    """A matrix for gemm: itself or a dense copy, whether it is transposed, its leading stride, whether it is a copy."""
+    rows, columns = low.strides(t)
+    for inner, step, turned in ((columns, rows, False), (rows, columns, True)):
+        if inner == 1 and t.order == ((1, 0) if turned else (0, 1)) and step != 0:
+            size = t.dims[0] if turned else t.dims[1]
+            if isinstance(step, str) and step != size:
+                low.w.bail(f"{step} < {size}")
+            return t, turned, step, False
+    return low.dense(t), False, t.dims[1], True
+
+
+def gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, *, add: bool) -> None:
+    """``out = a @ b``, or ``out += a @ b``; ``out`` is dense."""
+    w = low.w
+    m, k = a.dims
+    n = b.dims[1]
+    left, left_turned, left_step, left_copy = _side(low, a)
+    right, right_turned, right_step, right_copy = _side(low, b)
+    name = "gemm_f" if a.dtype is torch.float32 else "gemm_d"
+    w.line(f"{name}({int(left_turned)}, {int(right_turned)}, {m}, {n}, {k}, p{left.n}, {left_step}, p{right.n}, "
+           f"{right_step}, p{out.n}, {n}, {int(add)});")  # fmt: skip
+    for t, copied in ((left, left_copy), (right, right_copy)):
+        if copied and t not in (a, b):
+            low.release(t)
+
+
+def _operands(low: Lowering, *operands: object) -> list[Tensor]:
+    found = [low.tensor(one) for one in operands]
+    if len({one.dtype for one in found}) > 1 or found[0].dtype not in FLOATS:
+        raise Unsupported("these dtypes")
+    for one in found:
+        low.memory(one)
+    low.flush()
+    return found
+
+
+def _limit(low: Lowering, *dims: Expr) -> None:
+    for dim in dims:
+        if isinstance(dim, str):
+            low.w.bail(f"{dim} > 0x7fffffff")
+
+
+def mm(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
+    """``a @ b`` of two matrices."""
+    _fit(low, a.dims[1], b.dims[0])
+    _limit(low, *a.dims, *b.dims)
+    out = low.fresh(a.dtype, (a.dims[0], b.dims[1]))
+    gemm(low, out, a, b, add=False)
+    return out
+
+
+def matvec(low: Lowering, a: Tensor, x: Tensor) -> Tensor:
+    """``a @ x`` of a matrix and a vector."""
+    _fit(low, a.dims[1], x.dims[0])
+    w = low.w
+    out = low.fresh(a.dtype, (a.dims[0],))
+    rows, columns = low.strides(a)
+    (step,) = low.strides(x)
+    with w.block(""):
+        if columns == 1 or rows != 1:
+            w.line(f"for (i64 i = 0; i < {a.dims[0]}; i++) {{")
+            w.line(f"  const {a.ctype} *row = p{a.n} + i * {rows}; {a.ctype} acc = 0;")
+            w.line("  #pragma omp simd reduction(+:acc)")
+            w.line(f"  for (i64 j = 0; j < {a.dims[1]}; j++) acc += row[j * {columns}] * p{x.n}[j * {step}];")
+            w.line(f"  p{out.n}[i] = acc;")
+            w.line("}")
+        else:
+            w.line(f"for (i64 i = 0; i < {a.dims[0]}; i++) p{out.n}[i] = 0;")
+            w.line(f"for (i64 j = 0; j < {a.dims[1]}; j++) {{")
+            w.line(f"  const {a.ctype} v = p{x.n}[j * {step}], *column = p{a.n} + j * {columns};")
+            w.line("  #pragma GCC ivdep")
+            w.line(f"  for (i64 i = 0; i < {a.dims[0]}; i++) p{out.n}[i] += v * column[i];")
+            w.line("}")
+    return out
+
+
+def dot(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
+    """``a @ b`` of two vectors."""
+    _fit(low, a.dims[0], b.dims[0])
+    made = low.blank(a.dtype, ())
+    made.reg = low.w.local(made.ctype, "r")
+    (left,), (right,) = low.strides(a), low.strides(b)
+    with low.w.block(""):
+        low.w.line("double acc = 0;")
+        low.w.line("#pragma omp simd reduction(+:acc)")
+        low.w.line(f"for (i64 i = 0; i < {a.dims[0]}; i++) acc += (double)p{a.n}[i * {left}] * p{b.n}[i * {right}];")
+        low.w.line(f"{made.reg} = ({made.ctype})acc;")
+    return made
+
+
+def emit_mm(low: Lowering, op: Operator) -> None:
+    """``mm``."""
+    a, b = _operands(low, *op.args)
+    low.give(op.outputs[0], mm(low, a, b))
+
+
+def emit_matmul(low: Lowering, op: Operator) -> None:
+    """``matmul`` of matrices and vectors."""
+    a, b = _operands(low, *op.args)
+    ranks = (a.rank, b.rank)
+    if ranks == (2, 2):
+        made = mm(low, a, b)
+    elif ranks == (2, 1):
+        made = matvec(low, a, b)
+    elif ranks == (1, 2):
+        rows, columns = low.strides(b)
+        turned = low.view(b, (b.dims[1], b.dims[0]), (columns, rows), 0, (1, 0) if b.straight else (0, 1))
+        made = matvec(low, turned, a)
+        low.release(turned)
+    elif ranks == (1, 1):
+        made = dot(low, a, b)
+    else:
+        raise Unsupported("batches")
+    low.give(op.outputs[0], made)
+
+
+def emit_addmm(low: Lowering, op: Operator) -> None:
+    """``bias + a @ b``: the product is added to a copy of the bias."""
+    if any(op.kwargs.get(name, 1) != 1 for name in ("alpha", "beta")) or len(op.args) > 3:
+        raise Unsupported("factors")
+    bias, a, b = _operands(low, *op.args[:3])
+    low.give(op.outputs[0], _with_bias(low, bias, a, b))
+
+
+def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    _fit(low, a.dims[1], b.dims[0])
+    _limit(low, *a.dims, *b.dims)
+    dims = (a.dims[0], b.dims[1])
+    if bias.rank > 2:
+        raise Unsupported("a bias")
+    for own, size in zip(reversed(bias.dims), reversed(dims)):
+        if own != 1:
+            _fit(low, own, size)
+    out = low.fresh(a.dtype, dims)
+    nest = Nest(dims, (0, 1))
+    nest.store(low, out, nest.load(low, bias))
+    nest.write(low)
+    gemm(low, out, a, b, add=True)
+    return out
+
+
+def emit_linear(low: Lowering, op: Operator) -> None:
+    """``x @ w.t() + bias`` for dense x of any rank, and for one vector."""
+    operands = _operands(low, *(one for one in op.args if one is not None))
+    x, weight = operands[:2]
+    bias = operands[2] if len(operands) > 2 else None
+    if weight.rank != 2 or x.rank < 1 or x.strides is not None or not x.straight or (bias and bias.rank != 1):
+        raise Unsupported("a rank")
+    rows, columns = low.strides(weight)
+    turned = low.view(weight, (weight.dims[1], weight.dims[0]), (columns, rows), 0,
+                      (1, 0) if weight.straight else (0, 1))  # fmt: skip
+    flat = low.view(x, (low.w.product(x.dims[:-1]), x.dims[-1]), None)
+    made = mm(low, flat, turned) if bias is None else _with_bias(low, bias, flat, turned)
+    made.dims = (*x.dims[:-1], weight.dims[0])
+    made.order = tuple(range(len(made.dims)))
+    low.release(flat)
+    low.release(turned)
+    low.give(op.outputs[0], made)
+
+
+def emit_bmm(low: Lowering, op: Operator) -> None:
+    """``bmm``: one product for each of the batch."""
+    a, b = _operands(low, *op.args)
+    if not (a.straight and b.straight and a.strides is None and b.strides is None):
+        raise Unsupported("a layout")
+    _fit(low, a.dims[0], b.dims[0])
+    _fit(low, a.dims[2], b.dims[1])
+    _limit(low, *a.dims, *b.dims)
+    out = low.fresh(a.dtype, (a.dims[0], a.dims[1], b.dims[2]))
+    w = low.w
+    at = w.local("i64", "y")
+    sizes = [w.product(t.dims[1:]) for t in (a, b, out)]
+    with w.block(f"for ({at} = 0; {at} < {a.dims[0]}; {at}++)"):
+        parts = []
+        for t, size in zip((a, b, out), sizes):
+            part = low.blank(t.dtype, t.dims[1:])
+            w.line(f"p{part.n} = p{t.n} + {at} * {size};")
+            parts.append(part)
+        gemm(low, parts[2], parts[0], parts[1], add=False)
+    low.give(op.outputs[0], out)

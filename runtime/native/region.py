@@ -1,0 +1,429 @@
+"""Operators that run in C as one: what goes in, what comes out, and how Python calls it.
+
+A region is all or nothing. It changes nothing that was there before; where it gives up, ``call`` gives None, and the
+same Operators run in Python, from the start.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import Operator, Variable
+from runtime.native import build
+from runtime.native.lowering import Lowering
+from runtime.native.outer import Input
+from runtime.native.serving import Call
+from runtime.native.stack import Stack
+from runtime.native.values import Items, Nothing, Number, Stacked, Tensor, Value
+
+_tokens = itertools.count(1)
+_calls: dict[int, Call] = {}
+
+
+def _serve(token: int, what: int, address: int) -> int:
+    call = _calls[token]
+    try:
+        if what >= 0:
+            call.operator(what, address)
+        elif what == -2:
+            call.results(address)
+        elif what == -3:
+            call.sources[ctypes.c_int64.from_address(address).value] = None
+        elif what == -4:
+            call.memory(address)
+        elif what == -5:
+            call.forget(address)
+        return 0
+    except BaseException as error:
+        call.error = error
+        return 1
+
+
+CALLBACK = build.Callback(_serve)
+"""The one function that C calls: -1 lets Python handle signals, -2 hands over results, -3 gives back what an
+Operator gave, -4 asks for memory, -5 gives it back, others are Operators."""
+
+PATIENCE = 20
+"""How often in a row a region may give up before it is left to Python."""
+
+
+@dataclass
+class Region:
+    """A region's C function, and what Python has to know to call it."""
+
+    name: str
+    inputs: list[Input]
+    outputs: list[Value | Stacked]
+    calls: list[tuple[Operator, list[Variable]]]
+    text: str
+    random: bool
+    size: int
+    library: Library
+    counters: list[int]
+    """The Blocks' counters that stand behind the results."""
+    strict: bool
+    """Whether gradients may be recorded in it although they are off where it is called."""
+    hits: list[int] = field(default_factory=list)
+    """The executable's counters."""
+    failures: int = 0
+    _run: Callable[..., Any] | None = None
+
+    def call(self, *arguments: Any) -> tuple[Any, ...] | None:
+        """The values of the outputs; None where Python has to do it."""
+        if self.failures > PATIENCE:
+            return None
+        if self._run is None:
+            self._run = self._prepare()
+        found: tuple[Any, ...] | None = self._run(*arguments)
+        return found
+
+    def gave_up(self, call: Call) -> None:
+        """C gave up. Errors raised: KeyboardInterrupt and the like, if that is why."""
+        self.failures += 1
+        if call.error is not None and not isinstance(call.error, Exception):
+            raise call.error
+
+    def _prepare(self) -> Callable[..., Any]:
+        function = getattr(self.library.loaded(), self.name)
+        function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64]
+        function.restype = ctypes.c_int64
+        return self._runner(function)
+
+    def _runner(self, function: Any) -> Callable[..., Any]:
+        """The function that checks arguments, writes them as words, calls C and reads the results.
+
+        Its text is made of names and numbers of ours.
+        """
+        names = [f"a{index}" for index in range(len(self.inputs))]
+        space: dict[str, Any] = {
+            "plain": torch_internals.is_plain_memory, "grad": torch.is_grad_enabled, "Call": Call, "calls": _calls,
+            "tokens": _tokens, "counters": self.counters, "hits": self.hits, "call_c": function,
+            "Out": ctypes.c_int64 * max(self.size, 1), "address": ctypes.addressof, "operators": self.calls,
+            "outputs": self.outputs, "errors": (struct.error, OverflowError),
+            "region": self, "gave_up": self.gave_up,
+            "state": torch.get_rng_state, "restore": torch.set_rng_state, "extend": _extend, "KINDS": _KINDS,
+        }  # fmt: skip
+        lines = [f"def run({', '.join(names)}):"]
+        formats: list[str] = []
+        words: list[str] = []
+        lists: list[tuple[str, Input]] = []
+        tensors: list[str] = []
+        for name, one in zip(names, self.inputs):
+            if one.kind == "tensor":
+                like = one.value
+                assert isinstance(like, Tensor)
+                space[f"d_{name}"] = like.dtype
+                recorded = f"{name}.requires_grad" + ("" if self.strict else " and grad()")
+                check = (f"type({name}) in KINDS and {name}.dtype is d_{name} and {name}.dim() == {like.rank} and "
+                         f"{name}.is_contiguous() and plain({name}) and not ({recorded})")  # fmt: skip
+                formats.append("q" * (1 + like.rank))
+                tensors.append(name)
+                if like.null:
+                    lines.append(f" if {name} is None: w_{name} = (-1, {'0, ' * like.rank})")
+                    lines.append(f" elif {check}: w_{name} = ({name}.data_ptr(), *{name}.shape)")
+                    lines.append(" else: return None")
+                    words.append(f"*w_{name}")
+                else:
+                    lines.append(f" if not ({check}): return None")
+                    words.append(f"{name}.data_ptr(), *{name}.shape")
+            elif one.kind == "list":
+                lists.append((name, one))
+                formats.append("qq")
+                words.append(f"at_{name}, n_{name}")
+            else:
+                kind = {"int": int, "float": float, "bool": bool}[one.kind]
+                space[f"d_{name}"] = kind
+                lines.append(f" if type({name}) is not d_{name}: return None")
+                formats.append("d" if one.kind == "float" else "q")
+                words.append(name)
+        head = "".join(formats)
+        space["pack"] = struct.Struct("<" + head).pack
+        lines.append(f" sources = [{', '.join(tensors)}]")
+        if lists:
+            lines.append(" tail = []")
+            lines.append(f" at = {struct.calcsize('<' + head) // 8}")
+            for name, one in lists:
+                space[f"like_{name}"] = one.value
+                lines.append(f" at_{name} = at")
+                lines.append(f" n_{name} = extend({name}, like_{name}, tail, sources)")
+                lines.append(f" if n_{name} is None: return None")
+                lines.append(f" at += len(tail[-1]) // 8 if n_{name} != -1 else 0")
+        lines.append(f" try: words = pack({', '.join(words)})")
+        lines.append(" except errors: return None")
+        if lists:
+            lines.append(" words = b''.join([words, *tail])")
+        lines.append(" out = Out()")
+        lines.append(" token = next(tokens)")
+        lines.append(" call = calls[token] = Call(operators, outputs, sources)")
+        if self.counters:
+            lines.append(" call.counters = counters")
+        if self.random:
+            lines.append(" before = state()")
+        lines.append(" try: failed = call_c(words, address(out), token)")
+        lines.append(" finally: del calls[token]")
+        lines.append(" if failed:")
+        if self.random:
+            lines.append("  restore(before)")
+        lines.append("  gave_up(call)")
+        lines.append("  return None")
+        lines.append(" region.failures = 0")
+        if self.counters:
+            lines.append(" for index, count in zip(counters, call.hits): hits[index] += count")
+        lines.append(" return call.found")
+        exec(compile("\n".join(lines) + "\n", "<region>", "exec"), space)
+        run: Callable[..., Any] = space["run"]
+        return run
+
+
+_KINDS = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
+
+
+def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> int | None:
+    """The words of a list's items; how many, -1 for None, and None where C cannot take it."""
+    if items is None:
+        return -1
+    if type(items) is Stack:
+        return _stack_in(items.rows, like, tail, sources)
+    if type(items) is not list:
+        return None
+    item = like.item
+    if isinstance(item, Number):
+        kind = {"int": int, "float": float, "bool": bool}[item.kind]
+        if any(type(one) is not kind for one in items):
+            return None
+        try:
+            tail.append(struct.pack(f"<{len(items)}{'d' if item.kind == 'float' else 'q'}", *items))
+        except (struct.error, OverflowError):
+            return None
+        return len(items)
+    words: list[int] = []
+    rank, recording = item.rank, torch.is_grad_enabled()
+    for one in items:
+        if one is None:
+            words += [-1] + [0] * (1 + rank)
+            continue
+        if not (type(one) in _KINDS and one.dtype is item.dtype and one.dim() == rank and one.is_contiguous()
+                and torch_internals.is_plain_memory(one) and not (recording and one.requires_grad)):  # fmt: skip
+            return None
+        if any(known not in (-1, size) for known, size in zip(item.dims, one.shape)):
+            return None
+        words += [len(sources), one.data_ptr(), *one.shape]
+        sources.append(one)
+    tail.append(struct.pack(f"<{len(words)}q", *words))
+    return len(items)
+
+
+def _stack_in(rows: torch.Tensor, like: Items, tail: list[bytes], sources: list[Any]) -> int | None:
+    """The words of a stack: whose memory, where, how many, the sizes of one."""
+    item = like.item
+    if not isinstance(item, Tensor) or rows.dtype is not item.dtype or rows.dim() != item.rank + 1:
+        return None
+    if any(known not in (-1, size) for known, size in zip(item.dims, rows.shape[1:])):
+        return None
+    tail.append(struct.pack(f"<{3 + item.rank}q", len(sources), rows.data_ptr(), *rows.shape))
+    sources.append(rows)
+    return -2
+
+
+class Library:
+    """The C of one Program, compiled when its first region runs."""
+
+    def __init__(self) -> None:
+        self.functions: list[str] = []
+        self._loaded: ctypes.CDLL | None = None
+        self._count = 0
+
+    def loaded(self) -> ctypes.CDLL:
+        """The library. Further regions that were written since are compiled, too."""
+        if self._loaded is None or self._count != len(self.functions):
+            self._count = len(self.functions)
+            self._loaded = build.build("\n".join(self.functions), CALLBACK)
+        return self._loaded
+
+
+def finish(low: Lowering, name: str, results: Sequence[Variable], library: Library, ops: Sequence[Operator],
+           stacks: Collection[Variable] = ()) -> Region:  # fmt: skip
+    """The region of what was lowered. Errors raised: Unsupported if a result has no form outside of C."""
+    w = low.w
+    low.flush()
+    inputs = low.inputs
+    outputs: list[Value | Stacked] = []
+    size = 0
+    for var in results:
+        value = low.value(var)
+        if isinstance(value, Tensor):
+            low.memory(value)
+            low.flush()
+        found = stacked(low, value) if var in stacks and isinstance(value, Items) else value
+        outputs.append(found)
+        size += _words(found)
+    at = 0
+    for output in outputs:
+        _write(low, output, at)
+        at += _words(output)
+    w.line("failed = c->call(c->token, -2, out);" if outputs or low.hits else "failed = 0;")
+    body = w.lines
+    for local in low.hits.values():
+        w.lines.insert(len(w.lines) - 1, f"  out[{size}] = {local};")
+        size += 1
+    prologue = _prologue(low, inputs)
+    lines = [
+        f"i64 {name}(const i64 *in, i64 *out, i64 token) {{", *w.locals, "  char stack[16384] "
+        "__attribute__((aligned(64)));", "  ctx room, *c = &room; i64 failed = 1, objects = (i64)1 << 40;",
+        "  memset(c, 0, sizeof(ctx)); c->token = token; c->call = d2s_callback; c->bump = stack; c->left = 16384;",
+        *prologue, *body, "  goto done;", "bail: failed = 1;", "done: d2s_end(c); return failed;", "}",
+    ]  # fmt: skip
+    text = "\n".join(lines)
+    library.functions.append(text)
+    calls = [(op, list(dict.fromkeys(op.inputs))) for op, _ in low.calls]
+    strict = any(op.grad_mode == "on" for op in _all(ops))
+    return Region(name, inputs, outputs, calls, text, low.random, size, library, list(low.hits), strict)
+
+
+def _all(ops: Sequence[Operator]) -> Iterator[Operator]:
+    for op in ops:
+        yield op
+        for block in op.blocks:
+            yield from block.walk()
+
+
+def stacked(low: Lowering, items: Items) -> Value | Stacked:
+    """The items as rows of one tensor, which is there if there are any and they have one size."""
+    if not isinstance(items.item, Tensor):
+        return items
+    w, n, rank, width = low.w, items.n, items.item.rank, items.width
+    rows = low.blank(items.item.dtype, (0,) * (rank + 1))
+    for dim in range(rank + 1):
+        w.declare("i64", f"d{rows.n}_{dim}")
+    rows.dims = tuple(f"d{rows.n}_{dim}" for dim in range(rank + 1))
+    with w.block(f"if (l{n} && l{n}->len)"):
+        w.line(f"i64 *first = l{n}->at, same = 1, size = 1;")
+        w.line(f"for (i64 d = 0; d < {rank}; d++) size *= first[3 + d];")
+        w.line(f"for (i64 i = 0; i < l{n}->len; i++) {{ i64 *t = first + i * {width};")
+        w.line(f"  if (!t[0] || memcmp(t + 3, first + 3, 8 * {rank})) same = 0; }}")
+        with w.block("if (same)"):
+            w.line(f"size *= sizeof({rows.ctype});")
+            w.line(f"if (!(b{rows.n} = d2s_new(c, size * l{n}->len))) goto bail;")
+            w.line(f"p{rows.n} = ({rows.ctype} *)b{rows.n}->data; o{rows.n} = ++objects; d{rows.n}_0 = l{n}->len;")
+            for dim in range(rank):
+                w.line(f"d{rows.n}_{dim + 1} = first[{3 + dim}];")
+            w.line(f"for (i64 i = 0; i < l{n}->len; i++) memcpy(b{rows.n}->data + i * size, (void *)first[i * {width} "
+                   "+ 1], size);")  # fmt: skip
+    return Stacked(items, rows)
+
+
+def _words(value: Value | Stacked) -> int:
+    if isinstance(value, Stacked):
+        return _words(value.rows) + _words(value.items)
+    if isinstance(value, Tensor):
+        return 6 + 2 * value.rank
+    return {Number: 2, Items: 2, Nothing: 0}[type(value)]
+
+
+def _write(low: Lowering, value: Value | Stacked, at: int) -> None:
+    """What C tells Python of a result."""
+    w = low.w
+    if isinstance(value, Stacked):
+        _write(low, value.rows, at)
+        _write(low, value.items, at + _words(value.rows))
+    elif isinstance(value, Number):
+        w.line(f"out[{at}] = {value.has}; out[{at + 1}] = "
+               f"{f'as_word({value.text})' if value.kind == 'float' else value.text};")  # fmt: skip
+    elif isinstance(value, Items):
+        w.line(f"out[{at}] = l{value.n} ? l{value.n}->len : -1; out[{at + 1}] = l{value.n} ? (i64)l{value.n}->at : 0;")
+    elif isinstance(value, Tensor):
+        n = value.n
+        strides = low.strides(value)
+        parts = [f"out[{at}] = (i64)b{n};"]
+        inner = [f"out[{at + 1}] = b{n}->src; out[{at + 2}] = (char *)p{n} - b{n}->data; out[{at + 3}] = o{n};",
+                 f"out[{at + 4}] = (i64)b{n}->data; out[{at + 5}] = b{n}->size;"]  # fmt: skip
+        for dim in range(value.rank):
+            inner.append(f"out[{at + 6 + dim}] = {value.dims[dim]};")
+            inner.append(f"out[{at + 6 + value.rank + dim}] = {strides[dim]};")
+        w.line(f"{parts[0]} if (b{n}) {{ {' '.join(inner)} }}")
+
+
+def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
+    """The inputs' locals, from the words that Python wrote."""
+    lines: list[str] = []
+    sources = [one for one in inputs if one.kind == "tensor"]
+    if sources:
+        lines.append(f"  buf given[{len(sources)}]; memset(given, 0, sizeof(given));")
+    at, number = 0, 0
+    items = len(sources)
+    counts = [f"{items}"]
+    for one in inputs:
+        value = one.value
+        if isinstance(value, Tensor):
+            n = value.n
+            lines.append(f"  given[{number}].rc = (i64)1 << 40; given[{number}].src = {number}; "
+                         f"given[{number}].data = (char *)in[{at}];")  # fmt: skip
+            guard = f"if (in[{at}] != -1) " if value.null else ""
+            lines.append(f"  {guard}{{ b{n} = &given[{number}]; p{n} = ({value.ctype} *)in[{at}]; "
+                         f"o{n} = {number + 1}; }}")  # fmt: skip
+            for dim in range(value.rank):
+                own = one.dims[dim]
+                if isinstance(own, int):
+                    lines.append(f"  if ({'b' + str(n) + ' && ' if value.null else ''}in[{at + 1 + dim}] != {own}) "
+                                 "goto bail;")  # fmt: skip
+                elif own in one.new:
+                    lines.append(f"  {own} = in[{at + 1 + dim}];")
+                else:
+                    lines.append(f"  if (in[{at + 1 + dim}] != {own}) goto bail;")
+            total = " * ".join(f"in[{at + 1 + dim}]" for dim in range(value.rank)) or "1"
+            lines.append(f"  given[{number}].size = sizeof({value.ctype}) * {total};")
+            at += 1 + value.rank
+            number += 1
+        elif isinstance(value, Items):
+            lines += _list_in(value, at, " + ".join(counts))
+            if isinstance(value.item, Tensor):
+                counts.append("0")
+            at += 2
+        else:
+            assert isinstance(value, Number)
+            lines.append(f"  {value.text} = {f'as_double(in[{at}])' if value.kind == 'float' else f'in[{at}]'};")
+            at += 1
+    return lines
+
+
+def _list_in(value: Items, at: int, first: str) -> list[str]:
+    n, item = value.n, value.item
+    lines = [f"  if (in[{at + 1}] >= 0) {{ const i64 *w = in + in[{at}]; i64 n = in[{at + 1}];",
+             f"    if (!(l{n} = l_new(c, {value.width}, {int(isinstance(item, Tensor))}, n))) goto bail;"]  # fmt: skip
+    if isinstance(item, Number):
+        lines.append(f"    memcpy(l{n}->at, w, 8 * n); l{n}->len = n; }}")
+        return lines
+    rank = item.rank
+    size = item.dtype.itemsize
+    lines += [
+        f"    for (i64 i = 0; i < n; i++, w += {2 + rank}) {{ i64 *t = l{n}->at + i * {value.width}, s = 1;",
+        f"      memset(t, 0, 8 * {value.width}); l{n}->len = i + 1; if (w[0] < 0) continue;",
+        "      buf *b = d2s_new(c, 0); if (!b) goto bail;",
+        "      b->src = w[0]; b->data = (char *)w[1]; t[0] = (i64)b; t[1] = w[1]; t[2] = w[0] + 1;",
+        f"      for (i64 d = {rank} - 1; d >= 0; d--) {{ t[3 + d] = w[2 + d]; t[{3 + rank} + d] = s; s *= w[2 + d]; }}",
+        f"      b->size = s * {size}; }} }}",
+        f"  else if (in[{at + 1}] == -2) {{ const i64 *w = in + in[{at}]; i64 n = w[2];",
+        f"    if (!(l{n} = l_new(c, {value.width}, 1, n))) goto bail;",
+        "    buf *b = d2s_new(c, 0); if (!b) goto bail;",
+        "    b->rc = n + 1; b->src = w[0]; b->data = (char *)w[1]; i64 whole = 1;",
+        f"    for (i64 d = 0; d < {rank}; d++) whole *= w[3 + d];",
+        f"    b->size = whole * n * {size};",
+        f"    for (i64 i = 0; i < n; i++) {{ i64 *t = l{n}->at + i * {value.width}, s = 1;",
+        f"      t[0] = (i64)b; t[1] = w[1] + i * whole * {size}; t[2] = ++objects; l{n}->len = i + 1;",
+        f"      for (i64 d = {rank} - 1; d >= 0; d--) {{ t[3 + d] = w[3 + d]; t[{3 + rank} + d] = s; s *= w[3 + d]; }}",
+        "    } }",
+    ]
+    if not value.null:
+        lines.append(f"  if (!l{n}) goto bail;")
+    return lines
+
+
+__all__ = ["CALLBACK", "Library", "Region", "finish"]

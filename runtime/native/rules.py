@@ -1,0 +1,87 @@
+"""The index: how each operator becomes C. What is not here, Python runs for C (``calls``), or in its own place."""
+
+from __future__ import annotations
+
+from runtime.ir import Operator
+from runtime.native import (
+    array,
+    branches,
+    calls,
+    factories,
+    grad,
+    loops,
+    pointwise,
+    products,
+    reductions,
+    scalar,
+    update,
+    views,
+)
+from runtime.native.lowering import FAMILIES, RULES, Lowering
+from runtime.native.values import Nothing
+
+
+def _raise(low: Lowering, op: Operator) -> None:
+    """Python raises it, at the user's line."""
+    low.w.line("goto bail;")
+    for out in op.outputs:
+        low.give(out, Nothing())
+
+
+def _assert(low: Lowering, op: Operator) -> None:
+    """A flag that is false ends the attempt: Python raises what it says, at the user's line."""
+    flag = branches.flag_of(low, op.args[0])
+    low.w.bail(f"!({flag})")
+
+
+RULES |= {
+    "cond": branches.emit_cond,
+    "switch": branches.emit_switch,
+    "while_loop": loops.emit_while,
+    "scan": loops.emit_scan,
+    "update": update.emit,
+    "assert": _assert,
+    "raise": _raise,
+    "call": calls.emit,
+}
+
+FAMILIES |= {"scalar": scalar.emit, "array": array.emit, "grad": grad.emit}
+
+_OVERLOADS = {
+    pointwise.emit: [
+        *(f"{name}.default" for name in (*pointwise.UNARY_NAMES, "maximum", "minimum", "logical_and", "logical_or",
+                                         "logical_xor", "tanh_backward", "sigmoid_backward", "floor_divide")),
+        *(f"{name}.{kind}" for name in (*pointwise.BINARY_NAMES,) for kind in ("Tensor", "Scalar")),
+        "pow.Tensor_Scalar",
+    ],
+    pointwise.emit_where: ["where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"],
+    pointwise.emit_masked_fill: ["masked_fill.Scalar"],
+    pointwise.emit_clamp: ["clamp.default", "clamp_min.default", "clamp_max.default"],
+    pointwise.emit_threshold_backward: ["threshold_backward.default"],
+    pointwise.emit_to: ["to.dtype", "_to_copy.default"],
+    pointwise.emit_clone: ["clone.default"],
+    views.emit_select: ["select.int"],
+    views.emit_slice: ["slice.Tensor"],
+    views.emit_split: ["split.Tensor", "unsafe_split.Tensor", "chunk.default"],
+    views.emit_transpose: ["t.default", "transpose.int", "permute.default"],
+    views.emit_unsqueeze: ["unsqueeze.default"],
+    views.emit_squeeze: ["squeeze.dim"],
+    views.emit_expand: ["expand.default"],
+    views.emit_view: ["view.default", "_unsafe_view.default", "reshape.default"],
+    views.emit_alias: ["detach.default", "alias.default"],
+    views.emit_contiguous: ["contiguous.default"],
+    views.emit_unbind: ["unbind.int"],
+    factories.emit: [f"{name}.default" for name in ("zeros", "ones", "full", "scalar_tensor", "zeros_like",
+                     "ones_like", "full_like", "new_zeros", "new_ones", "new_full")],
+    reductions.emit: ["sum.default", "sum.dim_IntList", "mean.default", "mean.dim", "max.default", "min.default",
+                      "amax.default", "amin.default", "any.default", "all.default", "linalg_vector_norm.default"],
+    products.emit_mm: ["mm.default"],
+    products.emit_matmul: ["matmul.default"],
+    products.emit_addmm: ["addmm.default"],
+    products.emit_linear: ["linear.default"],
+    products.emit_bmm: ["bmm.default"],
+    array.emit_stack: ["stack.default"],
+    array.emit_cat: ["cat.default"],
+}  # fmt: skip
+
+RULES |= {f"aten.{name}": rule for rule, names in _OVERLOADS.items() for name in names}

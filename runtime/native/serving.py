@@ -1,0 +1,253 @@
+"""One call of a region, seen from Python: whose memory is whose, Operators that C asks for, results."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.ir import Operator, ScalarType, TensorType, Variable
+from runtime.ir.definition import definition_of
+from runtime.ir.walk import map_operand
+from runtime.native.stack import Stack, listed
+from runtime.native.values import Items, Number, Stacked, Tensor, Value
+from runtime.ops import aten
+
+
+@functools.cache
+def _function(name: str) -> Callable[..., Any]:
+    if name.startswith("scalar."):
+        found = definition_of(name).evaluate
+        assert found is not None
+        return found
+    return aten.resolve(name)
+
+
+def _words(address: int, count: int) -> ctypes.Array[ctypes.c_int64]:
+    """Words of C's memory, which may be written."""
+    return (ctypes.c_int64 * count).from_address(address)
+
+
+def _float(word: int) -> float:
+    value: float = struct.unpack("<d", struct.pack("<q", word))[0]
+    return value
+
+
+class Unfit(Exception):
+    """What an Operator gives has no form in C: the region gives up."""
+
+
+class Call:
+    """The tensors of one call: those that were given, and what is made for C or of what C has made."""
+
+    __slots__ = (
+        "_made", "_memory", "_objects", "_operators", "_outputs", "counters", "error", "found", "hits", "sources",
+    )  # fmt: skip
+
+    def __init__(
+        self, operators: Sequence[tuple[Operator, list[Variable]]], outputs: Sequence[Value | Stacked],
+        sources: list[Any],
+    ) -> None:  # fmt: skip
+        self._operators = operators
+        self._outputs = outputs
+        self.sources = sources
+        self.error: BaseException | None = None
+        self.found: tuple[Any, ...] | None = None if outputs else ()
+        self.counters: Sequence[int] = ()
+        self.hits: Sequence[int] = ()
+        """How often the counted Blocks ran."""
+        self._made: dict[int, torch.Tensor] = {}
+        """Memory of C -> the tensor that stands for all of it."""
+        self._memory: dict[int, torch.Tensor] = {}
+        """The same for memory that C asked for, as bytes."""
+        self._objects: dict[int, torch.Tensor] = {}
+
+    def tensor(
+        self, dtype: torch.dtype, rank: int, buf: int, src: int, offset: int, obj: int, data: int, size: int,
+        dims: Sequence[int],
+    ) -> torch.Tensor:  # fmt: skip
+        """The tensor that some words tell of. ``dims``: sizes, then strides."""
+        if src >= 0 and obj == src + 1:
+            found: torch.Tensor = self.sources[src]
+            return found
+        known = self._objects.get(obj)
+        if known is not None:
+            return known
+        sizes, strides = dims[:rank], dims[rank:]
+        width = dtype.itemsize
+        if src >= 0:
+            base = self.sources[src]
+            made = base.as_strided(sizes, strides, base.storage_offset() + offset // width)
+        else:
+            memory = self._memory.get(buf)
+            if memory is not None:
+                made = torch.empty(0, dtype=dtype)
+                made.set_(memory.untyped_storage(), offset // width, sizes, strides)
+                self._objects[obj] = made
+                return made
+            whole = self._made.get(buf)
+            count = 1
+            for one in sizes:
+                count *= one
+            if whole is None and offset == 0 and count * width == size and _is_dense(sizes, strides):
+                made = torch.empty(sizes, dtype=dtype)
+                self._made[buf] = made
+                if size:
+                    ctypes.memmove(made.data_ptr(), data, size)
+            else:
+                if whole is None:
+                    whole = self._made[buf] = torch.empty(size // width, dtype=dtype)
+                    if size:
+                        ctypes.memmove(whole.data_ptr(), data, size)
+                made = whole.as_strided(sizes, strides, offset // width)
+        self._objects[obj] = made
+        return made
+
+    def memory(self, address: int) -> None:
+        """Memory of so many bytes for C; its address is written over their number."""
+        words = _words(address, 2)
+        made = torch.empty(words[0], dtype=torch.uint8)
+        self._memory[words[1]] = made
+        words[0] = made.data_ptr()
+
+    def forget(self, address: int) -> None:
+        """C is done with some memory."""
+        del self._memory[_words(address, 1)[0]]
+
+    def operator(self, number: int, address: int) -> None:
+        """Run an Operator for C. Errors raised: what it raises, Unfit."""
+        op, variables = self._operators[number]
+        at = address
+        values: dict[Variable, Any] = {}
+        for var in variables:
+            if isinstance(var.type, TensorType):
+                rank = len(var.type.shape or ())
+                src, offset, obj, data, size, *dims = _words(at, 5 + 2 * rank)
+                assert var.type.dtype is not None
+                if src >= 0:
+                    values[var] = self.tensor(var.type.dtype, rank, 0, src, offset, obj, data, size, dims)
+                else:
+                    values[var] = _copied(var.type.dtype, dims[:rank], dims[rank:], data, size, offset)
+                at += 8 * (5 + 2 * rank)
+            else:
+                (word,) = _words(at, 1)
+                values[var] = _number(var.type.kind, word) if isinstance(var.type, ScalarType) else None
+                at += 8
+        args = [map_operand(arg, lambda var: values[var]) for arg in op.args]
+        kwargs = {key: map_operand(arg, lambda var: values[var]) for key, arg in op.kwargs.items()}
+        with torch.no_grad():
+            results = _function(op.name)(*args, **kwargs)
+        if len(op.outputs) == 1 and not isinstance(results, (list, tuple)):
+            results = (results,)
+        if len(results) != len(op.outputs):
+            raise Unfit
+        at = address
+        for out, result in zip(op.outputs, results):
+            at = self._back(out, result, at)
+
+    def _back(self, out: Variable, result: Any, at: int) -> int:
+        """Write an Operator's result as words. Errors raised: Unfit."""
+        type_ = out.type
+        if isinstance(type_, TensorType):
+            rank = len(type_.shape or ())
+            if not isinstance(result, torch.Tensor) or result.dtype != type_.dtype or result.dim() != rank or (
+                    not result.is_contiguous()):  # fmt: skip
+                raise Unfit
+            words = _words(at, 2 + rank)
+            words[:] = [len(self.sources), result.data_ptr(), *result.shape]
+            self.sources.append(result)
+            return at + 8 * (2 + rank)
+        assert isinstance(type_, ScalarType)
+        if type(result).__name__ != type_.kind:
+            raise Unfit
+        word = struct.unpack("<q", struct.pack("<d", result))[0] if type_.kind == "float" else int(result)
+        if not -(1 << 63) <= word < 1 << 63:
+            raise Unfit
+        _words(at, 1)[0] = word
+        return at + 8
+
+    def results(self, address: int) -> None:
+        """The values of the region's outputs."""
+        found: list[Any] = []
+        at = address
+        for value in self._outputs:
+            result, count = result_of(self, value, at)
+            found.append(result)
+            at += 8 * count
+        self.hits = list(_words(at, len(self.counters)))
+        self.found = tuple(found)
+
+
+def _is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    total = 1
+    for size, stride in zip(reversed(sizes), reversed(strides)):
+        if size != 1 and stride != total:
+            return False
+        total *= size
+    return True
+
+
+def _copied(
+    dtype: torch.dtype, sizes: Sequence[int], strides: Sequence[int], data: int, size: int, offset: int
+) -> torch.Tensor:
+    """A tensor with a copy of C's memory, which may be used again before the tensor is gone."""
+    whole = torch.empty(size // dtype.itemsize, dtype=dtype)
+    if size:
+        ctypes.memmove(whole.data_ptr(), data, size)
+    if offset == 0 and _is_dense(sizes, strides) and len(sizes) and whole.numel() == _product(sizes):
+        return whole.view(sizes)
+    return whole.as_strided(sizes, strides, offset // dtype.itemsize)
+
+
+def _product(sizes: Sequence[int]) -> int:
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
+def result_of(call: Call, value: Value | Stacked, at: int) -> tuple[Any, int]:
+    """What stands at some words, and how many words that are."""
+    if isinstance(value, Stacked):
+        rows, count = result_of(call, value.rows, at)
+        listing, more = result_of(call, value.items, at + 8 * count) if rows is None else (None, 2)
+        if rows is None:
+            return listing, count + more
+        return (listed(Stack(rows)) if torch_internals.saved_tensor_hooks_active() else Stack(rows)), count + more
+    if isinstance(value, Number):
+        has, word = _words(at, 2)
+        return (_number(value.kind, word) if has else None), 2
+    if isinstance(value, Tensor):
+        count = 6 + 2 * value.rank
+        buf, src, offset, obj, data, size, *dims = _words(at, count)
+        if not buf:
+            return None, count
+        return call.tensor(value.dtype, value.rank, buf, src, offset, obj, data, size, dims), count
+    if isinstance(value, Items):
+        length, items = _words(at, 2)
+        if length < 0:
+            return None, 2
+        words = _words(items, length * value.width)
+        item = value.item
+        if isinstance(item, Number):
+            return [_number(item.kind, word) for word in words], 2
+        found: list[Any] = []
+        width, rank = value.width, item.rank
+        for start in range(0, length * width, width):
+            buf, data, obj, *dims = words[start : start + width]
+            if not buf:
+                found.append(None)
+                continue
+            _, size, src, _, base, *_ = _words(buf, 5)
+            found.append(call.tensor(item.dtype, rank, buf, src, data - base, obj, base, size, dims))
+        return found, 2
+    return None, 0
+
+
+def _number(kind: str, word: int) -> Any:
+    return _float(word) if kind == "float" else bool(word) if kind == "bool" else word

@@ -1,0 +1,107 @@
+"""The text of one C function: lines, locals, sizes that are computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from runtime.native.values import Expr
+
+
+class Writer:
+    """A C function being written. All names in it are ours."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.locals: list[str] = []
+        self.indent = 1
+        self.count = 0
+        self._known: list[dict[tuple[str, Expr, Expr], str]] = [{}]
+
+    def fresh(self) -> int:
+        """A number that no name has yet."""
+        self.count += 1
+        return self.count
+
+    def local(self, ctype: str, stem: str, first: str = "0") -> str:
+        """A new local of the function, declared at its beginning."""
+        name = f"{stem}{self.fresh()}"
+        self.declare(ctype, name, first)
+        return name
+
+    def declare(self, ctype: str, name: str, first: str = "0") -> None:
+        """Declare a local at the beginning of the function."""
+        self.locals.append(f"  {ctype} {name} = {first};")
+
+    def line(self, text: str) -> None:
+        """One more line."""
+        self.lines.append("  " * self.indent + text)
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """``header { ... }``; sizes computed inside are not known after."""
+        self.line(header + " {")
+        self.indent += 1
+        self._known.append({})
+        yield
+        self._known.pop()
+        self.indent -= 1
+        self.line("}")
+
+    def bail(self, condition: str) -> None:
+        """Give up under a condition: the region runs again in Python."""
+        self.line(f"if ({condition}) goto bail;")
+
+    # -- sizes ---------------------------------------------------------------------------------------------------
+
+    def arith(self, sign: str, a: Expr, b: Expr) -> Expr:
+        """``a * b`` and its like as a constant, or a local that is computed once."""
+        if isinstance(a, int) and isinstance(b, int):
+            return {"*": a * b, "+": a + b, "-": a - b}[sign]
+        if sign == "*":
+            if 0 in (a, b):
+                return 0
+            if a == 1:
+                return b
+            if b == 1:
+                return a
+        elif b == 0:
+            return a
+        elif sign == "+" and a == 0:
+            return b
+        key = (sign, a, b)
+        for known in self._known:
+            if key in known:
+                return known[key]
+        name = self.local("i64", "z")
+        self.line(f"{name} = {a} {sign} {b};")
+        self._known[-1][key] = name
+        return name
+
+    def product(self, dims: tuple[Expr, ...]) -> Expr:
+        """The product of sizes."""
+        total: Expr = 1
+        for dim in reversed(dims):
+            total = self.arith("*", dim, total)
+        return total
+
+    def dense(self, dims: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The strides of a dense row-major tensor of these sizes."""
+        strides: list[Expr] = []
+        total: Expr = 1
+        for dim in reversed(dims):
+            strides.append(total)
+            total = self.arith("*", dim, total)
+        return tuple(reversed(strides))
+
+    def kept(self, value: Expr) -> Expr:
+        """A size as a constant or a local of its own, which keeps its value."""
+        if isinstance(value, int):
+            return value
+        name = self.local("i64", "z")
+        self.line(f"{name} = {value};")
+        return name
+
+    def text(self, signature: str) -> str:
+        """The whole function."""
+        return "\n".join([signature + " {", *self.locals, *self.lines, "}"])

@@ -1,0 +1,15 @@
+"""Everything runs in C that can, however little it gains; libraries are kept for the whole session."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.native import build, emitter, region
+
+
+@pytest.fixture(autouse=True)
+def eager_for_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Operator is worth a region, one that gives up runs again, and compiling takes little time."""
+    monkeypatch.setattr(region, "PATIENCE", 10**9)
+    monkeypatch.setattr(build, "optimise", "-O1")
+    monkeypatch.setattr(emitter, "LEAST", 0)

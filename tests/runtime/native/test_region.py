@@ -1,0 +1,191 @@
+"""The way into C and back: whose memory a result is, which object, what is no plain memory, what gives up."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+
+import pytest
+import torch
+
+from runtime.native import build, region
+from tests.runtime.native.programs import agree, compiled, gave_up
+
+_PATHS = """program "f" {
+  input %x : f32[3] = "x"
+  input %n : int = "n"
+  %flag : bool = scalar.gt(%n, 0)
+  %row : f32[3] = aten.mul.Tensor(%x, 2)
+  %y : f32[3] = cond(%flag) { yield %x } { yield %row }
+  return %y, %row as ($0, $1)
+}"""
+
+
+def test_an_argument_comes_back_as_that_very_object() -> None:
+    made = compiled(_PATHS)
+    x = torch.ones(3)
+    assert made.run([x, 1], [])[0] is x
+    y, row = made.run([x, 0], [])
+    assert y is row and y is not x
+
+
+def test_a_view_of_an_argument_shares_its_memory() -> None:
+    text = """program "f" {
+      input %x : f32[4, 3] = "x"
+      input %n : int = "n"
+      %flag : bool = scalar.gt(%n, 0)
+      %y : f32[3] = cond(%flag) {
+        %r : f32[3] = aten.select.int(%x, 0, %n)
+        yield %r
+      } {
+        %z : f32[3] = aten.select.int(%x, 0, 0)
+        %w : f32[3] = aten.neg.default(%z)
+        yield %w
+      }
+      return %y as $0
+    }"""
+    made = agree(text, [torch.randn(4, 3), 2], [torch.randn(4, 3), 0], [torch.randn(4, 3), 7])
+    x = torch.zeros(4, 3)
+    (row,) = made.run([x, 2], [])
+    x[2] = 5.0
+    assert row.tolist() == [5.0, 5.0, 5.0]
+
+
+def test_what_is_no_plain_memory_is_left_to_python() -> None:
+    made = compiled(_PATHS)
+    before = gave_up(made)
+    strided = torch.randn(6)[::2]
+    assert torch.equal(made.run([strided, 0], [])[0], strided * 2)
+    class Own(torch.Tensor):
+        pass
+
+    own = torch.ones(3).as_subclass(Own)
+    assert type(made.run([own, 0], [])[0]) is Own
+    assert made.run([torch.ones(3), 2**70], [])[0].tolist() == [1.0, 1.0, 1.0]
+    with torch.enable_grad():
+        x = torch.ones(3, requires_grad=True)
+        assert made.run([x, 0], [])[0].requires_grad
+    assert gave_up(made) == before
+
+
+def test_an_exception_stands_at_the_users_line() -> None:
+    text = """program "f" {
+      input %x : f32[4] = "x"
+      input %n : int = "n"
+      %more : bool = scalar.gt(%n, 0)
+      %f : bool, %i : int, %s : f32[] = while_loop(%more, 0, 0.0) {
+        ^(%g : bool, %j : int, %t : f32[]):
+          yield %g
+      } {
+        ^(%h : bool, %k : int, %u : f32[]):
+          %v : f32[] = aten.select.int(%x, 0, %k)               @ "user.py":7:9 in "f" "    s = x[k]"
+          %l : int = scalar.add(%k, 1)
+          %m : bool = scalar.lt(%l, %n)
+          yield %m, %l, %v
+      }
+      return %s as $0
+    }""".replace("while_loop(%more, 0, 0.0)", "while_loop(%more, 0, undef)")
+    made = compiled(text)
+    assert made.run([torch.arange(4.0), 3], [])[0] == 2.0
+    with pytest.raises(IndexError) as caught:
+        made.run([torch.arange(4.0), 5], [])
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert (frames[-1].filename, frames[-1].lineno) == ("user.py", 7)
+
+
+def test_random_numbers_are_eagers_also_where_c_gives_up() -> None:
+    text = """program "f" {
+      input %n : int = "n"
+      input %p : int = "p"
+      %more : bool = scalar.gt(%n, 0)
+      %f : bool, %i : int, %q : int, %s : f32[2] = while_loop(%more, 0, %p, undef) {
+        ^(%g : bool, %j : int, %r : int, %t : f32[2]):
+          yield %g
+      } {
+        ^(%h : bool, %k : int, %u : int, %v : f32[2]):
+          %w : f32[2] = aten.rand.default([2])
+          %l : int = scalar.add(%k, 1)
+          %m : bool = scalar.lt(%l, %n)
+          %x : int = scalar.mul(%u, 2)
+          yield %m, %l, %x, %w
+      }
+      return %s as $0
+    }"""
+    made = compiled(text)
+    assert made.share().called == 1
+    for p in (1, 2**61):
+        torch.manual_seed(3)
+        (got,) = made.run([5, p], [])
+        after = torch.rand(1)
+        torch.manual_seed(3)
+        expected = [torch.rand(2) for _ in range(5)][-1]
+        assert torch.equal(got, expected) and torch.equal(after, torch.rand(1))
+
+
+def test_many_threads_at_once() -> None:
+    text = """program "f" {
+      input %x : f32[n] = "x"
+      input %n : int = "n"
+      %more : bool = scalar.gt(%n, 0)
+      %f : bool, %i : int, %s : f32[n] = while_loop(%more, 0, %x) {
+        ^(%g : bool, %j : int, %t : f32[n]):
+          yield %g
+      } {
+        ^(%h : bool, %k : int, %u : f32[n]):
+          %v : f32[n] = aten.add.Tensor(%u, 1)
+          %l : int = scalar.add(%k, 1)
+          %m : bool = scalar.lt(%l, %n)
+          yield %m, %l, %v
+      }
+      return %s as $0
+    }"""
+    made = compiled(text)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        x = torch.full((number + 1,), float(number))
+        for count in range(1, 300):
+            (got,) = made.run([x, count], [])
+            if got.tolist() != [float(number + count)] * (number + 1):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and not gave_up(made)
+
+
+def test_big_results_are_not_copied_and_own_their_memory() -> None:
+    text = """program "f" {
+      input %x : f32[n] = "x"
+      %y : f32[n] = aten.neg.default(%x)
+      %z : f32[n] = aten.exp.default(%y)
+      return %z, %y as ($0, $1)
+    }"""
+    made = agree(text, [torch.randn(100_000)], [torch.randn(3)], [torch.randn(0)], rounding=1e-6)
+    z, y = made.run([torch.zeros(200_000)], [])
+    assert z.numel() == 200_000 and not z._is_view() and z.data_ptr() != y.data_ptr()
+
+
+def test_a_region_that_gives_up_again_and_again_is_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(region, "PATIENCE", 20)
+    text = """program "f" {
+      input %a : f32[n] = "a"
+      input %b : f32[m] = "b"
+      %y : f32[k] = aten.add.Tensor(%a, %b)
+      return %y as $0
+    }"""
+    made = compiled(text)
+    for _ in range(30):
+        assert made.run([torch.ones(3), torch.ones(1)], [])[0].tolist() == [2.0, 2.0, 2.0]
+    assert gave_up(made) == 21
+
+
+def test_without_a_compiler_the_interpreter_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "compiler", lambda: None)
+    build._announce.cache_clear()
+    with pytest.warns(RuntimeWarning, match="no C compiler"):
+        made = build.available()
+    assert not made
