@@ -296,7 +296,7 @@ def _list_get(low: Lowering, op: Operator) -> None:
 def _leaf(low: Lowering, op: Operator) -> None:
     t = low.tensor(op.args[0])
     low.memory(t)
-    low.give(op.outputs[0], low.view(t, t.dims, t.strides, 0, t.order))
+    low.give(op.outputs[0], low.view(t, t.dims, t.strides, 0, t.order, detached=True))
 
 
 def _list_pop(low: Lowering, op: Operator) -> None:

@@ -193,14 +193,15 @@ class Lowering:
         return tuple(found)
 
     def view(self, t: Tensor, dims: Sequence[Expr], strides: Sequence[Expr] | None, offset: Expr = 0,
-             order: Sequence[int] | None = None) -> Tensor:  # fmt: skip
-        """Another object with the same memory, ``offset`` elements further."""
+             order: Sequence[int] | None = None, *, detached: bool = False) -> Tensor:  # fmt: skip
+        """Another object with the same memory, ``offset`` elements further; ``detached``: PyTorch calls it no view."""
         self.memory(t)
         made = self.blank(t.dtype, dims)
         made.strides = None if strides is None else tuple(strides)
         made.order = identity(len(dims)) if order is None else tuple(order)
         shift = "" if offset == 0 else f" + {offset}"
-        self.w.line(f"b{made.n} = b{t.n}; b{t.n}->rc++; p{made.n} = p{t.n}{shift}; o{made.n} = ++objects;")
+        self.w.line(f"b{made.n} = b{t.n}; b{t.n}->rc++; p{made.n} = p{t.n}{shift}; "
+                    f"o{made.n} = ++objects{'' if detached else ' | VIEW'};")  # fmt: skip
         return made
 
     def same(self, t: Tensor) -> Tensor:

@@ -79,7 +79,8 @@ class Nest:
             step.tensor.pending = False
             if step.stored and step.target is None:
                 low.allocate(step.tensor)
-        operands = [*self.loads.values(), *(step.tensor for step in self.steps if step.stored)]
+        stored = {step.tensor.n: step.tensor for step in self.steps if step.stored}
+        operands = list({**self.loads, **stored}.values())  # what is updated is read and written
         strides = {t.n: self._strides(low, t) for t in operands}
         loops = self._loops(low, [strides[t.n] for t in operands])
         depth = w.indent

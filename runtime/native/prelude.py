@@ -15,6 +15,7 @@ PRELUDE = r"""
 #include <math.h>
 
 typedef int64_t i64;
+#define VIEW ((i64)1 << 50)
 typedef int64_t (*callback)(i64 token, i64 what, i64 *words);
 typedef struct buf { i64 rc, size, src, cls; char *data; struct buf *next, *all; i64 pad; } buf;
 typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all; } lst;

@@ -38,6 +38,10 @@ def _float(word: int) -> float:
     return value
 
 
+VIEW = 1 << 50
+"""What is set in the number of an object that is a view."""
+
+
 class Unfit(Exception):
     """What an Operator gives has no form in C: the region gives up."""
 
@@ -82,20 +86,18 @@ class Call:
         width = dtype.itemsize
         if src >= 0:
             base = self.sources[src]
-            made = base.as_strided(sizes, strides, base.storage_offset() + offset // width)
+            made = _sharing(base, sizes, strides, base.storage_offset() + offset // width, bool(obj & VIEW))
         else:
             memory = self._memory.get(buf)
             if memory is not None:
-                made = torch.empty(0, dtype=dtype)
-                made.set_(memory.untyped_storage(), offset // width, sizes, strides)
-                self._objects[obj] = made
+                base = torch.empty(0, dtype=dtype)
+                base.set_(memory.untyped_storage(), offset // width, sizes, strides)
+                made = self._objects[obj] = base.as_strided(sizes, strides) if obj & VIEW else base
                 return made
             whole = self._made.get(buf)
-            count = 1
-            for one in sizes:
-                count *= one
-            if whole is None and offset == 0 and count * width == size and _is_dense(sizes, strides):
-                made = torch.empty(sizes, dtype=dtype)
+            if whole is None and not obj & VIEW and offset == 0 and _product(sizes) * width == size:
+                made = torch.empty(sizes, dtype=dtype) if _is_dense(sizes, strides) else (
+                    torch.empty_strided(sizes, strides, dtype=dtype))  # fmt: skip
                 self._made[buf] = made
                 if size:
                     ctypes.memmove(made.data_ptr(), data, size)
@@ -104,7 +106,7 @@ class Call:
                     whole = self._made[buf] = torch.empty(size // width, dtype=dtype)
                     if size:
                         ctypes.memmove(whole.data_ptr(), data, size)
-                made = whole.as_strided(sizes, strides, offset // width)
+                made = _sharing(whole, sizes, strides, offset // width, bool(obj & VIEW))
         self._objects[obj] = made
         return made
 
@@ -190,6 +192,16 @@ def _is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
             return False
         total *= size
     return True
+
+
+def _sharing(
+    base: torch.Tensor, sizes: Sequence[int], strides: Sequence[int], offset: int, view: bool
+) -> torch.Tensor:
+    """Another tensor with the same memory; what is detached is no view."""
+    if view:
+        return base.as_strided(sizes, strides, offset)
+    made = torch.empty(0, dtype=base.dtype)
+    return made.set_(base.untyped_storage(), offset, sizes, strides)  # type: ignore[call-overload,no-any-return]
 
 
 def _copied(

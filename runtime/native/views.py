@@ -238,7 +238,7 @@ def emit_alias(low: Lowering, op: Operator) -> None:
     """``detach`` and ``alias``: another object, all the same."""
     t = low.tensor(op.args[0])
     low.memory(t)
-    low.give(op.outputs[0], low.view(t, t.dims, t.strides, 0, t.order))
+    low.give(op.outputs[0], low.view(t, t.dims, t.strides, 0, t.order, detached="detach" in op.name))
 
 
 def emit_contiguous(low: Lowering, op: Operator) -> None:

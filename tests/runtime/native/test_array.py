@@ -1,0 +1,116 @@
+"""Lists and gradients that may be None: in C, into C and out of it."""
+
+from __future__ import annotations
+
+import torch
+
+from runtime.native.stack import Stack, listed
+from tests.runtime.native.programs import agree, compiled, gave_up
+
+_GROWS = """program "f" {
+  input %x : f32[n, 3] = "x"
+  %z : int = scalar.size(%x, 0)
+  %more : bool = scalar.gt(%z, 0)
+  %e : list<f32[3]> = array.new([])
+  %f : bool, %i : int, %ys : list<f32[3]> = while_loop(%more, 0, %e) {
+    ^(%g : bool, %j : int, %s : list<f32[3]>):
+      yield %g
+  } {
+    ^(%h : bool, %k : int, %t : list<f32[3]>):
+      %row : f32[3] = aten.select.int(%x, 0, %k)
+      %y : f32[3] = aten.exp.default(%row)
+      %u : list<f32[3]> = array.append(%t, %y)
+      %v : list<f32[3]> = array.append(%u, %row)
+      %l : int = scalar.add(%k, 1)
+      %m : bool = scalar.lt(%l, %z)
+      yield %m, %l, %v
+  }
+  return %ys as $0
+}"""
+
+
+def test_a_list_that_grows() -> None:
+    made = agree(_GROWS, *([torch.randn(n, 3)] for n in (0, 1, 9)), rounding=1e-6)
+    assert not gave_up(made)
+    x = torch.zeros(2, 3)
+    (items,) = made.run([x], [])
+    x[1] = 4.0
+    assert items[3].tolist() == [4.0] * 3, "a row of an argument is a view of it"
+
+
+def test_a_list_that_only_backward_reads_leaves_as_rows() -> None:
+    made = compiled(_GROWS, kept=[0])
+    (found,) = made.run([torch.zeros(2, 3)], [])
+    assert type(found) is Stack and len(found) == 4
+    assert [one.tolist() for one in listed(found)] == [[1.0] * 3, [0.0] * 3] * 2
+    taker = compiled("""program "g" {
+      input %xs : list<f32[3]> = "xs"
+      input %n : int = "n"
+      %i : int, %s : f32[3] = while_loop(%n, undef) {
+        ^(%j : int, %t : f32[3]):
+          %m : bool = scalar.gt(%j, 0)
+          yield %m
+      } {
+        ^(%k : int, %u : f32[3]):
+          %l : int = scalar.sub(%k, 1)
+          %y : f32[3] = array.get(%xs, %l)
+          yield %l, %y
+      }
+      return %s as $0
+    }""")
+    assert taker.run([found, 4], [])[0].tolist() == [1.0] * 3
+    assert taker.run([listed(found), 3], [])[0].tolist() == [1.0] * 3 and not gave_up(taker)
+    assert taker.run([found, 0], []) == [None]
+    for given in (found, listed(found)):
+        try:
+            taker.run([given, 5], [])
+        except IndexError as error:
+            assert str(error) == "list index out of range"
+        else:
+            raise AssertionError("no such item")
+
+
+def test_items_are_changed_in_a_list_of_ones_own() -> None:
+    text = """program "f" {
+      input %xs : list<int> = "xs"
+      input %i : int = "i"
+      %n : int = array.len(%xs)
+      %ys : list<int> = array.set(%xs, %i, 7)
+      %zs : list<int>, %last : int = array.pop(%ys)
+      %x : int = array.get(%xs, %i)
+      return %xs, %ys, %zs, %last, %x, %n as ($0, $1, $2, $3, $4, $5)
+    }"""
+    agree(text, [[1, 2, 3], 1], [[1, 2, 3], -1], [[1, 2, 3], 3], [[], 0])
+
+
+def test_sums_of_gradients_that_may_be_none() -> None:
+    text = """program "f" {
+      input %a : f32[n] = "a"
+      input %b : f32[n] = "b"
+      %s : f32[n] = grad.sum(%a, %b)
+      %none : bool = scalar.is_none(%s)
+      %t : f32[n] = grad.accumulate(%s, %b)
+      return %s, %none as ($0, $1)
+    }"""
+    x, y = torch.randn(3), torch.randn(3)
+    for call in ([x, y], [x, None], [None, y], [None, None]):
+        made = compiled(text)
+        got = made.run(list(call), [])
+        given = [one for one in call if one is not None]
+        assert got[1] is (not given) and not gave_up(made)
+        assert got[0] is None if not given else torch.equal(got[0], sum(given))
+        if len(given) == 1:
+            assert got[0] is given[0]
+
+
+def test_stack_and_cat() -> None:
+    text = """program "f" {
+      input %a : f32[n, 3] = "a"
+      input %b : f32[n, 2] = "b"
+      %c : f32[n, 5] = aten.cat.default([%a, %b], 1)
+      %d : f32[m, 3] = aten.cat.default([%a, %a])
+      %e : f32[2, n, 3] = aten.stack.default([%a, %a])
+      %z : f32[n, 5] = aten.neg.default(%c)
+      return %c, %d, %e, %z as ($0, $1, $2, $3)
+    }"""
+    agree(text, *([torch.randn(n, 3), torch.randn(n, 2)] for n in (0, 1, 4)))

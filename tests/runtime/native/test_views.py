@@ -1,0 +1,80 @@
+"""Views and reductions of every layout; slices as Python clips them."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from tests.runtime.native.programs import agree, compiled, gave_up
+
+
+def test_slices_are_clipped_as_pythons() -> None:
+    text = """program "f" {
+      input %x : f32[n, 2] = "x"
+      input %a : int = "a"
+      input %b : int = "b"
+      %y : f32[k, 2] = aten.slice.Tensor(%x, 0, %a, %b)
+      %z : f32[k, 2] = aten.exp.default(%y)
+      return %z as $0
+    }"""
+    calls = [[torch.randn(5, 2), a, b] for a, b in itertools.product((-9, -5, -2, 0, 1, 4, 5, 9), repeat=2)]
+    made = agree(text, *calls, rounding=1e-6)
+    assert not gave_up(made)
+
+
+@pytest.mark.parametrize("view", [
+    "aten.transpose.int(%x, 0, 1)", "aten.permute.default(%x, [2, 0, 1])", "aten.unsqueeze.default(%x, 1)",
+    "aten.select.int(%x, 1, 2)", "aten.select.int(%x, 0, -1)", "aten.slice.Tensor(%x, 2, 1, 3)",
+    "aten.view.default(%x, [6, 4])", "aten.view.default(%x, [-1])", "aten.squeeze.dim(%x, 0)",
+    "aten.expand.default(%x, [5, 2, 3, 4])", "aten.detach.default(%x)",
+])  # fmt: skip
+@pytest.mark.parametrize("use", ["aten.sum.default(%v)", "aten.mul.Tensor(%v, %v)", "aten.clone.default(%v)"])
+def test_views_and_what_reads_them(view: str, use: str) -> None:
+    shape = ", ".join(map(str, eval(view.replace("aten.", "torch.ops.aten.").replace("%x", "x"),
+                                    {"torch": torch, "x": torch.empty(2, 3, 4)}).shape))  # fmt: skip
+    out = "" if "sum" in use else shape
+    text = f"""program "f" {{
+      input %x : f32[2, 3, 4] = "x"
+      %w : f32[2, 3, 4] = aten.neg.default(%x)
+      %v : f32[{shape}] = {view.replace("%x", "%w")}
+      %y : f32[{out}] = {use}
+      return %y, %v as ($0, $1)
+    }}"""
+    made = agree(text, [torch.randn(2, 3, 4)], rounding=1e-5, in_c=compiled(text).share().in_c)
+    assert not gave_up(made)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "i64"])
+@pytest.mark.parametrize("dims", [[0], [1], [2], [0, 1], [1, 2], [0, 2], [0, 1, 2], []])
+@pytest.mark.parametrize("keep", [False, True])
+def test_reductions_over_dimensions(kind: str, dims: list[int], keep: bool) -> None:
+    gone = dims or [0, 1, 2]
+    shape = ", ".join(str(1 if dim in gone else size) for dim, size in enumerate((2, 70, 5)) if keep or dim not in gone)
+    dtype = {"f32": torch.float32, "f64": torch.float64, "i64": torch.int64}[kind]
+    mean = f"%m : {kind}[{shape}] = aten.mean.dim(%x, {dims}, {keep})" if kind != "i64" else ""
+    text = f"""program "f" {{
+      input %x : {kind}[2, 70, 5] = "x"
+      %s : {kind}[{shape}] = aten.sum.dim_IntList(%x, {dims}, {keep})
+      {mean}
+      %a : {kind}[{shape}] = aten.amax.default(%x, {dims}, {keep})
+      return %s, {"%m," if mean else ""} %a as ($0, $1{", $2" if mean else ""})
+    }}"""
+    x = torch.randn(2, 70, 5, dtype=torch.float64).mul(10).to(dtype)
+    agree(text, [x], rounding=1e-5)
+
+
+def test_extremes_keep_nan() -> None:
+    text = """program "f" {
+      input %x : f32[n] = "x"
+      %a : f32[] = aten.max.default(%x)
+      %b : f32[] = aten.min.default(%x)
+      %c : bool[n] = aten.isnan.default(%x)
+      %d : bool[] = aten.any.default(%c)
+      %e : f32[] = aten.linalg_vector_norm.default(%x)
+      return %a, %b, %d, %e as ($0, $1, $2, $3)
+    }"""
+    nan = float("nan")
+    agree(text, *([torch.tensor(one)] for one in ([1.0, nan, 2.0], [nan, 1.0], [1.0, -1.0], [-3.0])), rounding=1e-6)
+    agree(text, [torch.zeros(0)])
