@@ -18,6 +18,7 @@ from dy2static.errors import Dy2StaticError
 from runtime.calling.executors import EXECUTORS
 from runtime.executor.coverage import BlockRuns
 from tests.conformance.family import Call, Case
+from tests import oracle
 from tests.oracle import PATHS, check, copied, hold_modules, paired, same
 
 _OURS = re.compile(r"_d2s|\b[us]\d+\b|TODO")
@@ -30,8 +31,9 @@ def run(case: Case, backend: str = "interpreter", rounding: float = 0.0) -> list
 
     ``rounding``: what results may differ by in any case, where a backend computes in another order.
     """
-    with mock.patch.dict(os.environ, {settings.BACKEND_VARIABLE: backend}):
-        return _run(case, backend)
+    with mock.patch.object(oracle, "ROUNDING", rounding):
+        with mock.patch.dict(os.environ, {settings.BACKEND_VARIABLE: backend}):
+            return _run(case, backend)
 
 
 def _run(case: Case, backend: str) -> list[BlockRuns]:
