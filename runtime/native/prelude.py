@@ -21,6 +21,8 @@ typedef struct buf { i64 rc, size, src, cls; char *data; struct buf *next, *all;
 typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all; } lst;
 typedef struct { buf *pool[64]; buf *bufs; lst *lists; i64 token; callback call; i64 spins; char *bump; i64 left; } ctx;
 
+static inline void d2s_copy(void *to, const void *from, i64 bytes) { if (bytes) memcpy(to, from, bytes); }
+static inline void d2s_zero(void *to, i64 bytes) { if (bytes) memset(to, 0, bytes); }
 static buf *d2s_new(ctx *c, i64 bytes) {
     if (bytes < 0 || bytes > ((i64)1 << 46)) return 0;
     i64 cls = bytes <= 64 ? 0 : 58 - __builtin_clzll((unsigned long long)(bytes - 1));
@@ -79,7 +81,7 @@ static lst *l_own(ctx *c, lst *l, i64 more) {
     }
     n = l_new(c, l->width, l->refs, cap);
     if (!n) return 0;
-    memcpy(n->at, l->at, 8 * l->len * l->width); n->len = l->len;
+    d2s_copy(n->at, l->at, 8 * l->len * l->width); n->len = l->len;
     if (l->refs) for (i64 i = 0; i < l->len; i++) d2s_ref((buf *)l->at[i * l->width]);
     l->rc--;
     return n;

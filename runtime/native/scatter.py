@@ -17,7 +17,7 @@ def _zeros(low: Lowering, op: Operator) -> tuple[Tensor, Tensor]:
     dims = low.sizes(op.args[1])
     low.flush()
     made = low.fresh(g.dtype, dims)
-    low.w.line(f"memset(p{made.n}, 0, ({low.w.product(dims)}) * sizeof({made.ctype}));")
+    low.w.line(f"d2s_zero(p{made.n}, ({low.w.product(dims)}) * sizeof({made.ctype}));")
     return g, made
 
 

@@ -21,9 +21,9 @@ sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/runtime/nativ
 """
 
 
-def _runtime(command: tuple[str, ...]) -> str:
-    """The library of the address sanitizer."""
-    done = subprocess.run([*command, "-print-file-name=libasan.so"], capture_output=True, text=True, check=False)
+def _runtime(command: tuple[str, ...], name: str) -> str:
+    """A library of the compiler's; PyTorch's exceptions go through that of C++."""
+    done = subprocess.run([*command, f"-print-file-name={name}"], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 
@@ -34,10 +34,11 @@ def _runtime(command: tuple[str, ...]) -> str:
 def test_conformance_suite(part: str) -> None:
     """No access beyond memory, none after it was given back, no undefined behaviour."""
     command = build.compiler()
-    if command is None or not os.path.isabs(_runtime(command)):
+    if command is None or not os.path.isabs(_runtime(command, "libasan.so")):
         pytest.skip("no compiler with sanitizers")
     environment = {
-        **os.environ, "LD_PRELOAD": _runtime(command), "OMP_NUM_THREADS": "1",
+        **os.environ, "OMP_NUM_THREADS": "1",
+        "LD_PRELOAD": " ".join(_runtime(command, name) for name in ("libasan.so", "libstdc++.so")),
         "ASAN_OPTIONS": "detect_leaks=0,verify_asan_link_order=0",
     }  # fmt: skip
     done = subprocess.run([sys.executable, "-c", _SCRIPT, "-k", part], cwd=ROOT, capture_output=True, text=True,
