@@ -182,7 +182,7 @@ def stacks_of(program: Program, kept: frozenset[int]) -> frozenset[Variable]:
 
 def _may_be_c(op: Operator) -> bool:
     """Whether an Operator can be part of a region at all; what it computes shows when it is written."""
-    if any(enabled for _, enabled, _ in op.autocast or ()):
+    if any(enabled for _, enabled, _ in op.autocast or ()) or op.attrs.get("settings"):
         return False
     if op.name == "update":
         return True

@@ -63,8 +63,8 @@ class NativeExecutable(Executable):
             inputs = given
         return self._interpreter.run(inputs, params)
 
-    def _generate(self, grad: bool) -> Any:
-        made = super()._generate(grad)
+    def _generate(self, grad: bool, ordinary: bool) -> Any:
+        made = super()._generate(grad, False)  # what is between regions reads and gives what types say
         for region in self.written.compiled:
             region.hits = self._hits
         return made

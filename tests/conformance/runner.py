@@ -17,8 +17,8 @@ from dy2static import StaticFunction, settings
 from dy2static.errors import Dy2StaticError
 from runtime.calling.executors import EXECUTORS
 from runtime.executor.coverage import BlockRuns
-from tests.conformance.family import Call, Case
 from tests import oracle
+from tests.conformance.family import Call, Case
 from tests.oracle import PATHS, check, copied, hold_modules, paired, same
 
 _OURS = re.compile(r"_d2s|\b[us]\d+\b|TODO")
