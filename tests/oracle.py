@@ -27,6 +27,8 @@ from runtime.autodiff import gradient_path
 from runtime.errors import Dy2StaticError
 
 REFUSED = "eager refuses to differentiate this"
+ROUNDING = 0.0
+"""What values may differ by in any case: for backends that add in another order."""
 Call = Sequence[Any] | dict[str, Any]
 """The arguments of a call, by position or by name."""
 PATHS = ("program", "autograd")
@@ -65,7 +67,7 @@ class Comparison:
     def __init__(
         self, tolerance: float = 0.0, strides: bool = False, apart: bool = False, by_name: bool = False
     ) -> None:
-        self.tolerance = tolerance
+        self.tolerance = max(tolerance, ROUNDING)
         self.strides = strides
         self.apart = apart
         self.by_name = by_name

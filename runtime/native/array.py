@@ -153,7 +153,7 @@ def emit_stack(low: Lowering, op: Operator) -> None:
         for own, other in zip(dims, item.dims):
             if own != other:
                 w.bail(f"{own} != {other}")
-        w.line(f"memcpy(p{made.n} + {at} * {size}, p{item.n}, {size} * sizeof({made.ctype}));")
+        w.line(f"d2s_copy(p{made.n} + {at} * {size}, p{item.n}, {size} * sizeof({made.ctype}));")
         low.release(item)
     low.give(op.outputs[0], made)
 

@@ -34,6 +34,8 @@ _FLAGS = ["-std=gnu11", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-
           "-fopenmp-simd", "-w", "-fno-strict-aliasing"]  # fmt: skip
 _LONG = 4_000
 """Lines of C from which compiling at -O2 takes half the time of -O3."""
+EXTRA: tuple[str, ...] = ()
+"""More flags: sanitizers, in tests."""
 optimise: str | None = None
 """How hard the compiler tries, where somebody says so (tests of what is computed compile in less time at -O1)."""
 
@@ -109,8 +111,8 @@ def _folder() -> Path:
     return Path(made.name)
 
 
-def build(functions: str, callback: ctypes._FuncPointer, extra: tuple[str, ...] = ()) -> ctypes.CDLL:
-    """The library of some C functions. ``extra``: more flags.
+def build(functions: str, callback: ctypes._FuncPointer) -> ctypes.CDLL:
+    """The library of some C functions.
 
     Errors raised: RuntimeError with what the compiler says, if it refuses; that is a fault of ours.
     """
@@ -119,7 +121,7 @@ def build(functions: str, callback: ctypes._FuncPointer, extra: tuple[str, ...] 
     table, vectors = _table()
     source = "\n".join([PRELUDE, math_functions(vectors), functions, _BIND])
     level = optimise or ("-O2" if source.count("\n") > _LONG else "-O3")
-    flags = [*_FLAGS, level, "-march=native", *extra]
+    flags = [*_FLAGS, level, "-march=native", *EXTRA]
     key = hashlib.sha256("\0".join([source, *flags, *command, _version(), torch.__version__]).encode()).hexdigest()
     with _lock:
         found = _libraries.get(key)

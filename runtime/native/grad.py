@@ -210,7 +210,7 @@ def _zeros_if_none(low: Lowering, op: Operator) -> None:
     made = low.blank(dtype, dims)
     if isinstance(grad, Nothing):
         low.allocate(made)
-        low.w.line(f"memset(p{made.n}, 0, ({low.w.product(dims)}) * sizeof({made.ctype}));")
+        low.w.line(f"d2s_zero(p{made.n}, ({low.w.product(dims)}) * sizeof({made.ctype}));")
         low.give(op.outputs[0], made)
         return
     if grad.dtype != dtype or grad.rank != len(dims):
@@ -224,7 +224,7 @@ def _zeros_if_none(low: Lowering, op: Operator) -> None:
                 low.w.bail(f"{own} != {other}")
     with low.w.block("else"):
         low.allocate(made)
-        low.w.line(f"memset(p{made.n}, 0, ({low.w.product(dims)}) * sizeof({made.ctype}));")
+        low.w.line(f"d2s_zero(p{made.n}, ({low.w.product(dims)}) * sizeof({made.ctype}));")
         low.assign(out, made)
         low.release(made)
     sure = _sure(grad)

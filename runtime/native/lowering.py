@@ -227,7 +227,7 @@ class Lowering:
         self.memory(source)
         if to.strides is None and source.strides is None and to.order == source.order:
             count = self.w.product(to.dims)
-            self.w.line(f"memcpy(p{to.n}, p{source.n}, ({count}) * sizeof({to.ctype}));")
+            self.w.line(f"d2s_copy(p{to.n}, p{source.n}, ({count}) * sizeof({to.ctype}));")
             return
         nest = Nest(to.dims, to.order)
         nest.store(self, to, nest.load(self, source))

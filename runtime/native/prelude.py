@@ -21,6 +21,8 @@ typedef struct buf { i64 rc, size, src, cls; char *data; struct buf *next, *all;
 typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all; } lst;
 typedef struct { buf *pool[64]; buf *bufs; lst *lists; i64 token; callback call; i64 spins; char *bump; i64 left; } ctx;
 
+static inline void d2s_copy(void *to, const void *from, i64 bytes) { if (bytes) memcpy(to, from, bytes); }
+static inline void d2s_zero(void *to, i64 bytes) { if (bytes) memset(to, 0, bytes); }
 static buf *d2s_new(ctx *c, i64 bytes) {
     if (bytes < 0 || bytes > ((i64)1 << 46)) return 0;
     i64 cls = bytes <= 64 ? 0 : 58 - __builtin_clzll((unsigned long long)(bytes - 1));
@@ -79,7 +81,7 @@ static lst *l_own(ctx *c, lst *l, i64 more) {
     }
     n = l_new(c, l->width, l->refs, cap);
     if (!n) return 0;
-    memcpy(n->at, l->at, 8 * l->len * l->width); n->len = l->len;
+    d2s_copy(n->at, l->at, 8 * l->len * l->width); n->len = l->len;
     if (l->refs) for (i64 i = 0; i < l->len; i++) d2s_ref((buf *)l->at[i * l->width]);
     l->rc--;
     return n;
@@ -208,18 +210,31 @@ static void rows_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, i64 ca, const T *b
         for (i64 q = 0; q < rest; q++) c[i * lc + j + q] = acc[q]; \
     } \
 } \
+static inline __attribute__((always_inline)) void dot_##S(const int R, const int C, i64 k, const T *a, i64 ra, \
+    const T *b, i64 lb, T *c, i64 lc, int add) { \
+    v_##S acc[4][4]; T last[4][4]; i64 p = 0; \
+    for (int r = 0; r < R; r++) for (int q = 0; q < C; q++) acc[r][q] = (v_##S){0}, last[r][q] = 0; \
+    for (; p + L_##S <= k; p += L_##S) for (int q = 0; q < C; q++) { \
+        v_##S y = *(const v_##S *)(b + q * lb + p); \
+        for (int r = 0; r < R; r++) acc[r][q] += *(const v_##S *)(a + r * ra + p) * y; \
+    } \
+    for (; p < k; p++) for (int q = 0; q < C; q++) \
+        for (int r = 0; r < R; r++) last[r][q] += a[r * ra + p] * b[q * lb + p]; \
+    for (int r = 0; r < R; r++) for (int q = 0; q < C; q++) { \
+        T s = sum_##S(acc[r][q]) + last[r][q], *to = c + r * lc + q; *to = add ? *to + s : s; \
+    } \
+} \
 static void dots_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, const T *b, i64 lb, T *c, i64 lc, int add) { \
-    for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j += 4) { \
-        v_##S acc[4] = {{0}, {0}, {0}, {0}}; T last[4] = {0}; i64 p = 0; int rows = n - j < 4 ? n - j : 4; \
-        const T *x = a + i * ra, *y = b + j * lb; \
-        if (rows == 4) for (; p + L_##S <= k; p += L_##S) { \
-            v_##S z = *(const v_##S *)(x + p); \
-            for (int r = 0; r < 4; r++) acc[r] += z * *(const v_##S *)(y + r * lb + p); \
-        } \
-        for (; p < k; p++) for (int r = 0; r < rows; r++) last[r] += x[p] * y[r * lb + p]; \
-        for (int r = 0; r < rows; r++) { \
-            T s = sum_##S(acc[r]) + last[r]; T *to = c + i * lc + j + r; *to = add ? *to + s : s; \
-        } \
+    i64 i = 0; \
+    for (; i + 4 <= m; i += 4) { \
+        i64 j = 0; \
+        for (; j + 2 <= n; j += 2) dot_##S(4, 2, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
+        for (; j < n; j++) dot_##S(4, 1, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
+    } \
+    for (; i < m; i++) { \
+        i64 j = 0; \
+        for (; j + 4 <= n; j += 4) dot_##S(1, 4, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
+        for (; j < n; j++) dot_##S(1, 1, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
     } \
 } \
 typedef void (*GEMM_T)(const char *, const char *, const int *, const int *, const int *, const T *, const T *, \
@@ -229,7 +244,8 @@ void gemm_##S(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *
     if (m <= 0 || n <= 0) return; \
     i64 ra = ta ? 1 : la, ca = ta ? la : 1, work = m * n * k; \
     if (!k) { if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0; return; } \
-    if (!tb && (work <= 40000 || m == 1)) { rows_##S(m, n, k, a, ra, ca, b, lb, c, lc, add); return; } \
+    if (!tb && (work <= 40000 || m == 1 || (k * n <= 6144 && work <= 1000000))) { \
+        rows_##S(m, n, k, a, ra, ca, b, lb, c, lc, add); return; } \
     if (tb && ca == 1 && (m == 1 || (m <= 4 && k >= 64 && work <= 400000))) { \
         dots_##S(m, n, k, a, ra, b, lb, c, lc, add); return; } \
     if (tb && work <= 40000 && n * k <= 4096) { \

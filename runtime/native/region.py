@@ -315,8 +315,8 @@ def stacked(low: Lowering, items: Items) -> Value | Stacked:
             w.line(f"p{rows.n} = ({rows.ctype} *)b{rows.n}->data; o{rows.n} = ++objects; d{rows.n}_0 = l{n}->len;")
             for dim in range(rank):
                 w.line(f"d{rows.n}_{dim + 1} = first[{3 + dim}];")
-            w.line(f"for (i64 i = 0; i < l{n}->len; i++) memcpy(b{rows.n}->data + i * size, (void *)first[i * {width} "
-                   "+ 1], size);")  # fmt: skip
+            w.line(f"for (i64 i = 0; i < l{n}->len; i++) "
+                   f"d2s_copy(b{rows.n}->data + i * size, (void *)first[i * {width} + 1], size);")  # fmt: skip
     return Stacked(items, rows)
 
 
@@ -399,7 +399,7 @@ def _list_in(value: Items, at: int, first: str) -> list[str]:
     lines = [f"  if (in[{at + 1}] >= 0) {{ const i64 *w = in + in[{at}]; i64 n = in[{at + 1}];",
              f"    if (!(l{n} = l_new(c, {value.width}, {int(isinstance(item, Tensor))}, n))) goto bail;"]  # fmt: skip
     if isinstance(item, Number):
-        lines.append(f"    memcpy(l{n}->at, w, 8 * n); l{n}->len = n; }}")
+        lines.append(f"    d2s_copy(l{n}->at, w, 8 * n); l{n}->len = n; }}")
         return lines
     rank = item.rank
     size = item.dtype.itemsize

@@ -14,6 +14,7 @@ from runtime.native import (
     products,
     reductions,
     scalar,
+    scatter,
     update,
     views,
 )
@@ -75,6 +76,8 @@ _OVERLOADS = {
                      "ones_like", "full_like", "new_zeros", "new_ones", "new_full")],
     reductions.emit: ["sum.default", "sum.dim_IntList", "mean.default", "mean.dim", "max.default", "min.default",
                       "amax.default", "amin.default", "any.default", "all.default", "linalg_vector_norm.default"],
+    scatter.emit_select: ["select_backward.default"],
+    scatter.emit_slice: ["slice_backward.default"],
     products.emit_mm: ["mm.default"],
     products.emit_matmul: ["matmul.default"],
     products.emit_addmm: ["addmm.default"],

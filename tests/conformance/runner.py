@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 import re
@@ -18,6 +17,7 @@ from dy2static import StaticFunction, settings
 from dy2static.errors import Dy2StaticError
 from runtime.calling.executors import EXECUTORS
 from runtime.executor.coverage import BlockRuns
+from tests import oracle
 from tests.conformance.family import Call, Case
 from tests.oracle import PATHS, check, copied, hold_modules, paired, same
 
@@ -31,10 +31,9 @@ def run(case: Case, backend: str = "interpreter", rounding: float = 0.0) -> list
 
     ``rounding``: what results may differ by in any case, where a backend computes in another order.
     """
-    if rounding > case.tolerance:
-        case = dataclasses.replace(case, tolerance=rounding)
-    with mock.patch.dict(os.environ, {settings.BACKEND_VARIABLE: backend}):
-        return _run(case, backend)
+    with mock.patch.object(oracle, "ROUNDING", rounding):
+        with mock.patch.dict(os.environ, {settings.BACKEND_VARIABLE: backend}):
+            return _run(case, backend)
 
 
 def _run(case: Case, backend: str) -> list[BlockRuns]:

@@ -78,3 +78,19 @@ def test_extremes_keep_nan() -> None:
     nan = float("nan")
     agree(text, *([torch.tensor(one)] for one in ([1.0, nan, 2.0], [nan, 1.0], [1.0, -1.0], [-3.0])), rounding=1e-6)
     agree(text, [torch.zeros(0)])
+
+
+def test_gradients_of_slices() -> None:
+    text = """program "f" {
+      input %g : f32[4] = "g"
+      input %h : f32[3, 2] = "h"
+      input %i : int = "i"
+      %a : f32[3, 4] = aten.select_backward.default(%g, [3, 4], 0, %i)
+      %b : f32[4, 3] = aten.select_backward.default(%g, [4, 3], 1, %i)
+      %c : f32[3, 5] = aten.slice_backward.default(%h, [3, 5], 1, 1, 3, 1)
+      %d : f32[9, 2] = aten.slice_backward.default(%h, [9, 2], 0, -4, -1, 1)
+      return %a, %b, %c, %d as ($0, $1, $2, $3)
+    }"""
+    made = agree(text, *([torch.randn(4), torch.randn(3, 2), i] for i in (0, 2, -1)))
+    assert not gave_up(made)
+    agree(text, [torch.randn(4), torch.randn(3, 2), 7])
