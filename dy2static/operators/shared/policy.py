@@ -87,12 +87,6 @@ def is_torch(target: Any) -> bool:
     return _under(module, "torch")
 
 
-def is_standard(target: Any) -> bool:
-    """Whether a callable belongs to Python itself."""
-    module = str(getattr(target, "__module__", "") or type(target).__module__)
-    return module.split(".")[0] in sys.stdlib_module_names
-
-
 def is_library(module: types.ModuleType) -> bool:
     """Whether a Python module is torch's, NumPy's or Python's own: what it holds is taken as fixed."""
     top = module.__name__.split(".")[0]

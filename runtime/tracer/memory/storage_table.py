@@ -214,11 +214,6 @@ def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | Non
     b.uncertain.append(Uncertainty(weakref.ref(a), reason, location))
 
 
-def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors (fake or real) use the same storage object."""
-    return storage_key(a) == storage_key(b)
-
-
 def storage_key(tensor: torch.Tensor) -> int:
     """An identity for the tensor's storage object, valid while it is alive."""
     if tensor.layout is not torch.strided:
