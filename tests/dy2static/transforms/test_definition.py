@@ -21,7 +21,7 @@ def decorated(a: Any) -> Any:
         return value + step()
 
     class Pair:
-        first = lambda self: a  # noqa: E731  # in the body of a class
+        first = lambda self: a  # in the body of a class
 
         def second(self) -> Any:
             return inner(a)
