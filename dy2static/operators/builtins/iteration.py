@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import deque
 from typing import Any
 
@@ -26,10 +27,21 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.one_of_several import settled
 from dy2static.operators.iteration.staged_sort import in_order
-from dy2static.operators.iteration.traced_for import as_list, fold, iterate
+from dy2static.operators.iteration.traced_for import Counting, as_list, fold, iterate
 from dy2static.operators.provenance import chosen
 from dy2static.operators.provenance.provenance import memo
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute, python_method, stages
+from dy2static.operators.shared.staging import (
+    NO_NAMES,
+    Choice,
+    Session,
+    Staged,
+    any_staged,
+    distribute,
+    python_method,
+    stages,
+)
+from runtime.tracer.ambient import contents
+from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import is_container
@@ -88,6 +100,8 @@ def _as_sequence(session: Session, value: Any, found: StagedSequence | None) -> 
         return found
     if isinstance(value, (list, tuple, range, str, torch.Tensor, torch.nn.ModuleList)):
         return Listed(value)
+    if isinstance(value, itertools.count):
+        return Counting(*(*contents.parts(value), 1)[:2])
     raise session.error(
         f"a {type(value).__name__} is zipped with a sequence whose length is only known while the Program runs",
         hint="Make it a list first.", code="D2S261")
@@ -149,7 +163,21 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, iterable, *initial = args
     given = generator_uses.listed(session, iterable)
+    sequence = staged_sequence(session, given)
+    if sequence is not None:
+        return _reduced(session, _callback(function), sequence, initial)
     return functools.reduce(_callback(function), iterate(session, given), *initial)
+
+
+def _reduced(session: Session, function: Any, sequence: StagedSequence, initial: list[Any]) -> Any:
+    if initial:
+        return fold(session, sequence, initial[0], function)
+
+    def fail() -> None:
+        raise TypeError("reduce() of empty iterable with no initial value")
+
+    return tracer_cond.cond(session, sequence.length(session) == 0, fail,
+                            lambda: fold(session, sequence, sequence.get(session, 0), function, 1), NO_NAMES)
 
 
 def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

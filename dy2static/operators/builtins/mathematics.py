@@ -54,18 +54,39 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_sequence(session: Session, name: str, sequence: StagedSequence, kwargs: dict[str, Any]) -> Any:
-    """The extreme item of a sequence whose length is staged; it must not be empty."""
-    if kwargs:
-        raise session.error(f"{name}() with {' and '.join(kwargs)} of items only known while the Program runs",
-                            hint="Write the loop out.", code="D2S267")
-    empty = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
-    flag = sequence.length(session) > 0
-    session.emit("assert", [session.operand(flag)], attrs={"exception": "ValueError", "message": f"{name}() {empty}"})
+    """The extreme item of a sequence whose length is staged."""
+    key = kwargs.get("key")
+    if set(kwargs) - {"key", "default"}:
+        raise TypeError(f"{name}() got an unexpected keyword argument")
+
+    def pair(item: Any) -> tuple[Any, Any]:
+        return (item if key is None else call(key, item)), item
 
     def step(best: Any, item: Any) -> Any:
-        return _fold(session, name, [(best, best), (item, item)])
+        return _better(session, name, best, pair(item)) if key is not None else _fold(
+            session, name, [(best, best), (item, item)])
 
-    return fold(session, sequence, sequence.get(session, 0), step, first=1)
+    def best_of_some() -> Any:
+        first = sequence.get(session, 0)
+        if key is None:
+            return fold(session, sequence, first, step, first=1)
+        return fold(session, sequence, pair(first), step, first=1)[1]
+
+    some = sequence.length(session) > 0
+    if "default" in kwargs:
+        default = kwargs["default"]
+        return tracer_cond.cond(session, some, best_of_some, lambda: default, NO_NAMES)
+    empty = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
+    session.emit("assert", [session.operand(some)], attrs={"exception": "ValueError", "message": f"{name}() {empty}"})
+    return best_of_some()
+
+
+def _better(session: Session, name: str, best: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
+    """The pair with the better key; the first of equals stays."""
+    flag = truth_of(session, other[0] < best[0] if name == "min" else other[0] > best[0])
+    if not isinstance(flag, Staged):
+        return other if flag else best
+    return tracer_cond.cond(session, flag, lambda: other, lambda: best, NO_NAMES)
 
 
 def _fold(session: Session, name: str, pairs: list[tuple[Any, Any]]) -> Any:

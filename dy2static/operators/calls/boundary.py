@@ -58,8 +58,8 @@ _ITERTOOLS = tuple(getattr(itertools, name) for name in (
 _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
     Takes.BOTH: (
         abs, all, any, ascii, bool, callable, complex, deque, delattr, dir, divmod, enumerate, filter, float, format,
-        frozenset, getattr, hasattr, hash, id, int, isinstance, issubclass, iter, len, list, map, next, pow, print,
-        repr, reversed, round, set, setattr, slice, str, sum, super, tuple, type, vars, zip, builtins.range,
+        frozenset, getattr, hasattr, hash, id, int, isinstance, issubclass, iter, len, list, map, max, min, next, pow,
+        print, repr, reversed, round, set, setattr, slice, str, sum, super, tuple, type, vars, zip, builtins.range,
         *_ITERTOOLS, collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict, dataclasses.astuple,
         dataclasses.fields, dataclasses.is_dataclass,
         dataclasses.replace, functools.partial, functools.reduce, operator.add, operator.concat, operator.is_,
@@ -71,7 +71,7 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         set.__new__, types.MethodType, types.SimpleNamespace, typing.cast, torch.as_tensor, torch.asarray,
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
-    Takes.GROWN: (max, min, sorted),
+    Takes.GROWN: (sorted,),
     Takes.HOLDERS: (
         dict, collections.OrderedDict, collections.defaultdict, collections.Counter,
         contextlib.ExitStack,

@@ -66,6 +66,16 @@ class StagedSequence:
         )
 
 
+class _Endless:
+    """More than any number."""
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+ENDLESS: Any = _Endless()
+
+
 class StagedIterator(StagedSequence):
     """A sequence that stands for an iterator: its items can be taken once."""
 
@@ -229,8 +239,11 @@ class StagedZip(StagedIterator):
         self.inner_sequences = tuple(inners)
 
     def length(self, session: Session) -> Any:
-        lengths = [inner.length(session) for inner in self.inners]
+        every = [inner.length(session) for inner in self.inners]
+        lengths = [one for one in every if one is not ENDLESS] or [ENDLESS]
         if self.strict:
+            if len(lengths) < len(every):
+                raise session.error("zip(strict=True) of an endless iterator", code="D2S261", hint="Take a range.")
             for number, length in enumerate(lengths[1:], 2):
                 _require_equal(session, lengths[0], length, number)
         result = lengths[0]
@@ -322,7 +335,7 @@ def staged_sequence(session: Session, value: Any) -> StagedSequence | None:
 
 
 __all__ = [
-    "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange",
+    "ENDLESS", "GrownItems", "Listed", "LiveItems", "StagedEnumerate", "StagedIterator", "StagedMap", "StagedRange",
     "StagedReversed", "StagedSequence", "StagedSize", "StagedZip", "TensorRows", "Transposed", "changed",
     "staged_sequence",
 ]  # fmt: skip

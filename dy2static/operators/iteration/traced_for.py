@@ -15,7 +15,7 @@ import torch
 
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
-from dy2static.operators.calls.sequences import StagedSequence, Transposed, staged_sequence
+from dy2static.operators.calls.sequences import ENDLESS, StagedSequence, Transposed, staged_sequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
 from dy2static.operators.iteration.live import GoneOver
@@ -169,11 +169,11 @@ def as_list(session: Session, sequence: StagedSequence) -> Any:
     return result
 
 
-class _Counting(StagedSequence):
-    """A plain or endless arithmetic sequence."""
+class Counting(StagedSequence):
+    """A plain arithmetic sequence, without a length an endless one."""
 
-    def __init__(self, start: Any, step: Any, length: Any) -> None:
-        self.start, self.step, self._length = start, step, length
+    def __init__(self, start: Any, step: Any, length: Any = None) -> None:
+        self.start, self.step, self._length = start, step, ENDLESS if length is None else length
 
     def length(self, session: Session) -> Any:
         return self._length
@@ -183,13 +183,6 @@ class _Counting(StagedSequence):
         return distance if type(self.start) is int and self.start == 0 else self.start + distance
 
 
-class _Endless:
-    """More than any number."""
-
-    def __gt__(self, other: object) -> bool:
-        return True
-
-
 def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
                 names: Names, options: dict[str, Any] | None) -> None:
     """``itertools.count``: unrolled until the condition to go on is staged, a staged loop from there."""
@@ -197,7 +190,7 @@ def _count_loop(session: Session, counter: Any, test: Callable[[], Any] | None, 
         going = truth_of(session, test()) if test is not None else True
         if isinstance(going, Staged):
             start, step = (*contents.parts(counter), 1)[:2]
-            _staged_loop(session, _Counting(start, step, _Endless()), 0, test, body, names, rest(options, done))
+            _staged_loop(session, Counting(start, step), 0, test, body, names, rest(options, done))
             return
         if not going:
             return
@@ -211,7 +204,7 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
     unroll = (options or {}).get("unroll")
     if type(iterable) is not range or unroll or (len(iterable) <= ROLL_THRESHOLD and unroll is None):
         return False
-    counting = _Counting(iterable.start, iterable.step, len(iterable))
+    counting = Counting(iterable.start, iterable.step, len(iterable))
     if unroll is False:
         _staged_loop(session, counting, 0, test, body, names, options)
         return True

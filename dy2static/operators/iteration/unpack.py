@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dy2static.operators.calls import boundary, growing
@@ -59,6 +59,8 @@ def _taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:
     found = unpack(value, before, after)
     if after is not None or (isinstance(found, tuple) and len(found) == before):
         return tuple(found)
+    if not isinstance(found, Iterable):
+        raise TypeError(f"cannot unpack non-iterable {type(found).__name__} object")
     (*items,) = found
     if len(items) < before:
         raise ValueError(_too_few(before, None, len(items)))
@@ -113,7 +115,12 @@ def star(value: Any) -> Any:
         value = as_one_list(session, value)
     if growing.is_growing(value):
         return array.copy(value)
-    return value
+    return _items_of(value)
+
+
+def _items_of(value: Any) -> Any:
+    """The items of one of several of one length as a list: Python asks what it takes apart how many there are."""
+    return [item for item in value] if isinstance(value, Choice) else value  # noqa: C416  # list() asks as well
 
 
 def keywords(value: Any) -> Any:
@@ -133,7 +140,10 @@ def star_of_list(value: Any) -> Any:
     if session is None:
         return value
     value = opened(value)
-    return one_list(session, call(list, value)) if differ_in_length(value) else value
+    if not differ_in_length(value):
+        return _items_of(value)
+    found = one_list(session, call(list, value))
+    return as_one_list(session, value) if isinstance(found, Choice) else found
 
 
 def each(iterable: Any) -> Any:

@@ -144,7 +144,9 @@ def needs_observing(f: Any) -> bool:
 def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) -> None:
     """Note an object that code which is not converted has made: changing it changes nothing from before the trace.
 
-    It has if only its caller refers to the object. An array of NumPy's own functions is new though they may keep it.
+    It has if only its caller refers to the object. Of others, which a debugger or the code that made them may keep,
+    nobody says here how old they are: what asks later does what is right for both (``ages.existed_before``). An array
+    of NumPy's own functions is new though they may keep it.
     """
     if f is decimal.getcontext:
         adopt(session, result)  # no object that Python shows refers to it

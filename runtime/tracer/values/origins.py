@@ -165,7 +165,13 @@ class Origins:
         return id(value) not in loop.older and id(value) not in self._session.externals
 
     def forget_unused(self) -> None:
-        """Let go of what nobody else refers to: only values that came from it can be compared with it."""
+        """Let go of what nobody else refers to: only values that came from it can be compared with it.
+
+        This changes no answer. The program cannot ask about an object that nothing refers to, and a later one at its
+        address is not taken for it, because its note goes as well. Where a debugger refers to an object, its note stays
+        longer, with the same origin. A count that is too high is therefore harmless; none is too low, for notes, frames
+        and containers hold real references.
+        """
         while True:
             dead = [key for key, count in _references(self._held) if count <= 0]
             if not dead:
