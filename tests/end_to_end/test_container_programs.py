@@ -9,7 +9,7 @@ import torch
 
 import dy2static
 from tests.end_to_end import container_programs
-from tests.end_to_end.oracle import check
+from tests.oracle import check
 
 INPUTS = [[1.0, 2.0, -1.0], [3.0, 1.0, 2.0], [-1.0, -2.0, -3.0]]
 CALLS = [(torch.tensor(values, requires_grad=grad),) for values in INPUTS for grad in (True, False)]
