@@ -120,7 +120,8 @@ def star(value: Any) -> Any:
 
 def _items_of(value: Any) -> Any:
     """The items of one of several of one length as a list: Python asks what it takes apart how many there are."""
-    return [item for item in value] if isinstance(value, Choice) else value  # noqa: C416  # list() asks as well
+    options: Any = value
+    return [item for item in options] if isinstance(value, Choice) else value  # noqa: C416  # list() asks as well
 
 
 def keywords(value: Any) -> Any:
