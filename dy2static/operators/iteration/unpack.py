@@ -21,7 +21,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_length
 from dy2static.operators.iteration.traced_for import as_list
-from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, active, distribute, python_method
+from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
 from runtime.tracer.ambient.state import current
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values import array
@@ -129,10 +129,15 @@ def keywords(value: Any) -> Any:
     if active() is None:
         return value
     value = opened(value)
+    options = value.options if isinstance(value, Choice) else (value,)
+    kinds = {getattr(one, "kind", type(one).__name__) for one in options if isinstance(one, _NO_MAPPINGS)}
+    if kinds:
+        raise TypeError(f"argument after ** must be a mapping, not {sorted(kinds)[0]}")
     return {f"{KEYWORDS}{next(_numbers)}": value} if isinstance(value, Choice) or type(value) is dict else value
 
 
 _numbers = itertools.count()
+_NO_MAPPINGS = (Staged, str, int, float, bool, list, tuple, type(None))
 
 
 def star_of_list(value: Any) -> Any:

@@ -54,7 +54,7 @@ _OUR_WORDS = re.compile(
 
 _BY_TYPE = re.compile(
     r"^(unsupported operand type|bad operand type|argument of type|can't multiply sequence|can only concatenate)"
-    r"|^'\w+' object is not (subscriptable|callable|iterable|an iterator)"
+    r"|^'\w+' object (is not (subscriptable|callable|iterable|an iterator)|does not support|doesn't support)"
     r"|^'\S+' not supported between instances of"
 )
 """How TypeErrors of Python's begin that only the classes of the operands decide."""
@@ -65,7 +65,8 @@ def _say_as_python(error: BaseException) -> None:
     """A TypeError about the class of a staged number or string says what it says of a plain one."""
     if type(error) is TypeError and len(error.args) == 1 and type(error.args[0]) is str:
         if _BY_TYPE.search(error.args[0]):
-            error.args = (re.sub(r"\bStaged\w+", lambda word: _CLASSES.get(word[0], word[0]), error.args[0]),)
+            text = error.args[0].replace("doesn't support", "does not support")  # as of classes without sequence slots
+            error.args = (re.sub(r"\bStaged\w+", lambda word: _CLASSES.get(word[0], word[0]), text),)
 
 
 def is_ours(error: BaseException) -> bool:
