@@ -47,10 +47,10 @@ LAID_OUT = POINTWISE | {
         "eq.Tensor", "eq.Scalar", "ne.Tensor", "ne.Scalar", "lt.Tensor", "lt.Scalar", "le.Tensor", "le.Scalar",
         "gt.Tensor", "gt.Scalar", "ge.Tensor", "ge.Scalar", "mm.default", "bmm.default", "addmm.default", "mv.default",
         "sum.default", "sum.dim_IntList", "mean.default", "mean.dim", "cat.default", "stack.default", "gelu.default",
-        "matmul.default", "linear.default",
     )
 }  # fmt: skip
-"""Operators that make one tensor of dense memory: each of its dimensions longer than 1 has a stride of its own."""
+"""Operators that make one tensor of dense memory: each of its dimensions longer than 1 has a stride of its own. None of
+them gives a view: matmul and linear do, of vectors."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Written:
 
 def candidate(op: Operator) -> Variable | None:
     """The operand that the result would fit in, whoever owns it; None if there is none."""
-    if op.name not in POINTWISE or op.autocast or aten.CHECKED in op.attrs:
+    if op.name not in POINTWISE or not op.outputs or op.autocast or aten.CHECKED in op.attrs:
         return None
     first, result = op.args[0] if op.args else None, op.outputs[0].type
     if not isinstance(first, Variable) or not isinstance(result, TensorType) or first.type != result:

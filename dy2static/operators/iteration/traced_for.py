@@ -15,7 +15,7 @@ import torch
 
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
-from dy2static.operators.calls.sequences import ENDLESS, StagedSequence, Transposed, staged_sequence
+from dy2static.operators.calls.sequences import ENDLESS, StagedSequence, Transposed, changed, staged_sequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.iteration.generator import generator_of, is_fresh, require_not_left
 from dy2static.operators.iteration.live import GoneOver
@@ -31,6 +31,7 @@ from runtime.tracer.control.while_loop import while_loop
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import attempt
 from runtime.tracer.values import containers, unjournaled
+from runtime.tracer.values.structure import Growing
 from runtime.tracer.values.tables import RowChoice
 
 ROLL_THRESHOLD = 64
@@ -239,6 +240,8 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
             value = next(iterator)
         except StopIteration:
             return
+        if isinstance(value, Growing):  # Python's own iterator read the storage of a list that has changed meanwhile
+            raise changed(session, [])
         if external:
             adopt(session, value)
         done += 1

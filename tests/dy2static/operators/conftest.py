@@ -39,6 +39,11 @@ def trace_call(function: Any, *args: Any, dynamic: dict[str, frozenset[int]] | N
     return traced
 
 
+def ready(traced: Traced) -> LiveCallee:
+    """It, to be called; once more for each call, as nothing here counts them."""
+    return LiveCallee(traced, Options(exceptions=traced.raised, views=list(traced.views)))
+
+
 @pytest.fixture
 def check() -> Callable[..., Traced]:
     """``check(function, first, *others)``: one Program, traced with the first argument, right for every one."""

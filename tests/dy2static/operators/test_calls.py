@@ -17,6 +17,7 @@ import torch
 import dy2static
 from dy2static import not_to_static
 from runtime.errors import TraceError
+from tests.dy2static.operators.conftest import ready
 
 GENERATOR = torch.Generator()
 X = [torch.arange(12.0).reshape(3, 4) + shift for shift in (0, 0.2, -3, -8)]
@@ -202,7 +203,7 @@ def test_modules(traced, cls, training):
         torch.manual_seed(0)
         expected = eager(x)
         torch.manual_seed(0)
-        actual = program.call(flatten({"x": x}))
+        actual = ready(program).call(flatten({"x": x}))
         torch.testing.assert_close(actual, expected, rtol=0, atol=0)
         expected.sum().backward()
         actual.sum().backward()
@@ -500,7 +501,7 @@ def test_custom_functions_keep_their_backward(traced):
     program = traced(custom, X[0].clone().requires_grad_())
     for x in X:
         results = []
-        for run in (custom, lambda t: program.call(flatten({"x": t}))):
+        for run in (custom, lambda t: ready(program).call(flatten({"x": t}))):
             t = x.clone().requires_grad_()
             z, where = run(t)
             z.sum().backward()

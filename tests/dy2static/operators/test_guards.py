@@ -9,6 +9,7 @@ import torch
 
 import dy2static
 from runtime.tracer import flatten
+from tests.dy2static.operators.conftest import ready
 
 X = torch.arange(4.0)
 LIMIT = 2
@@ -53,7 +54,7 @@ def test_globals(traced, monkeypatch):
         OPTIONS["names"].pop()
     WEIGHT.mul_(5)
     try:
-        assert torch.equal(program.call(flatten({"x": X})), reads(X))
+        assert torch.equal(ready(program).call(flatten({"x": X})), reads(X))
     finally:
         WEIGHT.div_(5)
 
@@ -126,9 +127,9 @@ def test_stores_happen_at_every_run(traced):
 
     program = traced(store, X)
     assert config.log == [] and config.seen == 0 and config.flag is True
-    program.call(flatten({"x": X}))
+    ready(program).call(flatten({"x": X}))
     assert config.log == [X.sum()] and config.seen == 6 and config.flag is True
-    program.call(flatten({"x": X * 2}))
+    ready(program).call(flatten({"x": X * 2}))
     assert config.log == [X.sum() * 2] and config.seen == 12 and config.flag == "large"
 
 
@@ -142,7 +143,7 @@ def test_containers_of_the_caller_are_changed_in_place(traced):
 
     program = traced(store, X)
     assert log == []
-    program.call(flatten({"x": X}))
+    ready(program).call(flatten({"x": X}))
     assert config.log is log and log == [X.sum()]
 
 
@@ -154,7 +155,7 @@ def test_globals_that_are_stored(traced):
 
     program = traced(store, X)
     assert COUNTER == 0
-    program.call(flatten({"x": X}))
+    ready(program).call(flatten({"x": X}))
     assert COUNTER == 6
 
 
@@ -169,7 +170,7 @@ def test_closure_variables_that_are_stored(traced):
 
     program = traced(store, X)
     assert count == 0
-    program.call(flatten({"x": X}))
+    ready(program).call(flatten({"x": X}))
     assert count == 1
 
 
