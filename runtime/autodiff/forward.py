@@ -353,7 +353,7 @@ class Forward:
 
     def _detach(self, op: Operator) -> None:
         """Recorded as it is: what it gives is an object of its own, which the caller may see."""
-        fake = self.plain(op.args[0])
+        fake = self.recorder.settle(self.plain(op.args[0]))  # of the copy itself, where it is one
         if fake.layout is not torch.strided:
             raise NotDifferentiable("a sparse tensor that needs a gradient")
         (new,) = self.session.emit(

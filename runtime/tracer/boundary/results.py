@@ -257,6 +257,12 @@ class Outputs:
             return self._row(row.heap, self.leaf(self.session.operand(row.number)))
         choice = containers.several(value)
         if choice is not None:
+            attributes = objects.attributes(value)
+            if attributes and self._made_inside(value):  # those are the container's, whichever content it has
+                parts: list[tuple[str, Any]] = [("selector", self.leaf(self.session.operand(choice.selector)))]
+                options = (self._of_users_class(option, attributes) for option in choice.options)
+                parts += [(f"option{index}", option) for index, option in enumerate(options)]
+                return Record("choice", "", tuple(parts))
             return self.tree(choice)
         grown = structure.growing(value) if isinstance(value, (list, tuple, collections.deque)) else None
         if grown is not None and type(value) in (list, tuple, structure.ListContent, collections.deque):
@@ -301,9 +307,12 @@ class Outputs:
             return self._record(kind, self._name(type(value), _name_of(type(value))), keys, items)
         return self._object(value)
 
-    def _of_users_class(self, value: Any) -> Record | None:
-        """The tree of a container of a class derived from Python's own; None for a dict that is its items alone."""
-        attributes, base = objects.attributes(value), python_kind(value)
+    def _of_users_class(self, value: Any, attributes: dict[str, Any] | None = None) -> Record | None:
+        """The tree of a container of a class derived from Python's own; None for a dict that is its items alone.
+
+        ``attributes``: what it has by name, if not what ``value`` has.
+        """
+        attributes, base = objects.attributes(value) if attributes is None else attributes, python_kind(value)
         if issubclass(base, dict):
             if not attributes and all(map(structure.is_plain, value)):
                 return None
