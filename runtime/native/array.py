@@ -124,9 +124,9 @@ def emit_stack(low: Lowering, op: Operator) -> None:
         made = low.fresh(first.dtype, (len(tensors), *first.dims))
         size = w.product(first.dims)
         for number, one in enumerate(tensors):
-            row = low.blank(first.dtype, first.dims)
-            w.line(f"p{row.n} = p{made.n} + {number} * {size};")
-            low.copy(row, one)
+            place = low.blank(first.dtype, first.dims)
+            w.line(f"p{place.n} = p{made.n} + {number} * {size};")
+            low.copy(place, one)
         low.give(op.outputs[0], made)
         return
     items = low.items(given)

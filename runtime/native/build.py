@@ -34,10 +34,16 @@ _FLAGS = ["-std=gnu11", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-
           "-fopenmp-simd", "-w", "-fno-strict-aliasing"]  # fmt: skip
 _LONG = 4_000
 """Lines of C from which compiling at -O2 takes half the time of -O3."""
+strict = False
+"""Whether a compiler that refuses is an error; else there is a warning, and the interpreter runs."""
 EXTRA: tuple[str, ...] = ()
 """More flags: sanitizers, in tests."""
 optimise: str | None = None
 """How hard the compiler tries, where somebody says so (tests of what is computed compile in less time at -O1)."""
+
+
+class BuildError(RuntimeError):
+    """The compiler refuses what was generated."""
 
 
 @functools.cache
@@ -114,7 +120,7 @@ def _folder() -> Path:
 def build(functions: str, callback: ctypes._FuncPointer) -> ctypes.CDLL:
     """The library of some C functions.
 
-    Errors raised: RuntimeError with what the compiler says, if it refuses; that is a fault of ours.
+    Errors raised: BuildError with what the compiler says, if it refuses.
     """
     command = compiler()
     assert command is not None
@@ -147,7 +153,7 @@ def _compile(command: list[str], source: str, objects: list[Path], path: Path) -
         done = subprocess.run([*command, "program.c", *map(str, objects), "-o", str(made), *last], cwd=folder,
                               capture_output=True, text=True, check=False)  # fmt: skip
         if done.returncode:
-            raise RuntimeError(f"the C compiler refuses what was generated:\n{done.stderr[:2000]}")
+            raise BuildError(f"the C compiler refuses what was generated:\n{done.stderr[:2000]}")
         descriptor, name = tempfile.mkstemp(dir=path.parent)
         os.close(descriptor)
         shutil.copyfile(made, name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,7 +82,14 @@ class Region:
         if self.failures > PATIENCE:
             return None
         if self._run is None:
-            self._run = self._prepare()
+            try:
+                self._run = self._prepare()
+            except build.BuildError as error:
+                if build.strict:
+                    raise
+                warnings.warn(f"{error}; the interpreter runs what was to be compiled", RuntimeWarning, stacklevel=2)
+                self.failures = PATIENCE + 1
+                return None
         found: tuple[Any, ...] | None = self._run(*arguments)
         return found
 

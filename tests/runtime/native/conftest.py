@@ -12,4 +12,5 @@ def eager_for_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every Operator is worth a region, one that gives up runs again, and compiling takes little time."""
     monkeypatch.setattr(region, "PATIENCE", 10**9)
     monkeypatch.setattr(build, "optimise", "-O1")
+    monkeypatch.setattr(build, "strict", True)
     monkeypatch.setattr(emitter, "LEAST", 0)

@@ -189,3 +189,12 @@ def test_without_a_compiler_the_interpreter_runs(monkeypatch: pytest.MonkeyPatch
     with pytest.warns(RuntimeWarning, match="no C compiler"):
         made = build.available()
     assert not made
+
+
+def test_a_compiler_that_refuses_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "strict", False)
+    monkeypatch.setattr(build, "EXTRA", ("-no-such-flag-of-any-compiler",))
+    made = compiled(_PATHS)
+    with pytest.warns(RuntimeWarning, match="the C compiler refuses"):
+        assert made.run([torch.ones(3), 0], [])[0].tolist() == [2.0, 2.0, 2.0]
+    assert made.run([torch.ones(3), 0], [])[0].tolist() == [2.0, 2.0, 2.0]
