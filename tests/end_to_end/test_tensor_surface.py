@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import dy2static
+from runtime.errors import Dy2StaticError
 from tests.end_to_end import tensor_surface
 from tests.oracle import check
 
@@ -120,6 +121,23 @@ def test_results_share_memory_where_eagers_do() -> None:
     for x in (torch.ones(2), torch.ones(2, requires_grad=True)):
         y, same, detached, flat = dy2static.to_static(given_back)(x)
         assert same is y and detached.data_ptr() == y.data_ptr() == flat.data_ptr() != x.data_ptr()
+
+
+def hooked(x: Any) -> Any:
+    x.register_hook(lambda grad: grad * 2)
+    return x * 2
+
+
+def hooked_after_it_is_accumulated(x: Any) -> Any:
+    x.register_post_accumulate_grad_hook(lambda tensor: None)
+    return x * 2
+
+
+@pytest.mark.parametrize("function", [hooked, hooked_after_it_is_accumulated])
+def test_hooks_belong_outside(function: Any) -> None:
+    with pytest.raises(Dy2StaticError, match="registers a gradient hook") as error:
+        dy2static.to_static(function)(torch.ones(2, requires_grad=True))
+    assert error.value.code == "D2S213"
 
 
 def what_autograd_refuses(x: Any) -> Any:

@@ -33,6 +33,7 @@ _REFUSED = {
     "__reduce_ex__": "pickles a tensor",
     "backward": "runs backward inside a converted function",
     "register_hook": "registers a gradient hook",
+    "register_post_accumulate_grad_hook": "registers a gradient hook",
     "retain_grad": "keeps a gradient",
     "share_memory_": "moves a tensor to shared memory",
     "pin_memory": "pins memory",
@@ -44,6 +45,7 @@ _REFUSED = {
 _HINTS = {
     "backward": "Call backward() outside the converted function.",
     "register_hook": "Register the hook outside, or on a module.",
+    "register_post_accumulate_grad_hook": "Register the hook outside.",
     "__deepcopy__": "Use .clone() instead.",
 }
 
