@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+import warnings
 from typing import Any
 
 _MODULES = ("builtins", "_functools", "_warnings", "_operator", "math")
@@ -30,6 +31,8 @@ def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     else:
         signature = _signature(function)
         if signature is None:
+            if function is warnings.warn and not args and "message" not in kwargs:  # Python 3.13 tells of none
+                function(**kwargs)
             return
         try:
             signature.bind(*args, **kwargs)
