@@ -174,8 +174,9 @@ class _Run:
         """Results so far."""
         self.listed: set[tuple[int, bool]] = set()
         """Those results, by identity, and whether they need a gradient."""
-        self.objects: dict[int, Any] = {}
-        """By identity of what the forward half yielded: the object that the caller gets for it."""
+        self.objects: dict[int, tuple[Any, Any]] = {}
+        """By identity of what the forward half yielded: that (so that nothing else gets its id), and the object that
+        the caller gets for it."""
         self.passed: dict[int, Any] = {}
         """Results that are views of others -> the tensors that the forward half computed for them."""
         self.rng = torch_internals.rng_state() if halves.random else None
@@ -195,8 +196,8 @@ class _Run:
         if id(value) in self.own or not isinstance(value, torch.Tensor):
             return value
         if result is None:  # it is a result already
-            return self.objects.get(id(value), value)
-        known = self.objects.setdefault(id(value), result)
+            return self.objects.get(id(value), (value, value))[1]
+        _, known = self.objects.setdefault(id(value), (value, result))
         return known if known.requires_grad == result.requires_grad else result
 
     def residuals(self, positions: Sequence[int]) -> list[Any]:
@@ -390,10 +391,10 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
     return results, not_needed
 
 
-def _apart(value: Any, seen: set[int], kept: AbstractSet[int], objects: dict[int, Any]) -> Any:
+def _apart(value: Any, seen: set[int], kept: AbstractSet[int], objects: dict[int, tuple[Any, Any]]) -> Any:
     """A result without gradient as an object without history; ``kept``: arguments that stand for "not written"."""
     if isinstance(value, torch.Tensor):
-        known = objects.get(id(value))
+        _, known = objects.get(id(value), (value, None))
         if known is not None and not known.requires_grad:  # another result, which needs no gradient this time
             return known
         historic = value.requires_grad and id(value) not in kept
