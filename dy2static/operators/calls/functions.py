@@ -245,7 +245,12 @@ def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     args = tuple(to_torch(session, arg) for arg in args)
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
-        return from_torch(session, number_arguments.called(session, f, args, kwargs))
+        if isinstance(f, types.FunctionType):
+            with observed.watched_tensors(session, (*args, *kwargs.values())):
+                result = number_arguments.called(session, f, args, kwargs)
+        else:
+            result = number_arguments.called(session, f, args, kwargs)
+        return from_torch(session, result)
     except torch_internals.SHAPE_ERRORS as error:  # before a handler of the user's can take it for eager's
         raise session.undecidable() from error
 
