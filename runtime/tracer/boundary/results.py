@@ -32,7 +32,7 @@ from runtime.tracer.python_state.journal import MISSING, python_kind
 from runtime.tracer.recording import gradients
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.recording.session import Session
-from runtime.tracer.values import containers, holding, remaking, same_object, structure
+from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
 from runtime.tracer.values.arguments import Path
 from runtime.tracer.values.heaps import Heap
 from runtime.tracer.values.identities import Identity
@@ -255,6 +255,7 @@ class Outputs:
         row = structure.row_of(value)
         if row is not None:
             return self._row(row.heap, self.leaf(self.session.operand(row.number)))
+        copied_items.leave_alone(self.session, value)
         choice = containers.several(value)
         if choice is not None:
             attributes = objects.attributes(value)
@@ -457,6 +458,7 @@ class Outputs:
 
     def _growing(self, grown: structure.Growing) -> Any:
         """The tree of a list whose length is only known at run time."""
+        copied_items.leave(self.session, grown)
         arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
 
         def of_items(item: structure.Structure) -> Any:

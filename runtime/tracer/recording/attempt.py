@@ -88,6 +88,7 @@ FIELDS: dict[str, str] = {
     "has_growing": VALUE,
     "held_in_lists": ITEMS,
     "held_owners": ITEMS,
+    "copied": PARTS,
     "heaps": ITEMS,
     "has_rows": VALUE,
     "constructing": ITEMS,

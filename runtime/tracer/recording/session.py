@@ -50,6 +50,7 @@ from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import GuardSet
 from runtime.tracer.python_state.journal import Journal, Place
 from runtime.tracer.values import choices
+from runtime.tracer.values.copied_items import Copied
 from runtime.tracer.values.origins import Origins
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ class Session:
         """Whether a list has come to have a length that is only known at run time."""
         self.held_in_lists: dict[int, Location | None] = {}
         """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
+        self.copied = Copied()
         self.heaps: dict[Any, Heap | Table] = {}
         """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what
         dicts and objects hold, by class and keys (see ``tables``)."""
