@@ -379,7 +379,8 @@ class Outputs:
 
     def _note_class(self, cls: type) -> None:
         """Each call has classes of its own where they are made inside: then so are the Programs."""
-        if "<locals>" in cls.__qualname__ and existed_before(self.session, cls) is not True:
+        made = "<locals>" in cls.__qualname__ or id(cls) in self.session.given_classes
+        if made and existed_before(self.session, cls) is not True:
             self.session.once(f"an instance of {cls.__name__}, which is made inside, is returned")
 
     def _is_taken_apart(self, value: Any) -> bool:
@@ -428,6 +429,8 @@ class Outputs:
 
     def _name(self, value: Any, name: str) -> str:
         """Keep a class or object under its name; another of the same name gets a number."""
+        if isinstance(value, type):
+            self._note_class(value)
         candidate, number = name, 2
         while self.classes.setdefault(candidate, value) is not value:
             candidate, number = f"{name} ({number})", number + 1

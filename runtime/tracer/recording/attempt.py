@@ -103,6 +103,8 @@ FIELDS: dict[str, str] = {
     "notes": ITEMS,
     "looks": DEEP,
     "unconverted": ITEMS,
+    "module_name": VALUE,
+    "given_classes": ITEMS,
     "attempts": KEPT,  # the attempts themselves
 }
 """What a failed attempt does with each field of a Session."""

@@ -210,6 +210,10 @@ class Session:
         self.notes: list[Note] = []
         """What the tracer refers to for the constructs that the trace is in, innermost last."""
         self.looks = Looks()
+        self.given_classes: dict[int, type] = {}
+        """Classes that calls of code that is not converted gave, by identity: they may have made them."""
+        self.module_name = ""
+        """That of the module whose converted function runs."""
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
         self.attempts: list[Attempt] = []
