@@ -1,0 +1,156 @@
+"""The C file that all libraries share: matrix products, and PyTorch's vector functions under the compiler's names."""
+
+from __future__ import annotations
+
+from runtime.native.elementary import OWN
+from runtime.native.prelude import FUNCTIONS
+
+KERNELS = r"""
+#include <stdint.h>
+typedef int64_t i64;
+#ifdef __AVX512F__
+#define BYTES 64
+#else
+#define BYTES 32
+#endif
+#define KERNELS(T, S, GEMM_T) \
+typedef T v_##S __attribute__((vector_size(BYTES), aligned(sizeof(T)))); \
+enum { L_##S = BYTES / sizeof(T) }; \
+static T sum_##S(v_##S v) { T s = 0; for (int l = 0; l < L_##S; l++) s += v[l]; return s; } \
+static inline __attribute__((always_inline)) void tile_##S(const int R, const int W, i64 k, const T *a, i64 ra, \
+    i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
+    v_##S acc[4][4]; \
+    for (int r = 0; r < R; r++) for (int w = 0; w < W; w++) \
+        acc[r][w] = add ? *(v_##S *)(c + r * lc + w * L_##S) : (v_##S){0}; \
+    for (i64 p = 0; p < k; p++) \
+        for (int w = 0; w < W; w++) { \
+            v_##S x = *(const v_##S *)(b + p * lb + w * L_##S); \
+            for (int r = 0; r < R; r++) acc[r][w] += x * a[r * ra + p * ca]; \
+        } \
+    for (int r = 0; r < R; r++) for (int w = 0; w < W; w++) *(v_##S *)(c + r * lc + w * L_##S) = acc[r][w]; \
+} \
+static void rows_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
+    i64 j = 0; \
+    for (; j + 4 * L_##S <= n && m < 4; j += 4 * L_##S) \
+        for (i64 i = 0; i < m; i++) tile_##S(1, 4, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
+    for (; j + 3 * L_##S <= n; j += 3 * L_##S) { \
+        i64 i = 0; \
+        for (; i + 4 <= m; i += 4) tile_##S(4, 3, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
+        for (; i < m; i++) tile_##S(1, 3, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
+    } \
+    for (; j + L_##S <= n; j += L_##S) { \
+        i64 i = 0; \
+        for (; i + 4 <= m; i += 4) tile_##S(4, 1, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
+        for (; i < m; i++) tile_##S(1, 1, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
+    } \
+    if (j < n) for (i64 i = 0; i < m; i++) { \
+        T acc[L_##S]; i64 rest = n - j; \
+        for (i64 q = 0; q < rest; q++) acc[q] = add ? c[i * lc + j + q] : 0; \
+        for (i64 p = 0; p < k; p++) for (i64 q = 0; q < rest; q++) acc[q] += a[i * ra + p * ca] * b[p * lb + j + q]; \
+        for (i64 q = 0; q < rest; q++) c[i * lc + j + q] = acc[q]; \
+    } \
+} \
+static inline __attribute__((always_inline)) void dot_##S(const int R, const int C, i64 k, const T *a, i64 ra, \
+    const T *b, i64 lb, T *c, i64 lc, int add) { \
+    v_##S acc[4][4]; T last[4][4]; i64 p = 0; \
+    for (int r = 0; r < R; r++) for (int q = 0; q < C; q++) acc[r][q] = (v_##S){0}, last[r][q] = 0; \
+    for (; p + L_##S <= k; p += L_##S) for (int q = 0; q < C; q++) { \
+        v_##S y = *(const v_##S *)(b + q * lb + p); \
+        for (int r = 0; r < R; r++) acc[r][q] += *(const v_##S *)(a + r * ra + p) * y; \
+    } \
+    for (; p < k; p++) for (int q = 0; q < C; q++) \
+        for (int r = 0; r < R; r++) last[r][q] += a[r * ra + p] * b[q * lb + p]; \
+    for (int r = 0; r < R; r++) for (int q = 0; q < C; q++) { \
+        T s = sum_##S(acc[r][q]) + last[r][q], *to = c + r * lc + q; *to = add ? *to + s : s; \
+    } \
+} \
+static void dots_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, const T *b, i64 lb, T *c, i64 lc, int add) { \
+    i64 i = 0; \
+    for (; i + 4 <= m; i += 4) { \
+        i64 j = 0; \
+        for (; j + 2 <= n; j += 2) dot_##S(4, 2, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
+        for (; j < n; j++) dot_##S(4, 1, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
+    } \
+    for (; i < m; i++) { \
+        i64 j = 0; \
+        for (; j + 4 <= n; j += 4) dot_##S(1, 4, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
+        for (; j < n; j++) dot_##S(1, 1, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
+    } \
+} \
+typedef void (*GEMM_T)(const char *, const char *, const int *, const int *, const int *, const T *, const T *, \
+    const int *, const T *, const int *, const T *, T *, const int *); \
+static GEMM_T blas_##S; \
+void gemm_##S(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *b, i64 lb, T *c, i64 lc, int add) { \
+    if (m <= 0 || n <= 0) return; \
+    i64 ra = ta ? 1 : la, ca = ta ? la : 1, work = m * n * k; \
+    if (!k) { if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0; return; } \
+    if (!tb && (work <= 40000 || m == 1 || (k * n <= 6144 && work <= 1000000))) { \
+        rows_##S(m, n, k, a, ra, ca, b, lb, c, lc, add); return; } \
+    if (tb && ca == 1 && (m == 1 || (m <= 4 && k >= 64 && work <= 400000))) { \
+        dots_##S(m, n, k, a, ra, b, lb, c, lc, add); return; } \
+    if (tb && work <= 40000 && n * k <= 4096) { \
+        T packed[4096]; \
+        for (i64 j = 0; j < n; j++) for (i64 p = 0; p < k; p++) packed[p * n + j] = b[j * lb + p]; \
+        rows_##S(m, n, k, a, ra, ca, packed, n, c, lc, add); return; \
+    } \
+    T one = 1, beta = add; int im = m, in = n, ik = k, ia = la, ib = lb, ic = lc; \
+    blas_##S(tb ? "T" : "N", ta ? "T" : "N", &in, &im, &ik, &one, b, &ib, a, &ia, &beta, c, &ic); \
+}
+KERNELS(float, f, sgemm_t)
+KERNELS(double, d, dgemm_t)
+"""
+"""Small products are computed here, others by PyTorch's library."""
+
+
+def kernel_file(vectors: bool) -> str:
+    """The text of the file; ``vectors``: with the functions of PyTorch's library."""
+    if not vectors:
+        return KERNELS + "void d2s_bind_kernels(void **table) { blas_f = table[0]; blas_d = table[1]; }\n"
+    lines = [
+        KERNELS,
+        "typedef float f4 __attribute__((vector_size(16))); typedef double d2 __attribute__((vector_size(16)));",
+        "typedef float f8 __attribute__((vector_size(32))); typedef double d4 __attribute__((vector_size(32)));",
+        "typedef float f16 __attribute__((vector_size(64))); typedef double d8 __attribute__((vector_size(64)));",
+    ]
+    index = 2
+    tables: list[tuple[int, str, str, str]] = []
+    for width in (0, 1):
+        for name in FUNCTIONS:
+            for kind in "fd":
+                tables.append((width, name, kind, f"v{index}"))
+                index += 1
+    tables = [row for row in tables if row[2] == "d" or row[1] not in OWN]
+    for width, name, kind, slot in tables:
+        type_ = ("f8" if kind == "f" else "d4") if width == 0 else ("f16" if kind == "f" else "d8")
+        if width:
+            lines.append("#ifdef __AVX512F__")
+        lines.append(f"static {type_} (*{slot})({type_});")
+        lanes = {"f8": 8, "d4": 4, "f16": 16, "d8": 8}[type_]
+        letter = "d" if width == 0 else "e"
+        lines.append(f"{type_} _ZGV{letter}N{lanes}v_m_{name}_{kind}({type_} x) {{ return {slot}(x); }}")
+        if width == 0:
+            ctype, small = ("float", "f4") if kind == "f" else ("double", "d2")
+            count, half = (8, 4) if kind == "f" else (4, 2)
+            whole = ", ".join(["x"] * count)
+            lines.append(f"{ctype} m_{name}_{kind}({ctype} x) {{ return {slot}(({type_}){{{whole}}})[0]; }}")
+            for other in "bc":
+                wide = other == "c" and lanes
+                if wide:
+                    lines.append(f"{type_} _ZGVcN{lanes}v_m_{name}_{kind}({type_} x) {{ return {slot}(x); }}")
+                    continue
+                twice = ", ".join([f"x[{lane}]" for lane in range(half)] * 2)
+                back = ", ".join(f"y[{lane}]" for lane in range(half))
+                lines.append(f"{small} _ZGVbN{half}v_m_{name}_{kind}({small} x) {{ {type_} y = {slot}(({type_})"
+                             f"{{{twice}}}); return ({small}){{{back}}}; }}")  # fmt: skip
+        if width:
+            lines.append("#endif")
+    lines += ["void d2s_bind_kernels(void **table) {", "blas_f = table[0]; blas_d = table[1];"]
+    for width, _, _, slot in tables:
+        number = int(slot[1:])
+        if width:
+            lines.append("#ifdef __AVX512F__")
+        lines.append(f"{slot} = table[{number}];")
+        if width:
+            lines.append("#endif")
+    lines.append("}")
+    return "\n".join(lines) + "\n"
