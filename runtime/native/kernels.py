@@ -13,11 +13,19 @@ typedef int64_t i64;
 #else
 #define BYTES 32
 #endif
+#define ALWAYS static inline __attribute__((always_inline))
 #define KERNELS(T, S, GEMM_T) \
 typedef T v_##S __attribute__((vector_size(BYTES), aligned(sizeof(T)))); \
+typedef T w_##S __attribute__((vector_size(BYTES / 2), aligned(sizeof(T)))); \
+typedef T q_##S __attribute__((vector_size(BYTES / 4), aligned(sizeof(T)))); \
 enum { L_##S = BYTES / sizeof(T) }; \
-static T sum_##S(v_##S v) { T s = 0; for (int l = 0; l < L_##S; l++) s += v[l]; return s; } \
-static inline __attribute__((always_inline)) void tile_##S(const int R, const int W, i64 k, const T *a, i64 ra, \
+ALWAYS T sum_##S(v_##S v) { \
+    T t[L_##S]; *(v_##S *)t = v; w_##S w = *(w_##S *)t + *(w_##S *)(t + L_##S / 2); *(w_##S *)t = w; \
+    q_##S q = *(q_##S *)t + *(q_##S *)(t + L_##S / 4); T s = 0; \
+    for (int l = 0; l < L_##S / 4; l += 2) s += q[l] + q[l + 1]; \
+    return s; \
+} \
+ALWAYS void tile_##S(const int R, const int W, i64 k, const T *a, i64 ra, \
     i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
     v_##S acc[4][4]; \
     for (int r = 0; r < R; r++) for (int w = 0; w < W; w++) \
@@ -28,6 +36,24 @@ static inline __attribute__((always_inline)) void tile_##S(const int R, const in
             for (int r = 0; r < R; r++) acc[r][w] += x * a[r * ra + p * ca]; \
         } \
     for (int r = 0; r < R; r++) for (int w = 0; w < W; w++) *(v_##S *)(c + r * lc + w * L_##S) = acc[r][w]; \
+} \
+/* fewer columns than a vector has: b is copied to rows of whole vectors */ \
+static void rest_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
+    T wide[128 * L_##S], out[4 * L_##S]; \
+    for (i64 p = 0; p < k; p += 128, add = 1) { \
+        i64 depth = k - p < 128 ? k - p : 128; \
+        for (i64 s = 0; s < depth; s++) for (i64 q = 0; q < L_##S; q++) \
+            wide[s * L_##S + q] = q < n ? b[(p + s) * lb + q] : 0; \
+        for (i64 i = 0, rows; i < m; i += rows) { \
+            rows = m - i < 4 ? 1 : 4; \
+            for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < L_##S; q++) \
+                out[r * L_##S + q] = add && q < n ? c[(i + r) * lc + q] : 0; \
+            const T *from = a + i * ra + p * ca; \
+            if (rows == 4) tile_##S(4, 1, depth, from, ra, ca, wide, L_##S, out, L_##S, 1); \
+            else tile_##S(1, 1, depth, from, ra, ca, wide, L_##S, out, L_##S, 1); \
+            for (i64 r = 0; r < rows; r++) for (i64 q = 0; q < n; q++) c[(i + r) * lc + q] = out[r * L_##S + q]; \
+        } \
+    } \
 } \
 static void rows_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
     i64 j = 0; \
@@ -43,14 +69,16 @@ static void rows_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, i64 ca, const T *b
         for (; i + 4 <= m; i += 4) tile_##S(4, 1, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
         for (; i < m; i++) tile_##S(1, 1, k, a + i * ra, ra, ca, b + j, lb, c + i * lc + j, lc, add); \
     } \
-    if (j < n) for (i64 i = 0; i < m; i++) { \
-        T acc[L_##S]; i64 rest = n - j; \
-        for (i64 q = 0; q < rest; q++) acc[q] = add ? c[i * lc + j + q] : 0; \
-        for (i64 p = 0; p < k; p++) for (i64 q = 0; q < rest; q++) acc[q] += a[i * ra + p * ca] * b[p * lb + j + q]; \
-        for (i64 q = 0; q < rest; q++) c[i * lc + j + q] = acc[q]; \
+    if (j < n) rest_##S(m, n - j, k, a, ra, ca, b + j, lb, c + j, lc, add); \
+} \
+/* b, which is turned, as rows: to[p * n + j] = b[j * lb + p] */ \
+void turn_##S(i64 n, i64 k, const T *b, i64 lb, T *to) { \
+    for (i64 j = 0; j < n; j += 16) for (i64 p = 0; p < k; p += 16) { \
+        i64 je = j + 16 < n ? j + 16 : n, pe = p + 16 < k ? p + 16 : k; \
+        for (i64 s = p; s < pe; s++) for (i64 q = j; q < je; q++) to[s * n + q] = b[q * lb + s]; \
     } \
 } \
-static inline __attribute__((always_inline)) void dot_##S(const int R, const int C, i64 k, const T *a, i64 ra, \
+ALWAYS void dot_##S(const int R, const int C, i64 k, const T *a, i64 ra, \
     const T *b, i64 lb, T *c, i64 lc, int add) { \
     v_##S acc[4][4]; T last[4][4]; i64 p = 0; \
     for (int r = 0; r < R; r++) for (int q = 0; q < C; q++) acc[r][q] = (v_##S){0}, last[r][q] = 0; \
@@ -84,14 +112,14 @@ void gemm_##S(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *
     if (m <= 0 || n <= 0) return; \
     i64 ra = ta ? 1 : la, ca = ta ? la : 1, work = m * n * k; \
     if (!k) { if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0; return; } \
-    if (!tb && (work <= 40000 || m == 1 || (k * n <= 6144 && work <= 1000000))) { \
+    if (!tb && (work <= 40000 || m == 1 || (m <= 4 && k * n <= 65536) || (k * n <= 6144 && work <= 1000000))) { \
         rows_##S(m, n, k, a, ra, ca, b, lb, c, lc, add); return; } \
-    if (tb && ca == 1 && (m == 1 || (m <= 4 && k >= 64 && work <= 400000))) { \
+    if (tb && ca == 1 && m <= 2 && (m == 1 || work <= 400000)) { \
         dots_##S(m, n, k, a, ra, b, lb, c, lc, add); return; } \
     if (tb && work <= 40000 && n * k <= 4096) { \
-        T packed[4096]; \
-        for (i64 j = 0; j < n; j++) for (i64 p = 0; p < k; p++) packed[p * n + j] = b[j * lb + p]; \
-        rows_##S(m, n, k, a, ra, ca, packed, n, c, lc, add); return; \
+        T rows[4096]; \
+        turn_##S(n, k, b, lb, rows); \
+        rows_##S(m, n, k, a, ra, ca, rows, n, c, lc, add); return; \
     } \
     T one = 1, beta = add; int im = m, in = n, ik = k, ia = la, ib = lb, ic = lc; \
     blas_##S(tb ? "T" : "N", ta ? "T" : "N", &in, &im, &ik, &one, b, &ib, a, &ia, &beta, c, &ic); \

@@ -9,7 +9,8 @@ nothing outside has changed by then, and the same Operators run again in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,15 @@ class Retry(Exception):
 
 
 @dataclass
+class Loop:
+    """A loop being written: tensors numbered up to ``start`` were there before it, and stay what they are."""
+
+    start: int
+    kept: list[str] = field(default_factory=list)
+    """Memory of what is computed once for all iterations."""
+
+
+@dataclass
 class Lowering:
     """The generator of one region. ``live``: the Program's liveness; ``assumed``: what earlier tries learned."""
 
@@ -72,6 +82,10 @@ class Lowering:
     """Counter -> the local that counts."""
     in_c: dict[int, str] = field(default_factory=dict)
     """Operators that C runs itself."""
+    loops: list[Loop] = field(default_factory=list)
+    """The loops around what is being written, the outermost first."""
+    turned: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Of the matrices that loops keep transposed: the loop and the matrix -> the memory."""
 
     # -- operands ------------------------------------------------------------------------------------------------
 
@@ -258,6 +272,21 @@ class Lowering:
         nest, self.nest = self.nest, None
         if nest is not None:
             nest.write(self)
+
+    @contextmanager
+    def loop(self, start: int) -> Iterator[None]:
+        """Around the text of a loop, before which there were so many names."""
+        self.loops.append(Loop(start))
+        yield
+        for name in self.loops.pop().kept:
+            self.w.line(f"d2s_put(c, {name}); {name} = 0;")
+
+    def unchanging(self, t: Tensor) -> Loop | None:
+        """The outermost loop in which a tensor that was there before is read; None if it changes in all."""
+        for loop in self.loops:
+            if not t.mine or t.n <= loop.start:
+                return loop
+        return None
 
     # -- results -------------------------------------------------------------------------------------------------
 

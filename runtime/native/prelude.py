@@ -1,9 +1,10 @@
 """What every generated C file begins with: memory that is counted, lists, and Python's arithmetic.
 
 A ``buf`` is memory with a count of those who refer to it; ``src`` says whose it is: -1 ours, else the number of the
-region's input or of the tensor that a callback gave. Big memory comes from PyTorch (``cls`` 61), so that a result
-need not be copied; of what a callback gave (62) Python hears when it is dead. All memory of a call hangs on its
-``ctx`` and is freed when the call ends, however it ends.
+region's input or of the tensor that a callback gave. Small memory is cut from chunks, the last of which the next call
+gets. Big memory comes from PyTorch (``cls`` 61), so that a result need not be copied; of what a callback gave (62)
+Python hears when it is dead. All memory of a call hangs on its ``ctx`` and is freed when the call ends, however it
+ends.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ typedef int64_t i64;
 #define VIEW ((i64)1 << 50)
 typedef int64_t (*callback)(i64 token, i64 what, i64 *words);
 typedef struct buf { i64 rc, size, src, cls; char *data; struct buf *next, *all; i64 pad; } buf;
-typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all; } lst;
-typedef struct { buf *pool[64]; buf *bufs; lst *lists; i64 token; callback call; i64 spins; char *bump; i64 left; } ctx;
+typedef struct lst { i64 rc, len, cap, width, refs; i64 *at; struct lst *all, *next; } lst;
+typedef struct chunk { i64 size; struct chunk *next; i64 pad[6]; } chunk;
+typedef struct {
+    buf *pool[64]; buf *bufs; lst *lists, *dead; chunk *chunks;
+    i64 token; callback call; i64 spins; char *bump; i64 left;
+} ctx;
+static chunk *d2s_spare; /* memory of the last call, for the next */
 
 static inline void d2s_copy(void *to, const void *from, i64 bytes) { if (bytes) memcpy(to, from, bytes); }
 static inline void d2s_zero(void *to, i64 bytes) { if (bytes) memset(to, 0, bytes); }
@@ -39,11 +45,23 @@ static buf *d2s_new(ctx *c, i64 bytes) {
         b->rc = 1; b->size = bytes; b->src = -1; b->cls = 61; b->data = (char *)words[0]; b->next = 0;
         return b;
     }
-    if (room <= c->left) { b = (buf *)c->bump; c->bump += room; c->left -= room; b->all = 0; }
-    else {
-        if (posix_memalign((void **)&b, 64, room)) return 0;
-        b->all = c->bufs; c->bufs = b;
+#ifdef __SANITIZE_ADDRESS__
+    if (posix_memalign((void **)&b, 64, room)) return 0;
+    b->all = c->bufs; c->bufs = b;
+#else
+    if (room > c->left) {
+        chunk *k = c->chunks ? 0 : __atomic_exchange_n(&d2s_spare, 0, __ATOMIC_ACQUIRE);
+        if (!k || k->size < room) {
+            i64 size = c->chunks ? 2 * c->chunks->size : 1 << 17;
+            if (k) free(k);
+            if (size < room) size = room;
+            if (posix_memalign((void **)&k, 64, size + sizeof(chunk))) return 0;
+            k->size = size;
+        }
+        k->next = c->chunks; c->chunks = k; c->bump = (char *)(k + 1); c->left = k->size;
     }
+    b = (buf *)c->bump; c->bump += room; c->left -= room; b->all = 0;
+#endif
     b->rc = 1; b->size = bytes; b->src = -1; b->cls = cls; b->data = (char *)b + 64; b->next = 0;
     return b;
 }
@@ -59,17 +77,31 @@ static inline void d2s_put(ctx *c, buf *b) {
 static inline void d2s_ref(buf *b) { if (b) b->rc++; }
 
 static lst *l_new(ctx *c, i64 width, i64 refs, i64 cap) {
-    lst *l = malloc(sizeof(lst));
-    if (!l) return 0;
-    l->rc = 1; l->len = 0; l->cap = cap; l->width = width; l->refs = refs; l->all = c->lists; c->lists = l;
-    l->at = malloc(8 * (cap * width + 1));
+    lst *l = c->dead;
+    if (l) {
+        c->dead = l->next;
+        if (l->cap * l->width < cap * width) {
+            free(l->at);
+            l->at = malloc(8 * (cap * width + 1));
+            l->cap = cap;
+        } else l->cap = l->cap * l->width / width;
+    } else {
+        if (!(l = malloc(sizeof(lst)))) return 0;
+        l->all = c->lists; c->lists = l; l->cap = cap;
+        l->at = malloc(8 * (cap * width + 1));
+    }
+    l->rc = 1; l->len = 0; l->width = width; l->refs = refs;
     return l->at ? l : 0;
 }
 static inline void l_ref(lst *l) { if (l) l->rc++; }
 static void l_put(ctx *c, lst *l) {
     if (l && --l->rc == 0) {
         if (l->refs) for (i64 i = 0; i < l->len; i++) d2s_put(c, (buf *)l->at[i * l->width]);
+#ifdef __SANITIZE_ADDRESS__
         free(l->at); l->at = 0; l->len = l->cap = 0;
+#else
+        l->len = 0; l->next = c->dead; c->dead = l;
+#endif
     }
 }
 static lst *l_own(ctx *c, lst *l, i64 more) {
@@ -91,6 +123,11 @@ static lst *l_own(ctx *c, lst *l, i64 more) {
 static void d2s_end(ctx *c) {
     for (buf *b = c->bufs, *n; b; b = n) { n = b->all; free(b); }
     for (lst *l = c->lists, *n; l; l = n) { n = l->all; if (l->at) free(l->at); free(l); }
+    for (chunk *k = c->chunks, *n; k; k = n) {
+        n = k->next;
+        if (k == c->chunks && k->size <= (1 << 22)) k = __atomic_exchange_n(&d2s_spare, k, __ATOMIC_RELEASE);
+        if (k) free(k);
+    }
 }
 static inline int d2s_spin(ctx *c) { return (++c->spins & 0xffff) == 0 && c->call(c->token, -1, 0); }
 static inline double as_double(i64 w) { double d; memcpy(&d, &w, 8); return d; }
@@ -128,6 +165,8 @@ static inline double rem_d(double a, double b) {
 }
 void gemm_f(int, int, i64, i64, i64, const float *, i64, const float *, i64, float *, i64, int);
 void gemm_d(int, int, i64, i64, i64, const double *, i64, const double *, i64, double *, i64, int);
+void turn_f(i64, i64, const float *, i64, float *);
+void turn_d(i64, i64, const double *, i64, double *);
 static callback d2s_callback;
 """
 

@@ -21,7 +21,7 @@ from runtime.ir import Operator, Variable
 from runtime.native import build
 from runtime.native.lowering import Lowering
 from runtime.native.outer import Input
-from runtime.native.serving import Call
+from runtime.native.serving import Call, Reader, reader
 from runtime.native.stack import Stack
 from runtime.native.values import Items, Nothing, Number, Stacked, Tensor, Value
 
@@ -35,7 +35,7 @@ def _serve(token: int, what: int, address: int) -> int:
         if what >= 0:
             call.operator(what, address)
         elif what == -2:
-            call.results(address)
+            call.results()
         elif what == -3:
             call.sources[ctypes.c_int64.from_address(address).value] = None
         elif what == -4:
@@ -105,6 +105,15 @@ class Region:
         function.restype = ctypes.c_int64
         return self._runner(function)
 
+    def _readers(self) -> list[Reader]:
+        """What reads each output from the words that C writes."""
+        found: list[Reader] = []
+        at = 0
+        for output in self.outputs:
+            found.append(reader(output, at))
+            at += _words(output)
+        return found
+
     def _runner(self, function: Any) -> Callable[..., Any]:
         """The function that checks arguments, writes them as words, calls C and reads the results.
 
@@ -115,7 +124,7 @@ class Region:
             "plain": torch_internals.is_plain_memory, "grad": torch.is_grad_enabled, "Call": Call, "calls": _calls,
             "tokens": _tokens, "counters": self.counters, "hits": self.hits, "call_c": function,
             "Out": ctypes.c_int64 * max(self.size, 1), "address": ctypes.addressof, "operators": self.calls,
-            "outputs": self.outputs, "errors": (struct.error, OverflowError),
+            "readers": self._readers(), "errors": (struct.error, OverflowError),
             "region": self, "gave_up": self.gave_up,
             "state": torch.get_rng_state, "restore": torch.set_rng_state, "extend": _extend, "KINDS": _KINDS,
         }  # fmt: skip
@@ -170,7 +179,7 @@ class Region:
             lines.append(" words = b''.join([words, *tail])")
         lines.append(" out = Out()")
         lines.append(" token = next(tokens)")
-        lines.append(" call = calls[token] = Call(operators, outputs, sources)")
+        lines.append(" call = calls[token] = Call(operators, readers, sources, out)")
         if self.counters:
             lines.append(" call.counters = counters")
         if self.random:
@@ -205,7 +214,7 @@ def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> i
     item = like.item
     if isinstance(item, Number):
         kind = {"int": int, "float": float, "bool": bool}[item.kind]
-        if any(type(one) is not kind for one in items):
+        if not {kind}.issuperset(map(type, items)):
             return None
         try:
             tail.append(struct.pack(f"<{len(items)}{'d' if item.kind == 'float' else 'q'}", *items))
@@ -234,9 +243,10 @@ def _stack_in(rows: torch.Tensor, like: Items, tail: list[bytes], sources: list[
     item = like.item
     if not isinstance(item, Tensor) or rows.dtype is not item.dtype or rows.dim() != item.rank + 1:
         return None
-    if any(known not in (-1, size) for known, size in zip(item.dims, rows.shape[1:])):
+    shape = tuple(rows.shape)
+    if shape[1:] != item.dims and any(known not in (-1, size) for known, size in zip(item.dims, shape[1:])):
         return None
-    tail.append(struct.pack(f"<{3 + item.rank}q", len(sources), rows.data_ptr(), *rows.shape))
+    tail.append(struct.pack(f"<{3 + item.rank}q", len(sources), rows.data_ptr(), *shape))
     sources.append(rows)
     return -2
 
