@@ -256,7 +256,10 @@ class Lowering:
                 self.w.line(f"d2s_put(c, b{value.n}); b{value.n} = 0;")
         elif isinstance(value, Tensor) and value.pending:
             assert self.nest is not None
-            self.nest.forget(value)
+            if self.nest.holds(value):
+                self.nest.forget(value)
+            elif not value.reg and value.mine:
+                self.nest.releases.append(value)
         elif isinstance(value, Items) and value.mine:
             self.w.line(f"l_put(c, l{value.n}); l{value.n} = 0;")
 

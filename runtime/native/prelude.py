@@ -39,8 +39,14 @@ static buf *d2s_new(ctx *c, i64 bytes) {
     i64 room = ((i64)64 << cls) + 64;
     if (bytes > (1 << 18)) {
         i64 words[2] = {bytes, 0};
-        if (!(b = malloc(sizeof(buf)))) return 0;
-        b->all = c->bufs; c->bufs = b; words[1] = (i64)b;
+        for (buf **at = &c->pool[62]; *at; at = &(*at)->next)
+            if ((*at)->size == bytes) { b = *at; *at = b->next; b->rc = 1; return b; }
+        if ((b = c->pool[61])) c->pool[61] = b->next;
+        else {
+            if (!(b = malloc(sizeof(buf)))) return 0;
+            b->all = c->bufs; c->bufs = b;
+        }
+        words[1] = (i64)b;
         if (c->call(c->token, -4, words)) return 0;
         b->rc = 1; b->size = bytes; b->src = -1; b->cls = 61; b->data = (char *)words[0]; b->next = 0;
         return b;
@@ -65,12 +71,24 @@ static buf *d2s_new(ctx *c, i64 bytes) {
     b->rc = 1; b->size = bytes; b->src = -1; b->cls = cls; b->data = (char *)b + 64; b->next = 0;
     return b;
 }
+static void d2s_idle(ctx *c, buf *b) { /* the last three stay for whoever wants as much, in pool 62 */
+    i64 count = 0;
+    b->next = c->pool[62]; c->pool[62] = b;
+    for (buf **at = &c->pool[62]; *at; at = &(*at)->next)
+        if (++count > 3) {
+            i64 word = (i64)*at;
+            b = *at; *at = 0;
+            c->call(c->token, -5, &word);
+            b->next = c->pool[61]; c->pool[61] = b; /* only what tells of memory stays */
+            return;
+        }
+}
 static inline void d2s_put(ctx *c, buf *b) {
     if (b && --b->rc == 0 && b->cls == 62 && b->src >= 0) {
         c->call(c->token, -3, &b->src);
         b->cls = 0; b->src = -1; b->data = (char *)b + 64; b->next = c->pool[0]; c->pool[0] = b;
     } else if (b && b->rc == 0 && b->src < 0) {
-        if (b->cls == 61) { i64 word = (i64)b; c->call(c->token, -5, &word); }
+        if (b->cls == 61) d2s_idle(c, b);
         else { b->next = c->pool[b->cls]; c->pool[b->cls] = b; }
     }
 }
