@@ -165,7 +165,7 @@ def _kernels(command: tuple[str, ...], vectors: bool) -> Path:
     key = hashlib.sha256("\0".join([source, *command, _version()]).encode()).hexdigest()
     path = _folder() / f"{key}.o"
     if not path.exists():
-        _compile([*command, *_FLAGS, "-ffp-contract=fast", "-O3", "-march=native", "-c"], source, [], path)
+        _compile([*command, *_FLAGS, "-ffp-contract=fast", "-O2", "-march=native", "-c"], source, [], path)
     return path
 
 

@@ -14,6 +14,7 @@ typedef int64_t i64;
 #define BYTES 32
 #endif
 #define ALWAYS static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 8")
 #define KERNELS(T, S, GEMM_T) \
 typedef T v_##S __attribute__((vector_size(BYTES), aligned(sizeof(T)))); \
 typedef T w_##S __attribute__((vector_size(BYTES / 2), aligned(sizeof(T)))); \
@@ -22,20 +23,21 @@ enum { L_##S = BYTES / sizeof(T) }; \
 ALWAYS T sum_##S(v_##S v) { \
     T t[L_##S]; *(v_##S *)t = v; w_##S w = *(w_##S *)t + *(w_##S *)(t + L_##S / 2); *(w_##S *)t = w; \
     q_##S q = *(q_##S *)t + *(q_##S *)(t + L_##S / 4); T s = 0; \
-    for (int l = 0; l < L_##S / 4; l += 2) s += q[l] + q[l + 1]; \
+    UNROLL for (int l = 0; l < L_##S / 4; l += 2) s += q[l] + q[l + 1]; \
     return s; \
 } \
 ALWAYS void tile_##S(const int R, const int W, i64 k, const T *a, i64 ra, \
     i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
     v_##S acc[4][4]; \
-    for (int r = 0; r < R; r++) for (int w = 0; w < W; w++) \
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++) \
         acc[r][w] = add ? *(v_##S *)(c + r * lc + w * L_##S) : (v_##S){0}; \
     for (i64 p = 0; p < k; p++) \
-        for (int w = 0; w < W; w++) { \
+        UNROLL for (int w = 0; w < W; w++) { \
             v_##S x = *(const v_##S *)(b + p * lb + w * L_##S); \
-            for (int r = 0; r < R; r++) acc[r][w] += x * a[r * ra + p * ca]; \
+            UNROLL for (int r = 0; r < R; r++) acc[r][w] += x * a[r * ra + p * ca]; \
         } \
-    for (int r = 0; r < R; r++) for (int w = 0; w < W; w++) *(v_##S *)(c + r * lc + w * L_##S) = acc[r][w]; \
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int w = 0; w < W; w++) \
+        *(v_##S *)(c + r * lc + w * L_##S) = acc[r][w]; \
 } \
 /* fewer columns than a vector has: b is copied to rows of whole vectors */ \
 static void rest_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, i64 ca, const T *b, i64 lb, T *c, i64 lc, int add) { \
@@ -78,31 +80,19 @@ void turn_##S(i64 n, i64 k, const T *b, i64 lb, T *to) { \
         for (i64 s = p; s < pe; s++) for (i64 q = j; q < je; q++) to[s * n + q] = b[q * lb + s]; \
     } \
 } \
-ALWAYS void dot_##S(const int R, const int C, i64 k, const T *a, i64 ra, \
-    const T *b, i64 lb, T *c, i64 lc, int add) { \
-    v_##S acc[4][4]; T last[4][4]; i64 p = 0; \
-    for (int r = 0; r < R; r++) for (int q = 0; q < C; q++) acc[r][q] = (v_##S){0}, last[r][q] = 0; \
-    for (; p + L_##S <= k; p += L_##S) for (int q = 0; q < C; q++) { \
-        v_##S y = *(const v_##S *)(b + q * lb + p); \
-        for (int r = 0; r < R; r++) acc[r][q] += *(const v_##S *)(a + r * ra + p) * y; \
-    } \
-    for (; p < k; p++) for (int q = 0; q < C; q++) \
-        for (int r = 0; r < R; r++) last[r][q] += a[r * ra + p] * b[q * lb + p]; \
-    for (int r = 0; r < R; r++) for (int q = 0; q < C; q++) { \
-        T s = sum_##S(acc[r][q]) + last[r][q], *to = c + r * lc + q; *to = add ? *to + s : s; \
-    } \
+ALWAYS void dot_##S(const int C, i64 k, const T *a, const T *b, i64 lb, T *c, int add) { \
+    v_##S acc[4]; T last[4]; i64 p = 0; \
+    UNROLL for (int q = 0; q < C; q++) acc[q] = (v_##S){0}, last[q] = 0; \
+    for (; p + L_##S <= k; p += L_##S) UNROLL for (int q = 0; q < C; q++) \
+        acc[q] += *(const v_##S *)(a + p) * *(const v_##S *)(b + q * lb + p); \
+    for (; p < k; p++) UNROLL for (int q = 0; q < C; q++) last[q] += a[p] * b[q * lb + p]; \
+    UNROLL for (int q = 0; q < C; q++) { T s = sum_##S(acc[q]) + last[q]; c[q] = add ? c[q] + s : s; } \
 } \
 static void dots_##S(i64 m, i64 n, i64 k, const T *a, i64 ra, const T *b, i64 lb, T *c, i64 lc, int add) { \
-    i64 i = 0; \
-    for (; i + 4 <= m; i += 4) { \
+    for (i64 i = 0; i < m; i++) { \
         i64 j = 0; \
-        for (; j + 2 <= n; j += 2) dot_##S(4, 2, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
-        for (; j < n; j++) dot_##S(4, 1, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
-    } \
-    for (; i < m; i++) { \
-        i64 j = 0; \
-        for (; j + 4 <= n; j += 4) dot_##S(1, 4, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
-        for (; j < n; j++) dot_##S(1, 1, k, a + i * ra, ra, b + j * lb, lb, c + i * lc + j, lc, add); \
+        for (; j + 4 <= n; j += 4) dot_##S(4, k, a + i * ra, b + j * lb, lb, c + i * lc + j, add); \
+        for (; j < n; j++) dot_##S(1, k, a + i * ra, b + j * lb, lb, c + i * lc + j, add); \
     } \
 } \
 typedef void (*GEMM_T)(const char *, const char *, const int *, const int *, const int *, const T *, const T *, \

@@ -58,6 +58,15 @@ class Loop:
 
 
 @dataclass
+class Part:
+    """What is zero but for one part: ``of`` gives that part of a tensor of these sizes, ``grad`` what stands there."""
+
+    grad: Tensor
+    dims: tuple[Expr, ...]
+    of: Callable[[Tensor], Tensor]
+
+
+@dataclass
 class Lowering:
     """The generator of one region. ``live``: the Program's liveness; ``assumed``: what earlier tries learned."""
 
@@ -84,6 +93,10 @@ class Lowering:
     """Operators that C runs itself."""
     loops: list[Loop] = field(default_factory=list)
     """The loops around what is being written, the outermost first."""
+    around: list[Sequence[Operator]] = field(default_factory=list)
+    """The Operators of the Blocks that are being written, the innermost last."""
+    parts: dict[Variable, Part] = field(default_factory=dict)
+    """Gradients of slices that are only added to a total: never made."""
     turned: dict[tuple[int, int], str] = field(default_factory=dict)
     """Of the matrices that loops keep transposed: the loop and the matrix -> the memory."""
 
@@ -312,8 +325,10 @@ class Lowering:
 
     def operators(self, ops: Sequence[Operator]) -> None:
         """Operators, one after another."""
+        self.around.append(ops)
         for op in ops:
             self.operator(op)
+        self.around.pop()
 
     def operator(self, op: Operator) -> None:
         """One Operator, and the end of what it was the last to read."""
