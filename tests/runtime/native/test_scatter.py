@@ -42,8 +42,8 @@ def test_added_up_in_a_loop(first: str, more: str) -> None:
     if first == "None":
         text = text.replace("FIRST", "None")
     else:
-        text = text.replace("FIRST, FIRST", "%t0, %u0").replace('  %a : int', '  %t0 : f32[a, b] = aten.exp.default(%x)\n'
-                            '  %u0 : f32[4, 6] = aten.zeros.default([4, 6])\n  %a : int', 1)  # fmt: skip
+        totals = "  %t0 : f32[a, b] = aten.exp.default(%x)\n  %u0 : f32[4, 6] = aten.zeros.default([4, 6])\n"
+        text = text.replace("FIRST, FIRST", "%t0, %u0").replace("  %a : int", totals + "  %a : int", 1)
     generator = torch.Generator().manual_seed(0)
     given = [torch.randn(size, generator=generator) for size in ((5, 3), (3,), (4, 3))]
     made = agree(text, *([*given, count] for count in (0, 1, 2, 5)), rounding=1e-6)
