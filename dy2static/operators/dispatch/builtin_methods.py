@@ -42,6 +42,9 @@ _OF_ITEMS = frozenset({"update", "union", "intersection", "difference", "symmetr
 """Methods of sets that take anything with items."""
 
 
+_EXTENDING = ("extend", "extendleft", "__iadd__")
+"""Methods of deques that take the items of what they are given."""
+
 def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)``, once for each value that what it looks at may be."""
     owner: Any = getattr(f, "__self__", None)
@@ -90,10 +93,11 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     given = args[1:] if unbound else args
     if isinstance(owner, deque) and name == "rotate" and len(given) == 1 and isinstance(given[0], StagedInt):
         return growing.rotate(session, owner, given[0])
-    if isinstance(owner, deque) and name in ("extend", "extendleft") and any(map(growing.is_growing, given)):
-        return growing.method(session, owner, name, given, kwargs)
-    if isinstance(owner, deque) and owner.maxlen is not None and any(map(growing.is_growing, args)):
-        raise growing.refusal(session, f"deque.{name} with maxlen")
+    if isinstance(owner, deque) and name in _EXTENDING and any(map(growing.is_growing, given)):
+        if name == "__iadd__" and owner.maxlen is not None:
+            raise growing.refusal(session, f"deque.{name} with maxlen")
+        if name != "__iadd__":
+            return growing.method(session, owner, name, given, kwargs)
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
         iterators.require_known(session, owner)
         unjournaled.note_advanced(session, owner)
