@@ -9,7 +9,7 @@ nothing outside has changed by then, and the same Operators run again in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,6 +93,8 @@ class Lowering:
     """Operators that C runs itself."""
     loops: list[Loop] = field(default_factory=list)
     """The loops around what is being written, the outermost first."""
+    layouts: Mapping[Variable, tuple[int, ...]] = field(default_factory=dict)
+    """How arguments lie in memory, where that is not row after row."""
     around: list[Sequence[Operator]] = field(default_factory=list)
     """The Operators of the Blocks that are being written, the innermost last."""
     parts: dict[Variable, Part] = field(default_factory=dict)
@@ -107,7 +109,7 @@ class Lowering:
         if isinstance(operand, Variable):
             found = self.values.get(operand)
             if found is None and operand in self.outer:
-                made = make_input(self.w, operand, self.ops, self.symbols)
+                made = make_input(self.w, operand, self.ops, self.symbols, self.layouts.get(operand))
                 if made is not None:
                     self.inputs.append(made)
                     found = self.values[operand] = made.value

@@ -10,7 +10,7 @@ import ctypes
 import itertools
 import struct
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,13 @@ CALLBACK = build.Callback(_serve)
 """The one function that C calls: -1 lets Python handle signals, -2 hands over results, -3 gives back what an
 Operator gave, -4 asks for memory, -5 gives it back, others are Operators."""
 
+Layouts = Mapping[Variable, tuple[int, ...]]
+"""The order of the dimensions of arguments in memory, from the outermost inwards, where it is not their own order."""
+_QUICKER = (3, 24, 192)
+"""After how many calls the arguments' tensors are held against those of the last."""
+MOST_VARIANTS = 4
+"""For how many layouts of its arguments a region is written once more."""
+
 PATIENCE = 20
 """How often in a row a region may give up before it is left to Python."""
 
@@ -75,7 +82,15 @@ class Region:
     hits: list[int] = field(default_factory=list)
     """The executable's counters."""
     failures: int = 0
+    again: Callable[[Layouts], Region | None] | None = None
+    """Writes it once more, for other layouts."""
+    variants: dict[tuple[Any, ...], tuple[Region, list[int]] | None] = field(default_factory=dict)
+    """Layouts of the arguments -> the region for them, and which arguments it takes."""
     _run: Callable[..., Any] | None = None
+    _slow: Callable[..., Any] | None = None
+    """What serves all calls; ``_run`` may be quicker for those like an earlier one."""
+    _function: Any = None
+    _served: int = 0
 
     def call(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The values of the outputs; None where Python has to do it."""
@@ -90,8 +105,30 @@ class Region:
                 warnings.warn(f"{error}; the interpreter runs what was to be compiled", RuntimeWarning, stacklevel=2)
                 self.failures = PATIENCE + 1
                 return None
+        before = self.failures
         found: tuple[Any, ...] | None = self._run(*arguments)
-        return found
+        if found is not None:
+            self._served += 1
+            if self._served in _QUICKER:
+                self._run = self._runner(self._function, arguments) or self._run
+        return self._in_another_layout(arguments) if found is None and self.failures == before else found
+
+    def _in_another_layout(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """What a region for arguments that lie like these gives; None if that is not why this one did not run."""
+        orders = tuple(_order(arg) if one.kind == "tensor" else None for one, arg in zip(self.inputs, arguments))
+        if self.again is None or not any(orders):
+            return None
+        if orders not in self.variants and len(self.variants) < MOST_VARIANTS:
+            made = self.again({one.var: order for one, order in zip(self.inputs, orders) if order})
+            places = {one.var: place for place, one in enumerate(self.inputs)}
+            fits = made is not None and all(one.var in places for one in made.inputs)
+            self.variants[orders] = (made, [places[one.var] for one in made.inputs]) if made and fits else None
+        found = self.variants.get(orders)
+        if found is None:
+            return None
+        variant, taken = found
+        variant.hits = self.hits
+        return variant.call(*[arguments[place] for place in taken])
 
     def gave_up(self, call: Call) -> None:
         """C gave up. Errors raised: KeyboardInterrupt and the like, if that is why."""
@@ -103,7 +140,10 @@ class Region:
         function = getattr(self.library.loaded(), self.name)
         function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64]
         function.restype = ctypes.c_int64
-        return self._runner(function)
+        self._function = function
+        self._slow = self._runner(function)
+        assert self._slow is not None
+        return self._slow
 
     def _readers(self) -> list[Reader]:
         """What reads each output from the words that C writes."""
@@ -114,10 +154,11 @@ class Region:
             at += _words(output)
         return found
 
-    def _runner(self, function: Any) -> Callable[..., Any]:
+    def _runner(self, function: Any, example: Sequence[Any] | None = None) -> Callable[..., Any] | None:
         """The function that checks arguments, writes them as words, calls C and reads the results.
 
-        Its text is made of names and numbers of ours.
+        Its text is made of names and numbers of ours. ``example``: arguments that went well; then tensors are held
+        against those by one test of PyTorch's, and what differs is served as ever. None if there is no such test.
         """
         names = [f"a{index}" for index in range(len(self.inputs))]
         space: dict[str, Any] = {
@@ -133,14 +174,23 @@ class Region:
         words: list[str] = []
         lists: list[tuple[str, Input]] = []
         tensors: list[str] = []
-        for name, one in zip(names, self.inputs):
-            if one.kind == "tensor":
+        alike: list[tuple[str, torch.Tensor]] = []
+        slow = f"return slow({', '.join(names)})"
+        for place, (name, one) in enumerate(zip(names, self.inputs)):
+            known = None if example is None else example[place]
+            if one.kind == "tensor" and isinstance(known, torch.Tensor):
+                alike.append((name, known))
+                tensors.append(name)
+                formats.append("q" * (1 + known.dim()))
+                words.append(", ".join([f"{name}.data_ptr()", *map(str, known.shape)]))
+            elif one.kind == "tensor":
                 like = one.value
                 assert isinstance(like, Tensor)
                 space[f"d_{name}"] = like.dtype
                 recorded = f"{name}.requires_grad" + ("" if self.strict else " and grad()")
+                rows = name if like.straight else f"{name}.permute({like.order})"
                 check = (f"type({name}) in KINDS and {name}.dtype is d_{name} and {name}.dim() == {like.rank} and "
-                         f"{name}.is_contiguous() and plain({name}) and not ({recorded})")  # fmt: skip
+                         f"{rows}.is_contiguous() and plain({name}) and not ({recorded})")  # fmt: skip
                 formats.append("q" * (1 + like.rank))
                 tensors.append(name)
                 if like.null:
@@ -161,6 +211,13 @@ class Region:
                 lines.append(f" if type({name}) is not d_{name}: return None")
                 formats.append("d" if one.kind == "float" else "q")
                 words.append(name)
+        if example is not None:
+            test = torch_internals.tensor_test([(known, None) for _, known in alike]) if alike else None
+            if test is None:
+                return None
+            space |= {"test": test, "slow": self._slow}
+            recorded = " or grad()" if any(known.requires_grad for _, known in alike) else ""
+            lines.insert(1, f" if not test({', '.join(name for name, _ in alike)}){recorded}: {slow}")
         head = "".join(formats)
         space["pack"] = struct.Struct("<" + head).pack
         lines.append(f" sources = [{', '.join(tensors)}]")
@@ -201,6 +258,16 @@ class Region:
 
 
 _KINDS = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
+
+
+def _order(value: Any) -> tuple[int, ...] | None:
+    """The dimensions of dense memory from the outermost inwards; None for what is not a tensor, or lies row after row.
+    """
+    if type(value) not in _KINDS or value.layout is not torch.strided or value.is_contiguous():
+        return None
+    strides = value.stride()
+    order = tuple(sorted(range(value.dim()), key=lambda dim: -strides[dim]))
+    return order if value.permute(order).is_contiguous() else None
 
 
 def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> int | None:
