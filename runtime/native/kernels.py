@@ -102,6 +102,11 @@ void gemm_##S(int ta, int tb, i64 m, i64 n, i64 k, const T *a, i64 la, const T *
     if (m <= 0 || n <= 0) return; \
     i64 ra = ta ? 1 : la, ca = ta ? la : 1, work = m * n * k; \
     if (!k) { if (!add) for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) c[i * lc + j] = 0; return; } \
+    if (n == 1 && lc == 1 && (tb || lb == 1)) { /* a vector: the other way round */ \
+        if (ta) rows_##S(1, m, k, b, 0, 1, a, la, c, m, add); \
+        else dots_##S(1, m, k, b, 0, a, la, c, m, add); \
+        return; \
+    } \
     if (!tb && (work <= 40000 || m == 1 || (m <= 4 && k * n <= 65536) || (k * n <= 6144 && work <= 1000000))) { \
         rows_##S(m, n, k, a, ra, ca, b, lb, c, lc, add); return; } \
     if (tb && ca == 1 && m <= 2 && (m == 1 || work <= 400000)) { \
