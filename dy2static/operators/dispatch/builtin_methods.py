@@ -7,6 +7,7 @@ import types
 from collections import deque
 from typing import Any
 
+from dy2static.operators.builtins import comparing_methods
 from dy2static.operators.calls import boundary, growing
 from dy2static.operators.calls.caches import CACHED, ask
 from dy2static.operators.calls.call import call, traced
@@ -20,7 +21,7 @@ from dy2static.operators.provenance.provenance import (
     note_content_write,
     note_space_read,
 )
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from dy2static.operators.values import str_format, str_join, traced_attribute, traced_compare
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.shown import VIEWS
@@ -88,6 +89,10 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         return ask(session, f, args, kwargs)
     if isinstance(owner, (*CONTAINERS, str)):
         args = tuple(generator_uses.listed(session, arg) for arg in args)
+    if isinstance(owner, (list, tuple, deque)):
+        compared = comparing_methods.called(session, owner, name, args[1:] if unbound else args, kwargs)
+        if compared is not comparing_methods.NOT_DONE:
+            return compared
     if growing.is_growing(owner):
         return growing.method(session, owner, name, args[1:] if unbound else args, kwargs)
     given = args[1:] if unbound else args
@@ -107,11 +112,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             note_content_write(session, owner)
             if name == "sort" and kwargs.get("key") is not None:
                 kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
-        elif name in ("index", "count") and (
-                any_staged(args) or any(map(growing.is_growing, (*args, *(owner if isinstance(owner, list) else ()))))):
-            raise session.error(
-                f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
-                hint="Loop over the items and compare.", code="D2S263")
     boundary.require(session, f, args, kwargs)
     if isinstance(owner, (dict, set)) and args and tensor_keys.holds_tensors(args[:2]):
         first = 1 if unbound else 0  # set.add(items, x)
