@@ -138,6 +138,32 @@ static lst *l_own(ctx *c, lst *l, i64 more) {
     l->rc--;
     return n;
 }
+/* a list of Python's: n tensors with words of their own, or (n is -2) the rows of one tensor */
+static lst *l_in(ctx *c, const i64 *w, i64 n, i64 rank, i64 size, i64 objects) {
+    i64 stack = n == -2, width = 3 + 2 * rank, whole = 1;
+    buf *b = 0;
+    if (stack) n = w[2];
+    lst *l = l_new(c, width, 1, n);
+    if (!l) return 0;
+    if (stack) {
+        if (!(b = d2s_new(c, 0))) return 0;
+        for (i64 d = 0; d < rank; d++) whole *= w[3 + d];
+        b->rc = n; b->src = w[0]; b->data = (char *)w[1]; b->size = whole * n * size;
+    }
+    for (i64 i = 0; i < n; i++) {
+        i64 *t = l->at + i * width, s = 1;
+        const i64 *dims = stack ? w + 3 : w + 2;
+        memset(t, 0, 8 * width); l->len = i + 1;
+        if (stack) { t[0] = (i64)b; t[1] = w[1] + i * whole * size; t[2] = objects + i + 1; }
+        else if (w[0] >= 0) {
+            if (!(b = d2s_new(c, 0))) return 0;
+            b->src = w[0]; b->data = (char *)w[1]; t[0] = (i64)b; t[1] = w[1]; t[2] = w[0] + 1;
+        }
+        if (t[0]) for (i64 d = rank - 1; d >= 0; d--) { t[3 + d] = dims[d]; t[3 + rank + d] = s; s *= dims[d]; }
+        if (!stack) { if (t[0]) b->size = s * size; w += 2 + rank; }
+    }
+    return l;
+}
 static void d2s_end(ctx *c) {
     for (buf *b = c->bufs, *n; b; b = n) { n = b->all; free(b); }
     for (lst *l = c->lists, *n; l; l = n) { n = l->all; if (l->at) free(l->at); free(l); }

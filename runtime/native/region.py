@@ -445,8 +445,6 @@ def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
     if sources:
         lines.append(f"  buf given[{len(sources)}]; memset(given, 0, sizeof(given));")
     at, number = 0, 0
-    items = len(sources)
-    counts = [f"{items}"]
     for one in inputs:
         value = one.value
         if isinstance(value, Tensor):
@@ -470,9 +468,7 @@ def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
             at += 1 + value.rank
             number += 1
         elif isinstance(value, Items):
-            lines += _list_in(value, at, " + ".join(counts))
-            if isinstance(value.item, Tensor):
-                counts.append("0")
+            lines += _list_in(value, at)
             at += 2
         else:
             assert isinstance(value, Number)
@@ -481,33 +477,16 @@ def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
     return lines
 
 
-def _list_in(value: Items, at: int, first: str) -> list[str]:
+def _list_in(value: Items, at: int) -> list[str]:
     n, item = value.n, value.item
-    lines = [f"  if (in[{at + 1}] >= 0) {{ const i64 *w = in + in[{at}]; i64 n = in[{at + 1}];",
-             f"    if (!(l{n} = l_new(c, {value.width}, {int(isinstance(item, Tensor))}, n))) goto bail;"]  # fmt: skip
     if isinstance(item, Number):
-        lines.append(f"    d2s_copy(l{n}->at, w, 8 * n); l{n}->len = n; }}")
-        return lines
-    rank = item.rank
-    size = item.dtype.itemsize
-    lines += [
-        f"    for (i64 i = 0; i < n; i++, w += {2 + rank}) {{ i64 *t = l{n}->at + i * {value.width}, s = 1;",
-        f"      memset(t, 0, 8 * {value.width}); l{n}->len = i + 1; if (w[0] < 0) continue;",
-        "      buf *b = d2s_new(c, 0); if (!b) goto bail;",
-        "      b->src = w[0]; b->data = (char *)w[1]; t[0] = (i64)b; t[1] = w[1]; t[2] = w[0] + 1;",
-        f"      for (i64 d = {rank} - 1; d >= 0; d--) {{ t[3 + d] = w[2 + d]; t[{3 + rank} + d] = s; s *= w[2 + d]; }}",
-        f"      b->size = s * {size}; }} }}",
-        f"  else if (in[{at + 1}] == -2) {{ const i64 *w = in + in[{at}]; i64 n = w[2];",
-        f"    if (!(l{n} = l_new(c, {value.width}, 1, n))) goto bail;",
-        "    buf *b = d2s_new(c, 0); if (!b) goto bail;",
-        "    b->rc = n + 1; b->src = w[0]; b->data = (char *)w[1]; i64 whole = 1;",
-        f"    for (i64 d = 0; d < {rank}; d++) whole *= w[3 + d];",
-        f"    b->size = whole * n * {size};",
-        f"    for (i64 i = 0; i < n; i++) {{ i64 *t = l{n}->at + i * {value.width}, s = 1;",
-        f"      t[0] = (i64)b; t[1] = w[1] + i * whole * {size}; t[2] = ++objects; l{n}->len = i + 1;",
-        f"      for (i64 d = {rank} - 1; d >= 0; d--) {{ t[3 + d] = w[3 + d]; t[{3 + rank} + d] = s; s *= w[3 + d]; }}",
-        "    } }",
-    ]
+        lines = [f"  if (in[{at + 1}] >= 0) {{ if (!(l{n} = l_new(c, 1, 0, in[{at + 1}]))) goto bail;",
+                 f"    d2s_copy(l{n}->at, in + in[{at}], 8 * in[{at + 1}]); l{n}->len = in[{at + 1}]; }}"]  # fmt: skip
+    else:
+        lines = [f"  if (in[{at + 1}] != -1) {{",
+                 f"    l{n} = l_in(c, in + in[{at}], in[{at + 1}], {item.rank}, {item.dtype.itemsize}, objects);",
+                 f"    if (!l{n}) goto bail;",
+                 f"    objects += l{n}->len; }}"]  # fmt: skip
     if not value.null:
         lines.append(f"  if (!l{n}) goto bail;")
     return lines
