@@ -97,12 +97,27 @@ def chain(x: torch.Tensor) -> torch.Tensor:
     return y
 
 
+class Block(nn.Module):
+    """Activations, norms and a softmax on rows, with a decision among them."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(width), nn.RMSNorm(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Rows, weighted by themselves."""
+        y = self.first(torch.nn.functional.gelu(x * 1.5)) + x
+        if y.mean() > -100.0:
+            y = torch.nn.functional.silu(y)
+        return torch.softmax(self.second(y), -1) * x
+
+
 def trained(model: nn.Module, static: Any, args: tuple[torch.Tensor, ...]) -> Step:
-    """Forward and backward."""
-    parameters = list(model.parameters())
+    """Forward and backward, to the parameters and the arguments that need gradients."""
+    wanted = [*model.parameters(), *(arg for arg in args if arg.requires_grad)]
 
     def step() -> Any:
-        return torch.autograd.grad(static(*args).sum(), parameters)
+        return torch.autograd.grad(static(*args).sum(), wanted)
 
     return step
 
@@ -119,6 +134,7 @@ def workloads() -> dict[str, Callable[[str | None], Step]]:
     small, small_state, gated = torch.randn(64, 4, 16), torch.zeros(4, 16), Gated(16)
     wide, wide_state, gated_wide = torch.randn(64, 4, 128), torch.zeros(4, 128), Gated(128)
     big = torch.randn(1000, 1000)
+    learned = wide.clone().requires_grad_()
 
     def plain(function: Callable[..., Any], *args: Any, spec: Any = None, grad: bool = False
               ) -> Callable[[str | None], Step]:  # fmt: skip
@@ -151,7 +167,9 @@ def workloads() -> dict[str, Callable[[str | None], Step]]:
         "GRU-16 forward": plain(gated.forward, small, small_state, spec=specs([None, 4, 16], [4, 16])),
         "GRU-16 forward and backward": train(gated, specs([None, 4, 16], [4, 16]), small, small_state),
         "GRU-128 forward and backward": train(gated_wide, specs([None, 4, 128], [4, 128]), wide, wide_state),
+        "GRU-128, gradients of the rows too": train(gated_wide, specs([None, 4, 128], [4, 128]), learned, wide_state),
         "elementwise chain, 1,000,000": plain(chain, big),
+        "activations, norms, softmax, 1,000,000, f+b": train(Block(1000), None, big.clone().requires_grad_()),
     }  # fmt: skip
 
 

@@ -264,12 +264,25 @@ class StaticFunction:
 
     def _shorten(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> None:
         """Make the next call like this one quicker, if it can be told apart quickly."""
-        if not self._may_shorten or self.input_spec is not None:
+        if not self._may_shorten or not self._implies_specs(found, args, arguments):
             return
         with faults.guarded():
             made = make_shortcut(found, self._signature, args, arguments)
         if made is not None:
             self._shortcuts = front(self._shortcuts, made)
+
+    def _implies_specs(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> bool:
+        """Whether all calls that a Program fits fit the InputSpecs, which ask for nothing else."""
+        specs = self._read_specs()
+        if specs is None:
+            return True
+        by_tensor = {id(tensor): spec for tensor, spec in specs.check(self._signature.bind(args, {}))}
+        for tensor, sizes in zip(arguments.tensors, found.sizes):
+            spec = by_tensor.get(id(tensor))
+            if spec is not None and (spec.stop_gradient or any(
+                    size is None and wanted is not None for size, wanted in zip(sizes, spec.shape))):  # fmt: skip
+                return False
+        return True
 
     def _call_as_possible(
         self, arguments: Arguments, dynamic: Dynamic, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -48,7 +48,8 @@ def save(ctx: Any, residuals: Sequence[Any], results: Sequence[Any]) -> Saved:
             saved.plan.append(_SLOT)
         else:
             saved.plan.append(_keep(value, seen, tensors if saved.hooked else None))
-    saved.versions = [_versions(value) if type(value) is list else None for value in saved.plan]
+    saved.versions = [_versions(value) if type(value) is list and not _numbers(value) else None
+                      for value in saved.plan]  # fmt: skip
     ctx.save_for_backward(*tensors)
     return saved
 
@@ -59,7 +60,7 @@ def save(ctx: Any, residuals: Sequence[Any], results: Sequence[Any]) -> Saved:
 def _keep(value: Any, results: AbstractSet[int], tensors: list[torch.Tensor] | None) -> Any:
     """A stack as it is kept; under hooks its tensors go to ``tensors``."""
     if type(value) is list:
-        return [_keep(item, results, tensors) for item in value]
+        return value.copy() if _numbers(value) else [_keep(item, results, tensors) for item in value]
     if not isinstance(value, torch.Tensor):
         return value
     if tensors is not None:
@@ -73,7 +74,9 @@ def _fill(value: Any, tensors: Iterator[torch.Tensor]) -> Any:
     """What was kept, with the tensors that autograd gives back in their places; lists are copies."""
     if value is _SLOT:
         return next(tensors)
-    return [_fill(item, tensors) for item in value] if type(value) is list else value
+    if type(value) is not list:
+        return value
+    return value.copy() if _numbers(value) else [_fill(item, tensors) for item in value]
 
 
 def load(ctx: Any, saved: Saved, *, keep: bool) -> list[Any]:
@@ -104,6 +107,14 @@ def load(ctx: Any, saved: Saved, *, keep: bool) -> list[Any]:
 
 
 _GONE: list[Any] = []
+
+
+_NUMBERS = frozenset({int, float, bool})
+
+
+def _numbers(items: list[Any]) -> bool:
+    """Whether a list holds nothing but numbers: it may be long, and there is nothing to do for each."""
+    return _NUMBERS.issuperset(map(type, items))
 
 
 def _versions(value: Any) -> Any:

@@ -8,7 +8,7 @@ The gradient of a tensor from outside (W) is an accumulator that the loop carrie
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
@@ -320,13 +320,26 @@ def _written_again(backward: Backward, entry: LoopEntry) -> list[Variable]:
 
 def accumulate(session: Session, total: Variable, grad: Variable, type_: Type) -> tuple[Variable, ...]:
     """The total with one more gradient; a matrix product is added without being made."""
-    ops = session.scope.block.ops
-    for op in reversed(ops):
-        if grad in op.outputs:
-            if op.name == "aten.mm.default" and not any(grad in reads(other) for other in ops):
-                return session.emit("grad.accumulate_product", [total, *op.args], None, [type_])
-            break
+    product = _product(session.scope.block.ops, grad)
+    if product is not None:
+        return session.emit("grad.accumulate_product", [total, *product.args], None, [type_])
     return session.emit("grad.accumulate", [total, grad], None, [type_])
+
+
+def _product(ops: Sequence[Operator], grad: Variable) -> Operator | None:
+    """The matrix product that a gradient is, or of which it is the transposed transposed, if nothing else reads it."""
+    makers = {out: op for op in ops for out in op.outputs}
+    reader: Operator | None = None
+    turned = False
+    while not any(grad in reads(other) for other in ops if other is not reader):
+        op = makers.get(grad)
+        if op is not None and op.name == "aten.mm.default":
+            return None if turned else op
+        if op is None or op.name != "aten.t.default":
+            return None
+        reader, turned = op, not turned
+        (grad,) = op.inputs
+    return None
 
 
 def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, Any], grads: Grads) -> None:

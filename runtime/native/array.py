@@ -169,7 +169,6 @@ def emit_cat(low: Lowering, op: Operator) -> None:
     w = low.w
     total = first.dims[dim]
     for one in tensors:
-        low.memory(one)
         if one.dtype != first.dtype or one.rank != first.rank or not one.straight:
             raise Unsupported("tensors that differ")
         if one.rank == 1 and one.dims[0] == 0:
@@ -181,7 +180,6 @@ def emit_cat(low: Lowering, op: Operator) -> None:
                     raise Unsupported("sizes that do not fit")
                 w.bail(f"{one.dims[place]} != {first.dims[place]}")
         total = w.arith("+", total, one.dims[dim])
-    low.flush()
     dims = (*first.dims[:dim], total, *first.dims[dim + 1 :])
     made = low.fresh(first.dtype, dims)
     strides = w.dense(dims)
@@ -192,6 +190,14 @@ def emit_cat(low: Lowering, op: Operator) -> None:
         offset = w.arith("*", start, strides[dim])  # type: ignore[arg-type]
         w.line(f"p{part.n} = p{made.n} + {offset};")
         part.strides = None if dim == 0 else strides
+        nest = low.nest
+        if nest is not None and one.pending and nest.holds(one) and nest.dims == part_dims == one.dims and (
+                nest.order == part.order):  # fmt: skip
+            nest.store(low, part, nest.load(low, one))
+            nest.finish_late(made)
+            start = w.arith("+", start, one.dims[dim])  # type: ignore[arg-type]
+            continue
+        low.memory(one)
         if one.strides is None and dim == 0:
             low.copy(part, one)
         else:

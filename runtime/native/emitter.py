@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.native import rules
 from runtime.native.lowering import RULES, Lowering, Retry
-from runtime.native.region import Library, Region, finish
+from runtime.native.region import Layouts, Library, Region, finish
 from runtime.native.stack import listed
 from runtime.native.values import Assumed, Unsupported
 
@@ -103,11 +104,16 @@ class NativeEmitter(Emitter):
 
     def _lower(self, ops: list[Operator]) -> tuple[Lowering | None, int]:
         """The C of Operators, or None and how many come before the first that cannot be C."""
+        low, count = self._written_in_c(ops, {})
+        return (None, 0) if low is not None and self._tainted(ops) else (low, count)
+
+    def _written_in_c(self, ops: list[Operator], layouts: Layouts) -> tuple[Lowering | None, int]:
         assumed: dict[tuple[int, int], Assumed] = {}
         made = {out for op in ops for out in op.outputs}
         outer = frozenset(var for op in ops for var in self.live.uses(op) if var not in made)
         for _ in range(_TRIES):
-            low = Lowering(self.live, assumed, ops=ops, outer=outer, counted=self.coverage or {})
+            low = Lowering(self.live, assumed, ops=ops, outer=outer, counted=self.coverage or {},
+                           layouts=layouts)  # fmt: skip
             for index, op in enumerate(ops):
                 try:
                     low.operator(op)
@@ -118,7 +124,7 @@ class NativeEmitter(Emitter):
                 except Unsupported:
                     return None, index
             else:
-                return (None, 0) if self._tainted(ops) else (low, len(ops))
+                return low, len(ops)
         return None, 0
 
     def _tainted(self, ops: Sequence[Operator]) -> bool:
@@ -142,6 +148,8 @@ class NativeEmitter(Emitter):
         except Unsupported:
             self._as_python(ops)
             return
+        if _has_loop(ops):  # else Python is about as fast as C that has to look twice
+            region.again = functools.partial(self._again, ops, results)
         self.compiled.append(region)
         self.done_by_c.update(low.in_c)
         self.done_for_c.update((key, op.name) for key, op in low.called.items())
@@ -165,6 +173,15 @@ class NativeEmitter(Emitter):
                     self.line(f"{self.flag(var)} = False")
         self.line(f"del {found}")
         self.drop(outline.dying)
+
+
+    def _again(self, ops: list[Operator], results: list[Variable], layouts: Layouts) -> Region | None:
+        """A region once more, for arguments that lie otherwise in memory; None if C cannot do it then."""
+        low, _ = self._written_in_c(ops, layouts)
+        try:
+            return None if low is None else finish(low, "r", results, Library(), ops, self.stacks)
+        except Unsupported:
+            return None
 
 
 def stacks_of(program: Program, kept: frozenset[int]) -> frozenset[Variable]:
@@ -197,10 +214,11 @@ def _may_be_c(op: Operator) -> bool:
 
 def _is_worth(ops: Sequence[Operator]) -> bool:
     """Whether C gains more than the call costs."""
-    names = [op.name for op in _all(ops)]
-    if any(name in ("while_loop", "scan") for name in names):
-        return True
-    return sum(name.startswith("aten.") for name in names) >= LEAST
+    return _has_loop(ops) or sum(op.name.startswith("aten.") for op in _all(ops)) >= LEAST
+
+
+def _has_loop(ops: Sequence[Operator]) -> bool:
+    return any(op.name in ("while_loop", "scan") for op in _all(ops))
 
 
 def _all(ops: Sequence[Operator]) -> Iterator[Operator]:

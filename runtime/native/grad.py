@@ -10,10 +10,11 @@ import torch
 from runtime.ir import Operator, Variable
 from runtime.native import array
 from runtime.native.loops import item
-from runtime.native.lowering import Lowering
+from runtime.native.lowering import Lowering, Part
 from runtime.native.nest import Nest
 from runtime.native.pointwise import compute
 from runtime.native.products import gemm
+from runtime.native.scatter import put, zero
 from runtime.native.values import Items, Nothing, Tensor, Unsupported, Value
 from runtime.native.views import select
 
@@ -80,6 +81,10 @@ def _sure(t: Tensor) -> Tensor:
 
 
 def _accumulate(low: Lowering, op: Operator) -> None:
+    part = low.parts.pop(op.args[1], None) if isinstance(op.args[1], Variable) else None
+    if part is not None:
+        _accumulate_part(low, op, part)
+        return
     total, grad = (_optional(low, arg) for arg in op.args)
     w = low.w
     if isinstance(grad, Nothing):
@@ -107,16 +112,7 @@ def _accumulate(low: Lowering, op: Operator) -> None:
     def add() -> None:
         assert isinstance(total, Tensor)
         sure, old = _sure(grad), _sure(total)
-        made = low.blank(total.dtype, total.dims)
-        if _dies(low, op, 0) and total.mine:
-            with w.block(f"if (b{total.n}->rc == 1 && b{total.n}->src < 0)"):
-                w.line(f"b{made.n} = b{total.n}; b{made.n}->rc++; p{made.n} = p{total.n}; o{made.n} = ++objects;")
-            with w.block("else"):
-                low.allocate(made)
-                low.copy(made, old)
-        else:
-            low.allocate(made)
-            low.copy(made, old)
+        made = _own(low, op, old)
         for own, other in zip(made.dims, sure.dims):
             if own != other:
                 w.bail(f"{own} != {other}")
@@ -147,6 +143,57 @@ def _accumulate(low: Lowering, op: Operator) -> None:
     assert isinstance(settled, Tensor)
     settled.null = grad.null and (isinstance(total, Nothing) or total.null)
     low.give(op.outputs[0], settled)
+
+
+def _own(low: Lowering, op: Operator, total: Tensor) -> Tensor:
+    """A running total that may be written: itself where nothing else refers to it, or a copy."""
+    w = low.w
+    made = low.blank(total.dtype, total.dims)
+    if _dies(low, op, 0) and total.mine:
+        with w.block(f"if (b{total.n}->rc == 1 && b{total.n}->src < 0)"):
+            w.line(f"b{made.n} = b{total.n}; b{made.n}->rc++; p{made.n} = p{total.n}; o{made.n} = ++objects;")
+        with w.block("else"):
+            low.allocate(made)
+            low.copy(made, total)
+    else:
+        low.allocate(made)
+        low.copy(made, total)
+    return made
+
+
+def _accumulate_part(low: Lowering, op: Operator, part: Part) -> None:
+    """Add what is zero but for one part."""
+    total = _optional(low, op.args[0])
+    like = Tensor(0, part.grad.dtype, part.dims, order=tuple(range(len(part.dims))))
+    if isinstance(total, Tensor):
+        low.memory(total)
+        if total.strides is not None or not total.straight or total.dtype != like.dtype or total.rank != like.rank:
+            raise Unsupported("a layout")
+    low.flush()
+    w = low.w
+    out = low.slot(like, None)
+    given: list[Value] = []
+    for begins in (True, False):
+        if begins and isinstance(total, Tensor) and not total.null or not begins and isinstance(total, Nothing):
+            continue
+        header = "if (1)" if isinstance(total, Nothing) or not total.null else (
+            f"if (!b{total.n})" if begins else "else")  # fmt: skip
+        with w.block(header):
+            if begins:
+                made = low.fresh(like.dtype, like.dims)
+                zero(low, made)
+            else:
+                assert isinstance(total, Tensor)
+                for own, other in zip(total.dims, like.dims):
+                    if own != other:
+                        w.bail(f"{own} != {other}")
+                made = _own(low, op, _sure(total))
+            put(low, made, part, add=not begins)
+            low.assign(out, made)
+            low.release(made)
+            given.append(made)
+    low.release(part.grad)
+    low.give(op.outputs[0], low.settle(out, given))
 
 
 def _dies(low: Lowering, op: Operator, place: int) -> bool:

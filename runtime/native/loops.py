@@ -154,6 +154,7 @@ def emit_while(low: Lowering, op: Operator) -> None:
     low.flush()
     spill(low, op.blocks)
     live = low.live
+    start = low.w.count
     carried = _Slots(low, op, op.args, test.args)
     for slot, *variables in zip(carried.slots, test.args, body.args, op.outputs):
         for var in variables:
@@ -164,7 +165,7 @@ def emit_while(low: Lowering, op: Operator) -> None:
     limit = op.attrs.get("max_iterations")
     counter = low.w.local("i64", "y")
     low.w.line(f"{counter} = 0;")
-    with low.w.block("for (;;)"):
+    with low.loop(start), low.w.block("for (;;)"):
         low.enter(test)
         low.operators(test.ops)
         flag = low.w.local("i64", "n")
@@ -199,6 +200,7 @@ def emit_scan(low: Lowering, op: Operator) -> None:
     low.flush()
     spill(low, op.blocks)
     count = scan.carried(op)
+    start = w.count
     index, *args = body.args
     reverse = bool(op.attrs.get("reverse"))
     given = low.integer(op.args[0])
@@ -227,7 +229,7 @@ def emit_scan(low: Lowering, op: Operator) -> None:
     held = {id(column) for column in columns}
     low.drop(var for var in dying if var not in captured and id(low.values.get(var)) not in held)
     step, at = w.local("i64", "y"), w.local("i64", "n")
-    with w.block(f"for ({step} = 0; {step} < {length}; {step}++)"):
+    with low.loop(start), w.block(f"for ({step} = 0; {step} < {length}; {step}++)"):
         w.line(f"{at} = {f'{length} - 1 - {step}' if reverse else step};")
         w.bail("d2s_spin(c)")
         low.give(index, Number("int", at))

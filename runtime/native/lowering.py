@@ -9,7 +9,8 @@ nothing outside has changed by then, and the same Operators run again in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,24 @@ class Retry(Exception):
 
 
 @dataclass
+class Loop:
+    """A loop being written: tensors numbered up to ``start`` were there before it, and stay what they are."""
+
+    start: int
+    kept: list[str] = field(default_factory=list)
+    """Memory of what is computed once for all iterations."""
+
+
+@dataclass
+class Part:
+    """What is zero but for one part: ``of`` gives that part of a tensor of these sizes, ``grad`` what stands there."""
+
+    grad: Tensor
+    dims: tuple[Expr, ...]
+    of: Callable[[Tensor], Tensor]
+
+
+@dataclass
 class Lowering:
     """The generator of one region. ``live``: the Program's liveness; ``assumed``: what earlier tries learned."""
 
@@ -72,6 +91,16 @@ class Lowering:
     """Counter -> the local that counts."""
     in_c: dict[int, str] = field(default_factory=dict)
     """Operators that C runs itself."""
+    loops: list[Loop] = field(default_factory=list)
+    """The loops around what is being written, the outermost first."""
+    layouts: Mapping[Variable, tuple[int, ...]] = field(default_factory=dict)
+    """How arguments lie in memory, where that is not row after row."""
+    around: list[Sequence[Operator]] = field(default_factory=list)
+    """The Operators of the Blocks that are being written, the innermost last."""
+    parts: dict[Variable, Part] = field(default_factory=dict)
+    """Gradients of slices that are only added to a total: never made."""
+    turned: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Of the matrices that loops keep transposed: the loop and the matrix -> the memory."""
 
     # -- operands ------------------------------------------------------------------------------------------------
 
@@ -80,7 +109,7 @@ class Lowering:
         if isinstance(operand, Variable):
             found = self.values.get(operand)
             if found is None and operand in self.outer:
-                made = make_input(self.w, operand, self.ops, self.symbols)
+                made = make_input(self.w, operand, self.ops, self.symbols, self.layouts.get(operand))
                 if made is not None:
                     self.inputs.append(made)
                     found = self.values[operand] = made.value
@@ -242,7 +271,10 @@ class Lowering:
                 self.w.line(f"d2s_put(c, b{value.n}); b{value.n} = 0;")
         elif isinstance(value, Tensor) and value.pending:
             assert self.nest is not None
-            self.nest.forget(value)
+            if self.nest.holds(value):
+                self.nest.forget(value)
+            elif not value.reg and value.mine:
+                self.nest.releases.append(value)
         elif isinstance(value, Items) and value.mine:
             self.w.line(f"l_put(c, l{value.n}); l{value.n} = 0;")
 
@@ -258,6 +290,21 @@ class Lowering:
         nest, self.nest = self.nest, None
         if nest is not None:
             nest.write(self)
+
+    @contextmanager
+    def loop(self, start: int) -> Iterator[None]:
+        """Around the text of a loop, before which there were so many names."""
+        self.loops.append(Loop(start))
+        yield
+        for name in self.loops.pop().kept:
+            self.w.line(f"d2s_put(c, {name}); {name} = 0;")
+
+    def unchanging(self, t: Tensor) -> Loop | None:
+        """The outermost loop in which a tensor that was there before is read; None if it changes in all."""
+        for loop in self.loops:
+            if not t.mine or t.n <= loop.start:
+                return loop
+        return None
 
     # -- results -------------------------------------------------------------------------------------------------
 
@@ -280,8 +327,10 @@ class Lowering:
 
     def operators(self, ops: Sequence[Operator]) -> None:
         """Operators, one after another."""
+        self.around.append(ops)
         for op in ops:
             self.operator(op)
+        self.around.pop()
 
     def operator(self, op: Operator) -> None:
         """One Operator, and the end of what it was the last to read."""

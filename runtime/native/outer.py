@@ -32,8 +32,9 @@ def may_be_none(var: Variable, ops: Iterable[Operator]) -> bool:
     return False
 
 
-def make_input(w: Writer, var: Variable, ops: Sequence[Operator], symbols: dict[str, str]) -> Input | None:
-    """The locals of an argument; None if C has no form for it."""
+def make_input(w: Writer, var: Variable, ops: Sequence[Operator], symbols: dict[str, str],
+               order: tuple[int, ...] | None = None) -> Input | None:  # fmt: skip
+    """The locals of an argument; None if C has no form for it. ``order``: how its dimensions lie in memory."""
     type_ = var.type
     if isinstance(type_, TensorType):
         if type_.dtype not in CTYPES or type_.shape is None or type_.device is not None:
@@ -57,7 +58,7 @@ def make_input(w: Writer, var: Variable, ops: Sequence[Operator], symbols: dict[
                 if not null:
                     symbols[dim] = known
             dims.append(known)
-        tensor = Tensor(n, type_.dtype, tuple(dims), order=identity(len(dims)), null=null, mine=False)
+        tensor = Tensor(n, type_.dtype, tuple(dims), order=order or identity(len(dims)), null=null, mine=False)
         return Input(var, "tensor", tensor, tuple(dims), new)
     if isinstance(type_, ScalarType) and type_.kind in NUMBERS:
         name = w.local(NUMBERS[type_.kind], "n")

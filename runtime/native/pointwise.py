@@ -95,6 +95,8 @@ def compute(
     tensors = [one for one in operands if isinstance(one, Tensor)]
     dims = broadcast(low, [one.dims for one in tensors])
     if not dims:
+        if any(one.pending for one in tensors):
+            low.flush()
         made = low.blank(dtype, ())
         scratch = Nest((), ())
         expression = text(scratch)
@@ -108,7 +110,7 @@ def compute(
     nest = low.nest
     fits = nest is not None and nest.dims == dims and nest.order == order and len(nest.steps) < MOST
     for one in tensors:
-        if one.pending and (not fits or one.dims != dims):
+        if one.pending and (nest is None or not fits or one.dims != dims or not nest.holds(one)):
             fits = False
     if not fits:
         low.flush()

@@ -44,10 +44,12 @@ def _fold(low: Lowering, short: str, x: Tensor, dtype: torch.dtype, count: Expr)
             raise Unsupported(f"{dtype}")
         return _Fold("i64", "0", "acc += v;", "acc", "reduction(+:acc)")
     if short in ("max", "min", "amax", "amin"):
-        sign = ">" if "max" in short else "<"
-        nan = " || v != v" if real else ""
-        return _Fold(x.ctype, "*first", f"if (v {sign} acc{nan}) acc = acc != acc ? acc : v;" if real else
-                     f"if (v {sign} acc) acc = v;", "acc", needs_one=True)  # fmt: skip
+        word, sign = ("max", ">") if "max" in short else ("min", "<")
+        step, simd = f"acc = v {sign} acc ? v : acc;", f"reduction({word}:acc)"
+        if not real:
+            return _Fold(x.ctype, "*first", step, "acc", simd, needs_one=True)
+        return _Fold(x.ctype, "*first; int bad = 0", f"{step} bad |= v != v;", "bad ? NAN : acc",
+                     f"{simd} reduction(|:bad)", needs_one=True)  # fmt: skip
     if short in ("any", "all"):
         step, first = ("acc |= v != 0;", "0") if short == "any" else ("acc &= v != 0;", "1")
         return _Fold("int", first, step, "acc", f"reduction({'|' if short == 'any' else '&'}:acc)")
@@ -84,11 +86,39 @@ def emit(low: Lowering, op: Operator) -> None:
         raise Unsupported(f"{dtype}")
     if getattr(out, "dtype", dtype) not in (None, dtype):
         raise Unsupported("another dtype than expected")
+    fused = _fused(low, x, dims, keep, short, dtype)
+    if fused is not None:
+        low.give(op.outputs[0], fused)
+        return
     low.memory(x)
     if not x.straight:
         raise Unsupported("a layout")
     low.flush()
     low.give(op.outputs[0], reduce(low, x, dims, keep, short, dtype))
+
+
+def _fused(low: Lowering, x: Tensor, dims: list[int], keep: bool, short: str, dtype: torch.dtype) -> Tensor | None:
+    """The fold as a part of the nest that computes what is folded, where that is pending; else None."""
+    nest, tail = low.nest, len(dims)
+    if nest is None or not x.pending or not nest.holds(x) or not tail or not nest.may_fold(tail) or (
+            sorted(dims) != list(range(x.rank - tail, x.rank)) or x.dims != nest.dims):  # fmt: skip
+        return None
+    count = low.w.product(x.dims[x.rank - tail :])
+    fold = _fold(low, short, x, dtype, count)
+    first = f"{fold.ctype} acc = {fold.first}"
+    if fold.needs_one:
+        if x.dtype not in FLOATS:
+            return None
+        low.w.bail(f"!({count})")
+        first = first.replace("*first", "-INFINITY" if "max" in short else "INFINITY")
+    stay = x.dims[: x.rank - tail]
+    if stay or keep:
+        made = low.fresh(dtype, (*stay, *[1] * tail) if keep else stay)
+    else:
+        made = low.blank(dtype, ())
+        made.reg = low.w.local(made.ctype, "r")
+    nest.fold(made, f"e{x.n}", tail, first=first, step=fold.step, result=fold.result, clause=fold.simd)
+    return made
 
 
 def reduce(low: Lowering, x: Tensor, dims: list[int], keep: bool, short: str, dtype: torch.dtype) -> Tensor:
@@ -112,7 +142,8 @@ def reduce(low: Lowering, x: Tensor, dims: list[int], keep: bool, short: str, dt
         target = f"p{made.n}[{place}]"
     flat = x.strides is None and len(dims) == x.rank
     last = stay[-1] if stay else None
-    columns = last is not None and last > max(dims, default=0) and fold.simd and short != "linalg_vector_norm"
+    columns = last is not None and last > max(dims, default=0) and fold.simd and not fold.needs_one and (
+        short != "linalg_vector_norm")
     with w.block(""):
         base = " + ".join(f"i{dim} * {strides[dim]}" for dim in stay) or "0"
         if columns and strides[last] == 1 and (isinstance(x.dims[last], str) or x.dims[last] > 1):  # type: ignore[index,operator]

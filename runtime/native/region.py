@@ -10,7 +10,7 @@ import ctypes
 import itertools
 import struct
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from runtime.ir import Operator, Variable
 from runtime.native import build
 from runtime.native.lowering import Lowering
 from runtime.native.outer import Input
-from runtime.native.serving import Call
+from runtime.native.serving import Call, Reader, reader
 from runtime.native.stack import Stack
 from runtime.native.values import Items, Nothing, Number, Stacked, Tensor, Value
 
@@ -35,7 +35,7 @@ def _serve(token: int, what: int, address: int) -> int:
         if what >= 0:
             call.operator(what, address)
         elif what == -2:
-            call.results(address)
+            call.results()
         elif what == -3:
             call.sources[ctypes.c_int64.from_address(address).value] = None
         elif what == -4:
@@ -51,6 +51,13 @@ def _serve(token: int, what: int, address: int) -> int:
 CALLBACK = build.Callback(_serve)
 """The one function that C calls: -1 lets Python handle signals, -2 hands over results, -3 gives back what an
 Operator gave, -4 asks for memory, -5 gives it back, others are Operators."""
+
+Layouts = Mapping[Variable, tuple[int, ...]]
+"""The order of the dimensions of arguments in memory, from the outermost inwards, where it is not their own order."""
+_QUICKER = (3, 24, 192)
+"""After how many calls the arguments' tensors are held against those of the last."""
+MOST_VARIANTS = 4
+"""For how many layouts of its arguments a region is written once more."""
 
 PATIENCE = 20
 """How often in a row a region may give up before it is left to Python."""
@@ -75,7 +82,15 @@ class Region:
     hits: list[int] = field(default_factory=list)
     """The executable's counters."""
     failures: int = 0
+    again: Callable[[Layouts], Region | None] | None = None
+    """Writes it once more, for other layouts."""
+    variants: dict[tuple[Any, ...], tuple[Region, list[int]] | None] = field(default_factory=dict)
+    """Layouts of the arguments -> the region for them, and which arguments it takes."""
     _run: Callable[..., Any] | None = None
+    _slow: Callable[..., Any] | None = None
+    """What serves all calls; ``_run`` may be quicker for those like an earlier one."""
+    _function: Any = None
+    _served: int = 0
 
     def call(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The values of the outputs; None where Python has to do it."""
@@ -90,8 +105,30 @@ class Region:
                 warnings.warn(f"{error}; the interpreter runs what was to be compiled", RuntimeWarning, stacklevel=2)
                 self.failures = PATIENCE + 1
                 return None
+        before = self.failures
         found: tuple[Any, ...] | None = self._run(*arguments)
-        return found
+        if found is not None:
+            self._served += 1
+            if self._served in _QUICKER:
+                self._run = self._runner(self._function, arguments) or self._run
+        return self._in_another_layout(arguments) if found is None and self.failures == before else found
+
+    def _in_another_layout(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """What a region for arguments that lie like these gives; None if that is not why this one did not run."""
+        orders = tuple(_order(arg) if one.kind == "tensor" else None for one, arg in zip(self.inputs, arguments))
+        if self.again is None or not any(orders):
+            return None
+        if orders not in self.variants and len(self.variants) < MOST_VARIANTS:
+            made = self.again({one.var: order for one, order in zip(self.inputs, orders) if order})
+            places = {one.var: place for place, one in enumerate(self.inputs)}
+            fits = made is not None and all(one.var in places for one in made.inputs)
+            self.variants[orders] = (made, [places[one.var] for one in made.inputs]) if made and fits else None
+        found = self.variants.get(orders)
+        if found is None:
+            return None
+        variant, taken = found
+        variant.hits = self.hits
+        return variant.call(*[arguments[place] for place in taken])
 
     def gave_up(self, call: Call) -> None:
         """C gave up. Errors raised: KeyboardInterrupt and the like, if that is why."""
@@ -103,19 +140,32 @@ class Region:
         function = getattr(self.library.loaded(), self.name)
         function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64]
         function.restype = ctypes.c_int64
-        return self._runner(function)
+        self._function = function
+        self._slow = self._runner(function)
+        assert self._slow is not None
+        return self._slow
 
-    def _runner(self, function: Any) -> Callable[..., Any]:
+    def _readers(self) -> list[Reader]:
+        """What reads each output from the words that C writes."""
+        found: list[Reader] = []
+        at = 0
+        for output in self.outputs:
+            found.append(reader(output, at))
+            at += _words(output)
+        return found
+
+    def _runner(self, function: Any, example: Sequence[Any] | None = None) -> Callable[..., Any] | None:
         """The function that checks arguments, writes them as words, calls C and reads the results.
 
-        Its text is made of names and numbers of ours.
+        Its text is made of names and numbers of ours. ``example``: arguments that went well; then tensors are held
+        against those by one test of PyTorch's, and what differs is served as ever. None if there is no such test.
         """
         names = [f"a{index}" for index in range(len(self.inputs))]
         space: dict[str, Any] = {
             "plain": torch_internals.is_plain_memory, "grad": torch.is_grad_enabled, "Call": Call, "calls": _calls,
             "tokens": _tokens, "counters": self.counters, "hits": self.hits, "call_c": function,
             "Out": ctypes.c_int64 * max(self.size, 1), "address": ctypes.addressof, "operators": self.calls,
-            "outputs": self.outputs, "errors": (struct.error, OverflowError),
+            "readers": self._readers(), "errors": (struct.error, OverflowError),
             "region": self, "gave_up": self.gave_up,
             "state": torch.get_rng_state, "restore": torch.set_rng_state, "extend": _extend, "KINDS": _KINDS,
         }  # fmt: skip
@@ -124,14 +174,23 @@ class Region:
         words: list[str] = []
         lists: list[tuple[str, Input]] = []
         tensors: list[str] = []
-        for name, one in zip(names, self.inputs):
-            if one.kind == "tensor":
+        alike: list[tuple[str, torch.Tensor]] = []
+        slow = f"return slow({', '.join(names)})"
+        for place, (name, one) in enumerate(zip(names, self.inputs)):
+            known = None if example is None else example[place]
+            if one.kind == "tensor" and isinstance(known, torch.Tensor):
+                alike.append((name, known))
+                tensors.append(name)
+                formats.append("q" * (1 + known.dim()))
+                words.append(", ".join([f"{name}.data_ptr()", *map(str, known.shape)]))
+            elif one.kind == "tensor":
                 like = one.value
                 assert isinstance(like, Tensor)
                 space[f"d_{name}"] = like.dtype
                 recorded = f"{name}.requires_grad" + ("" if self.strict else " and grad()")
+                rows = name if like.straight else f"{name}.permute({like.order})"
                 check = (f"type({name}) in KINDS and {name}.dtype is d_{name} and {name}.dim() == {like.rank} and "
-                         f"{name}.is_contiguous() and plain({name}) and not ({recorded})")  # fmt: skip
+                         f"{rows}.is_contiguous() and plain({name}) and not ({recorded})")  # fmt: skip
                 formats.append("q" * (1 + like.rank))
                 tensors.append(name)
                 if like.null:
@@ -152,6 +211,13 @@ class Region:
                 lines.append(f" if type({name}) is not d_{name}: return None")
                 formats.append("d" if one.kind == "float" else "q")
                 words.append(name)
+        if example is not None:
+            test = torch_internals.tensor_test([(known, None) for _, known in alike]) if alike else None
+            if test is None:
+                return None
+            space |= {"test": test, "slow": self._slow}
+            recorded = " or grad()" if any(known.requires_grad for _, known in alike) else ""
+            lines.insert(1, f" if not test({', '.join(name for name, _ in alike)}){recorded}: {slow}")
         head = "".join(formats)
         space["pack"] = struct.Struct("<" + head).pack
         lines.append(f" sources = [{', '.join(tensors)}]")
@@ -170,7 +236,7 @@ class Region:
             lines.append(" words = b''.join([words, *tail])")
         lines.append(" out = Out()")
         lines.append(" token = next(tokens)")
-        lines.append(" call = calls[token] = Call(operators, outputs, sources)")
+        lines.append(" call = calls[token] = Call(operators, readers, sources, out)")
         if self.counters:
             lines.append(" call.counters = counters")
         if self.random:
@@ -194,6 +260,16 @@ class Region:
 _KINDS = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 
 
+def _order(value: Any) -> tuple[int, ...] | None:
+    """The dimensions of dense memory from the outermost inwards; None for what is not a tensor, or lies row after row.
+    """
+    if type(value) not in _KINDS or value.layout is not torch.strided or value.is_contiguous():
+        return None
+    strides = value.stride()
+    order = tuple(sorted(range(value.dim()), key=lambda dim: -strides[dim]))
+    return order if value.permute(order).is_contiguous() else None
+
+
 def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> int | None:
     """The words of a list's items; how many, -1 for None, and None where C cannot take it."""
     if items is None:
@@ -205,7 +281,7 @@ def _extend(items: Any, like: Items, tail: list[bytes], sources: list[Any]) -> i
     item = like.item
     if isinstance(item, Number):
         kind = {"int": int, "float": float, "bool": bool}[item.kind]
-        if any(type(one) is not kind for one in items):
+        if not {kind}.issuperset(map(type, items)):
             return None
         try:
             tail.append(struct.pack(f"<{len(items)}{'d' if item.kind == 'float' else 'q'}", *items))
@@ -234,9 +310,10 @@ def _stack_in(rows: torch.Tensor, like: Items, tail: list[bytes], sources: list[
     item = like.item
     if not isinstance(item, Tensor) or rows.dtype is not item.dtype or rows.dim() != item.rank + 1:
         return None
-    if any(known not in (-1, size) for known, size in zip(item.dims, rows.shape[1:])):
+    shape = tuple(rows.shape)
+    if shape[1:] != item.dims and any(known not in (-1, size) for known, size in zip(item.dims, shape[1:])):
         return None
-    tail.append(struct.pack(f"<{3 + item.rank}q", len(sources), rows.data_ptr(), *rows.shape))
+    tail.append(struct.pack(f"<{3 + item.rank}q", len(sources), rows.data_ptr(), *shape))
     sources.append(rows)
     return -2
 
@@ -287,7 +364,9 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
         f"i64 {name}(const i64 *in, i64 *out, i64 token) {{", *w.locals, "  char stack[16384] "
         "__attribute__((aligned(64)));", "  ctx room, *c = &room; i64 failed = 1, objects = (i64)1 << 40;",
         "  memset(c, 0, sizeof(ctx)); c->token = token; c->call = d2s_callback; c->bump = stack; c->left = 16384;",
-        *prologue, *body, "  goto done;", "bail: failed = 1;", "done: d2s_end(c); return failed;", "}",
+        *prologue, *body, "  goto done;",
+        "bail: __attribute__((cold)); failed = 1;",  # else the compiler takes all that follows many checks for rare
+        "done: d2s_end(c); return failed;", "}",
     ]  # fmt: skip
     text = "\n".join(lines)
     library.functions.append(text)
@@ -366,8 +445,6 @@ def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
     if sources:
         lines.append(f"  buf given[{len(sources)}]; memset(given, 0, sizeof(given));")
     at, number = 0, 0
-    items = len(sources)
-    counts = [f"{items}"]
     for one in inputs:
         value = one.value
         if isinstance(value, Tensor):
@@ -391,9 +468,7 @@ def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
             at += 1 + value.rank
             number += 1
         elif isinstance(value, Items):
-            lines += _list_in(value, at, " + ".join(counts))
-            if isinstance(value.item, Tensor):
-                counts.append("0")
+            lines += _list_in(value, at)
             at += 2
         else:
             assert isinstance(value, Number)
@@ -402,33 +477,16 @@ def _prologue(low: Lowering, inputs: list[Input]) -> list[str]:
     return lines
 
 
-def _list_in(value: Items, at: int, first: str) -> list[str]:
+def _list_in(value: Items, at: int) -> list[str]:
     n, item = value.n, value.item
-    lines = [f"  if (in[{at + 1}] >= 0) {{ const i64 *w = in + in[{at}]; i64 n = in[{at + 1}];",
-             f"    if (!(l{n} = l_new(c, {value.width}, {int(isinstance(item, Tensor))}, n))) goto bail;"]  # fmt: skip
     if isinstance(item, Number):
-        lines.append(f"    d2s_copy(l{n}->at, w, 8 * n); l{n}->len = n; }}")
-        return lines
-    rank = item.rank
-    size = item.dtype.itemsize
-    lines += [
-        f"    for (i64 i = 0; i < n; i++, w += {2 + rank}) {{ i64 *t = l{n}->at + i * {value.width}, s = 1;",
-        f"      memset(t, 0, 8 * {value.width}); l{n}->len = i + 1; if (w[0] < 0) continue;",
-        "      buf *b = d2s_new(c, 0); if (!b) goto bail;",
-        "      b->src = w[0]; b->data = (char *)w[1]; t[0] = (i64)b; t[1] = w[1]; t[2] = w[0] + 1;",
-        f"      for (i64 d = {rank} - 1; d >= 0; d--) {{ t[3 + d] = w[2 + d]; t[{3 + rank} + d] = s; s *= w[2 + d]; }}",
-        f"      b->size = s * {size}; }} }}",
-        f"  else if (in[{at + 1}] == -2) {{ const i64 *w = in + in[{at}]; i64 n = w[2];",
-        f"    if (!(l{n} = l_new(c, {value.width}, 1, n))) goto bail;",
-        "    buf *b = d2s_new(c, 0); if (!b) goto bail;",
-        "    b->rc = n + 1; b->src = w[0]; b->data = (char *)w[1]; i64 whole = 1;",
-        f"    for (i64 d = 0; d < {rank}; d++) whole *= w[3 + d];",
-        f"    b->size = whole * n * {size};",
-        f"    for (i64 i = 0; i < n; i++) {{ i64 *t = l{n}->at + i * {value.width}, s = 1;",
-        f"      t[0] = (i64)b; t[1] = w[1] + i * whole * {size}; t[2] = ++objects; l{n}->len = i + 1;",
-        f"      for (i64 d = {rank} - 1; d >= 0; d--) {{ t[3 + d] = w[3 + d]; t[{3 + rank} + d] = s; s *= w[3 + d]; }}",
-        "    } }",
-    ]
+        lines = [f"  if (in[{at + 1}] >= 0) {{ if (!(l{n} = l_new(c, 1, 0, in[{at + 1}]))) goto bail;",
+                 f"    d2s_copy(l{n}->at, in + in[{at}], 8 * in[{at + 1}]); l{n}->len = in[{at + 1}]; }}"]  # fmt: skip
+    else:
+        lines = [f"  if (in[{at + 1}] != -1) {{",
+                 f"    l{n} = l_in(c, in + in[{at}], in[{at + 1}], {item.rank}, {item.dtype.itemsize}, objects);",
+                 f"    if (!l{n}) goto bail;",
+                 f"    objects += l{n}->len; }}"]  # fmt: skip
     if not value.null:
         lines.append(f"  if (!l{n}) goto bail;")
     return lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runtime.ir import Operator
 from runtime.native import (
+    activations,
     array,
     branches,
     calls,
@@ -13,6 +14,7 @@ from runtime.native import (
     pointwise,
     products,
     reductions,
+    rows,
     scalar,
     scatter,
     update,
@@ -61,6 +63,12 @@ _OVERLOADS = {
     pointwise.emit_threshold_backward: ["threshold_backward.default"],
     pointwise.emit_to: ["to.dtype", "_to_copy.default"],
     pointwise.emit_clone: ["clone.default"],
+    activations.emit: [f"{name}.default" for name in activations.NAMES],
+    rows.emit_softmax: ["softmax.int", "log_softmax.int", "_softmax.default", "_log_softmax.default"],
+    rows.emit_softmax_backward: ["_softmax_backward_data.default", "_log_softmax_backward_data.default"],
+    rows.emit_layer_norm: ["layer_norm.default", "native_layer_norm.default"],
+    rows.emit_layer_norm_backward: ["native_layer_norm_backward.default"],
+    rows.emit_rms_norm: ["rms_norm.default"],
     views.emit_select: ["select.int"],
     views.emit_slice: ["slice.Tensor"],
     views.emit_split: ["split.Tensor", "unsafe_split.Tensor", "chunk.default"],

@@ -1,51 +1,80 @@
 """Gradients of slices: zeros with the gradient in the slice's place.
 
     aten.select_backward.default(%g, [8, 3], 0, %i)      ->      memset(p9, ...); p9 + i * 3 gets g
+
+Where a loop adds such gradients up, the slice is added to the total in its place.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from runtime.ir import Operator
-from runtime.native.lowering import Lowering
+from runtime.native.lowering import Lowering, Part
+from runtime.native.nest import Nest
 from runtime.native.values import Expr, Tensor, Unsupported
 from runtime.native.views import axis, narrow, select
 
 
-def _zeros(low: Lowering, op: Operator) -> tuple[Tensor, Tensor]:
-    """The gradient, and zeros of the sizes that were sliced."""
+def _give(low: Lowering, op: Operator, of: Callable[[Tensor], Tensor]) -> None:
+    """Zeros with the gradient in a part; not made where all that happens is that they are added to a total."""
     g = low.memory(low.tensor(op.args[0]))
     dims = low.sizes(op.args[1])
     low.flush()
+    if _is_only_added(low, op):
+        low.parts[op.outputs[0]] = Part(low.same(g), dims, of)
+        return
     made = low.fresh(g.dtype, dims)
-    low.w.line(f"d2s_zero(p{made.n}, ({low.w.product(dims)}) * sizeof({made.ctype}));")
-    return g, made
+    zero(low, made)
+    put(low, made, Part(g, dims, of), add=False)
+    low.give(op.outputs[0], made)
 
 
-def _put(low: Lowering, op: Operator, g: Tensor, made: Tensor, part: Tensor) -> None:
-    if part.rank != g.rank:
+def _is_only_added(low: Lowering, op: Operator) -> bool:
+    (out,) = op.outputs
+    readers = [other for other in (low.around[-1] if low.around else ()) if out in other.inputs or any(
+        out in block.captures() for block in other.blocks)]  # fmt: skip
+    return len(readers) == 1 and readers[0].name == "grad.accumulate" and readers[0].args[0] is not out and (
+        out in low.live.dying[id(readers[0])] and out not in low.live.pinned)  # fmt: skip
+
+
+def zero(low: Lowering, t: Tensor) -> None:
+    """Set dense memory to zero."""
+    low.w.line(f"d2s_zero(p{t.n}, ({low.w.product(t.dims)}) * sizeof({t.ctype}));")
+
+
+def put(low: Lowering, whole: Tensor, part: Part, *, add: bool) -> None:
+    """Write a part of some memory, or add to it."""
+    to, g = part.of(whole), part.grad
+    if to.rank != g.rank:
         raise Unsupported("another rank")
-    for own, other in zip(part.dims, g.dims):
+    for own, other in zip(to.dims, g.dims):
         if own != other:
             low.w.bail(f"{own} != {other}")
-    low.copy(part, g)
-    low.release(part)
-    low.give(op.outputs[0], made)
+    if add:
+        nest = Nest(to.dims, to.order)
+        nest.store(low, to, f"{nest.load(low, to)} + {nest.load(low, g)}")
+        nest.write(low)
+    else:
+        low.copy(to, g)
+    low.release(to)
 
 
 def emit_select(low: Lowering, op: Operator) -> None:
     """The gradient of ``select``."""
-    g, made = _zeros(low, op)
-    _put(low, op, g, made, select(low, made, axis(made, op.args[2]), low.integer(op.args[3])))
+    index = low.integer(op.args[3])
+    _give(low, op, lambda whole: select(low, whole, axis(whole, op.args[2]), index))
 
 
 def emit_slice(low: Lowering, op: Operator) -> None:
     """The gradient of ``slice`` with fixed ends and step 1."""
-    g, made = _zeros(low, op)
-    dim = axis(made, op.args[2])
-    start, end, step = op.args[3], op.args[4], op.args[5]
-    size = made.dims[dim]
-    if step != 1 or type(start) is not int or type(end) is not int or not isinstance(size, int):
+    dims, place = op.args[1], op.args[2]
+    start, end, step = op.args[3:6]
+    if not isinstance(dims, (list, tuple)) or type(place) is not int or not -len(dims) <= place < len(dims):
+        raise Unsupported("sizes that are no list")
+    size = dims[place]
+    if step != 1 or type(start) is not int or type(end) is not int or type(size) is not int:
         raise Unsupported("ends that are not known")
     first, last = (min(max(one + size if one < 0 else one, 0), size) for one in (start, end))
     length: Expr = max(last - first, 0)
-    _put(low, op, g, made, narrow(low, made, dim, first, length))
+    _give(low, op, lambda whole: narrow(low, whole, axis(whole, place), first, length))

@@ -42,6 +42,10 @@ VIEW = 1 << 50
 """What is set in the number of an object that is a view."""
 
 
+Reader = Callable[["Call", list[int]], Any]
+"""What makes a value of the words that C wrote."""
+
+
 class Unfit(Exception):
     """What an Operator gives has no form in C: the region gives up."""
 
@@ -50,18 +54,21 @@ class Call:
     """The tensors of one call: those that were given, and what is made for C or of what C has made."""
 
     __slots__ = (
-        "_made", "_memory", "_objects", "_operators", "_outputs", "counters", "error", "found", "hits", "sources",
+        "_made", "_memory", "_objects", "_operators", "_out", "_readers", "counters", "error", "found", "hits",
+        "sources",
     )  # fmt: skip
 
     def __init__(
-        self, operators: Sequence[tuple[Operator, list[Variable]]], outputs: Sequence[Value | Stacked],
-        sources: list[Any],
+        self, operators: Sequence[tuple[Operator, list[Variable]]], readers: Sequence[Reader], sources: list[Any],
+        out: ctypes.Array[ctypes.c_int64],
     ) -> None:  # fmt: skip
         self._operators = operators
-        self._outputs = outputs
+        self._readers = readers
+        self._out = out
+        """The words that C writes its results to."""
         self.sources = sources
         self.error: BaseException | None = None
-        self.found: tuple[Any, ...] | None = None if outputs else ()
+        self.found: tuple[Any, ...] | None = None if readers else ()
         self.counters: Sequence[int] = ()
         self.hits: Sequence[int] = ()
         """How often the counted Blocks ran."""
@@ -73,9 +80,9 @@ class Call:
 
     def tensor(
         self, dtype: torch.dtype, rank: int, buf: int, src: int, offset: int, obj: int, data: int, size: int,
-        dims: Sequence[int],
+        dims: Sequence[int], dense: bool = False,
     ) -> torch.Tensor:  # fmt: skip
-        """The tensor that some words tell of. ``dims``: sizes, then strides."""
+        """The tensor that some words tell of. ``dims``: sizes, then strides; ``dense``: those of dense memory."""
         if src >= 0 and obj == src + 1:
             found: torch.Tensor = self.sources[src]
             return found
@@ -87,16 +94,14 @@ class Call:
         if src >= 0:
             base = self.sources[src]
             made = _sharing(base, sizes, strides, base.storage_offset() + offset // width, bool(obj & VIEW))
+        elif buf in self._memory:
+            base = torch.empty(0, dtype=dtype)
+            base.set_(self._memory[buf].untyped_storage(), offset // width, sizes, strides)
+            made = base.as_strided(sizes, strides) if obj & VIEW else base
         else:
-            memory = self._memory.get(buf)
-            if memory is not None:
-                base = torch.empty(0, dtype=dtype)
-                base.set_(memory.untyped_storage(), offset // width, sizes, strides)
-                made = self._objects[obj] = base.as_strided(sizes, strides) if obj & VIEW else base
-                return made
             whole = self._made.get(buf)
             if whole is None and not obj & VIEW and offset == 0 and _product(sizes) * width == size:
-                made = torch.empty(sizes, dtype=dtype) if _is_dense(sizes, strides) else (
+                made = torch.empty(sizes, dtype=dtype) if dense or _is_dense(sizes, strides) else (
                     torch.empty_strided(sizes, strides, dtype=dtype))  # fmt: skip
                 self._made[buf] = made
                 if size:
@@ -173,16 +178,12 @@ class Call:
         _words(at, 1)[0] = word
         return at + 8
 
-    def results(self, address: int) -> None:
+    def results(self) -> None:
         """The values of the region's outputs."""
-        found: list[Any] = []
-        at = address
-        for value in self._outputs:
-            result, count = result_of(self, value, at)
-            found.append(result)
-            at += 8 * count
-        self.hits = list(_words(at, len(self.counters)))
-        self.found = tuple(found)
+        words = self._out[:]
+        self.found = tuple([read(self, words) for read in self._readers])
+        if self.counters:
+            self.hits = words[-len(self.counters) :]
 
 
 def _is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
@@ -223,42 +224,69 @@ def _product(sizes: Sequence[int]) -> int:
     return total
 
 
-def result_of(call: Call, value: Value | Stacked, at: int) -> tuple[Any, int]:
-    """What stands at some words, and how many words that are."""
+def reader(value: Value | Stacked, at: int) -> Reader:
+    """What reads a value from the words that C wrote, of which its own begin at ``at``."""
     if isinstance(value, Stacked):
-        rows, count = result_of(call, value.rows, at)
-        listing, more = result_of(call, value.items, at + 8 * count) if rows is None else (None, 2)
-        if rows is None:
-            return listing, count + more
-        return (listed(Stack(rows)) if torch_internals.saved_tensor_hooks_active() else Stack(rows)), count + more
+        return _stack_reader(value, at)
     if isinstance(value, Number):
-        has, word = _words(at, 2)
-        return (_number(value.kind, word) if has else None), 2
-    if isinstance(value, Tensor):
-        count = 6 + 2 * value.rank
-        buf, src, offset, obj, data, size, *dims = _words(at, count)
-        if not buf:
-            return None, count
-        return call.tensor(value.dtype, value.rank, buf, src, offset, obj, data, size, dims), count
+        kind = value.kind
+        return lambda call, words: _number(kind, words[at + 1]) if words[at] else None
     if isinstance(value, Items):
-        length, items = _words(at, 2)
+        return _list_reader(value, at)
+    if isinstance(value, Tensor):
+        return _tensor_reader(value, at)
+    return lambda call, words: None
+
+
+def _tensor_reader(value: Tensor, at: int) -> Reader:
+    dtype, rank, dense = value.dtype, value.rank, value.strides is None and value.straight
+
+    def read(call: Call, words: list[int]) -> torch.Tensor | None:
+        buf, src, offset, obj, data, size = words[at : at + 6]
+        if not buf:
+            return None
+        return call.tensor(dtype, rank, buf, src, offset, obj, data, size, words[at + 6 : at + 6 + 2 * rank], dense)
+
+    return read
+
+
+def _stack_reader(value: Stacked, at: int) -> Reader:
+    rows = _tensor_reader(value.rows, at)
+    items = _list_reader(value.items, at + 6 + 2 * value.rows.rank)
+
+    def read(call: Call, words: list[int]) -> Any:
+        found = rows(call, words)
+        if found is None:
+            return items(call, words)
+        return listed(Stack(found)) if torch_internals.saved_tensor_hooks_active() else Stack(found)
+
+    return read
+
+
+def _list_reader(value: Items, at: int) -> Reader:
+    item, width = value.item, value.width
+
+    def read(call: Call, words: list[int]) -> list[Any] | None:
+        length, items = words[at], words[at + 1]
         if length < 0:
-            return None, 2
-        words = _words(items, length * value.width)
-        item = value.item
+            return None
         if isinstance(item, Number):
-            return [_number(item.kind, word) for word in words], 2
-        found: list[Any] = []
-        width, rank = value.width, item.rank
+            if item.kind == "float":
+                return (ctypes.c_double * length).from_address(items)[:]
+            found = (ctypes.c_int64 * length).from_address(items)[:]
+            return list(map(bool, found)) if item.kind == "bool" else found
+        tensors: list[Any] = []
+        inner = _words(items, length * width)[:]
         for start in range(0, length * width, width):
-            buf, data, obj, *dims = words[start : start + width]
+            buf, data, obj, *dims = inner[start : start + width]
             if not buf:
-                found.append(None)
+                tensors.append(None)
                 continue
-            _, size, src, _, base, *_ = _words(buf, 5)
-            found.append(call.tensor(item.dtype, rank, buf, src, data - base, obj, base, size, dims))
-        return found, 2
-    return None, 0
+            _, size, src, _, base = _words(buf, 5)
+            tensors.append(call.tensor(item.dtype, item.rank, buf, src, data - base, obj, base, size, dims))
+        return tensors
+
+    return read
 
 
 def _number(kind: str, word: int) -> Any:

@@ -36,6 +36,7 @@ class Tensor:
 
     strides: None where it is dense in row-major order. order: its dimensions from the outermost in memory inwards.
     null: it may be None. mine: the region counts references to it. pending: it stands in a nest that is not written.
+    origin: the tensor of which it is the transposed whole.
     """
 
     n: int
@@ -47,6 +48,7 @@ class Tensor:
     mine: bool = True
     reg: str = ""
     pending: bool = False
+    origin: Tensor | None = None
 
     @property
     def ctype(self) -> str:

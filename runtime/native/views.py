@@ -126,6 +126,7 @@ def emit_transpose(low: Lowering, op: Operator) -> None:
     order = tuple(places.index(dim) for dim in t.order)
     made = low.view(t, [t.dims[dim] for dim in places],
                     None if t.strides is None else [strides[dim] for dim in places], 0, order)  # fmt: skip
+    made.origin = t.origin or t
     low.give(op.outputs[0], made)
 
 

@@ -10,6 +10,7 @@ from torch import nn
 from torch.func import vmap
 
 from dy2static import InputSpec, enable_to_static, to_static
+from dy2static.errors import SignatureError
 from dy2static.shortcut import KEPT, MADE_AT
 from runtime.autodiff import gradient_path
 
@@ -83,6 +84,27 @@ def test_sizes_left_open() -> None:
     specified = to_static(scaled, input_spec=[InputSpec([None])])
     for size in (3, 4):
         call(specified, torch.rand(size))
+
+
+def test_input_specs() -> None:
+    """What fits the Program fits the specs; what does not is refused as before."""
+    static = to_static(scaled, input_spec=[InputSpec([None]), 3.0])
+    for size in (3, 4, 3, 5, 1):
+        call(static, torch.rand(size), 3.0)
+    assert short(static) and all(one.found.sizes[0] == (None,) for one in static._shortcuts)
+    for args, code in [((X[None], 3.0), "D2S302"), ((X.double(), 3.0), "D2S303"), ((X, 2.0), "D2S306")]:
+        with pytest.raises(SignatureError) as raised:
+            static(*args)
+        assert raised.value.code == code
+    fixed = to_static(scaled, input_spec=[InputSpec([3])])
+    call(fixed, X)
+    assert short(fixed)
+    with pytest.raises(SignatureError, match="D2S304"):
+        fixed(torch.rand(4))
+    stopped = to_static(scaled, input_spec=[InputSpec([3], stop_gradient=True)])
+    for _ in range(TIMES):
+        assert not stopped(X.clone().requires_grad_()).requires_grad
+    assert not short(stopped)
 
 
 def test_shared_memory() -> None:

@@ -196,3 +196,23 @@ def test_products_of_vectors(same_gradients):
 
     for n in (0, 1, 4):
         same_gradients(f, r(3), r(3, 3), torch.tensor(n))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_are_added_to_the_gradient_of_a_weight(same_gradients, turned):
+    """Without a matrix for each iteration, also where the weight was transposed."""
+
+    def loop(W, x, n):
+        h = x
+        i = torch.tensor(0)
+        while i < n:
+            h = torch.tanh(h @ W.t() if turned else h @ W)
+            i = i + 1
+        return h
+
+    runner = same_gradients(loop, r(4, 4), r(3, 4), torch.tensor(3))
+    (halves,) = runner._halves.values()
+    (stage,) = halves.derivative.stages
+    names = [op.name for op in stage.backward.block.walk()]
+    assert names.count("grad.accumulate_product") == 1 and "grad.accumulate" not in names
+    assert names.count("aten.mm.default") == 1

@@ -9,8 +9,7 @@ from runtime.native import build, emitter, region
 
 @pytest.fixture(autouse=True)
 def eager_for_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every Operator is worth a region, one that gives up runs again, and compiling takes little time."""
+    """Every Operator is worth a region, and one that gives up runs again."""
     monkeypatch.setattr(region, "PATIENCE", 10**9)
-    monkeypatch.setattr(build, "optimise", "-O1")
     monkeypatch.setattr(build, "strict", True)
     monkeypatch.setattr(emitter, "LEAST", 0)

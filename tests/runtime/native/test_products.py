@@ -36,7 +36,8 @@ def test_matrices(dtype: torch.dtype, left: bool, right: bool) -> None:
     assert isinstance(mine, NativeExecutable) and mine.share().in_c == 4
     generator = torch.Generator().manual_seed(0)
     for m, k, n in [(1, 1, 1), (1, 64, 70), (4, 16, 48), (3, 5, 7), (5, 33, 65), (2, 100, 130), (40, 50, 60), (0, 3, 2),
-                    (3, 0, 2), (9, 70, 200)]:  # fmt: skip
+                    (3, 0, 2), (9, 70, 200), (37, 21, 1),
+                    (5, 300, 10), (2, 70, 33)]:  # fmt: skip
         a = torch.randn((k, m) if left else (m, k), generator=generator, dtype=dtype)
         b = torch.randn((n, k) if right else (k, n), generator=generator, dtype=dtype)
         c = torch.randn(n, generator=generator, dtype=dtype)

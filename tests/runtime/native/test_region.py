@@ -8,7 +8,10 @@ import traceback
 import pytest
 import torch
 
+from runtime.executor import compile_program as interpreted
+from runtime.ir.parser import parse_program
 from runtime.native import build, region
+from runtime.native.region import MOST_VARIANTS
 from tests.runtime.native.programs import agree, compiled, gave_up
 
 _PATHS = """program "f" {
@@ -198,3 +201,59 @@ def test_a_compiler_that_refuses_is_a_warning(monkeypatch: pytest.MonkeyPatch) -
     with pytest.warns(RuntimeWarning, match="the C compiler refuses"):
         assert made.run([torch.ones(3), 0], [])[0].tolist() == [2.0, 2.0, 2.0]
     assert made.run([torch.ones(3), 0], [])[0].tolist() == [2.0, 2.0, 2.0]
+
+
+_LAYOUTS = """program "f" {
+  input %x : f32[a, b] = "x"
+  input %y : f32[c, d, e] = "y"
+  input %n : int = "n"
+  %more : bool = scalar.lt(0, %n)
+  %f : bool, %i : int, %s : f32[a, b], %t : f32[c, d, e] = while_loop(%more, %n, %x, %y) {
+    ^(%f1 : bool, %i1 : int, %s1 : f32[a, b], %t1 : f32[c, d, e]):
+      yield %f1
+  } {
+    ^(%f2 : bool, %i2 : int, %s2 : f32[a, b], %t2 : f32[c, d, e]):
+      %p : f32[a, b] = aten.exp.default(%s2)
+      %q : f32[c, d, e] = aten.mul.Scalar(%t2, 0.5)
+      %j : int = scalar.sub(%i2, 1)
+      %l : bool = scalar.lt(0, %j)
+      yield %l, %j, %p, %q
+  }
+  %v : f32[b, a] = aten.t.default(%x)
+  return %s, %t, %v as ($0, $1, $2)
+}"""
+
+
+def test_arguments_that_lie_otherwise_in_memory() -> None:
+    """Dense memory in any order has a C of its own, for so many orders; strides are the interpreter's."""
+    x, y = torch.randn(4, 5) / 9, torch.randn(2, 3, 4)
+    calls = []
+    for first in (x, torch.randn(5, 4).t() / 9):
+        for other in (y, torch.randn(4, 2, 3).permute(1, 2, 0), torch.randn(3, 2, 4).transpose(0, 1)):
+            calls += [[first, other, count] for count in (0, 3)]
+    made = agree(_LAYOUTS, *calls, rounding=2e-6)
+    (one,) = made.written.compiled
+    assert len(one.variants) == MOST_VARIANTS and all(found is not None for found in one.variants.values())
+    assert not gave_up(made)
+    with_gaps = [x[:, ::2], y, 2]
+    for got, expected in zip(made.run(with_gaps, []), interpreted(parse_program(_LAYOUTS)).run(with_gaps, [])):
+        torch.testing.assert_close(got, expected)
+
+
+def test_calls_that_come_again() -> None:
+    """Tensors like those of an earlier call are held against them in one go; all others are served as before."""
+    text = _LAYOUTS.replace("f32[c, d, e]", "f32[a, b]")
+    made, reference = compiled(text), interpreted(parse_program(text))
+    (one,) = made.written.compiled
+    for number in range(30):
+        x, y = torch.randn(3, 2) / 9, torch.randn(3, 2)
+        if number in (7, 25):
+            x, y = x[:2].clone(), y[:2].clone()
+        if number in (9, 27):
+            y.requires_grad_()
+        results = made.run([x, y, number % 4], [])
+        for got, expected in zip(results, reference.run([x, y, number % 4], [])):
+            torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
+            assert got.requires_grad == expected.requires_grad
+        assert (one._run is not one._slow) == (number >= 2)
+    assert one._served > 24
