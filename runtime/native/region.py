@@ -246,15 +246,16 @@ class Library:
 
     def __init__(self) -> None:
         self.functions: list[str] = []
-        self._loaded: ctypes.CDLL | None = None
+        self.built: build.Built | None = None
         self._count = 0
 
     def loaded(self) -> ctypes.CDLL:
         """The library. Further regions that were written since are compiled, too."""
-        if self._loaded is None or self._count != len(self.functions):
-            self._count = len(self.functions)
-            self._loaded = build.build("\n".join(self.functions), CALLBACK)
-        return self._loaded
+        if self.built is None or self._count != len(self.functions):
+            count = len(self.functions)
+            self.built = build.build("\n".join(self.functions[:count]), CALLBACK)
+            self._count = count
+        return self.built.library
 
 
 def finish(low: Lowering, name: str, results: Sequence[Variable], library: Library, ops: Sequence[Operator],
