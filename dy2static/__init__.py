@@ -59,6 +59,7 @@ if getattr(_runtime, "PROJECT", None) != "dy2static":
         f"{_runtime.__file__ or list(_runtime.__path__)} instead of {_Path(__file__).parents[1] / 'runtime'}"
     )
 
+from dy2static import progress as _progress
 from dy2static.api import to_static
 from dy2static.errors import (
     ConversionError,
@@ -78,6 +79,8 @@ from runtime.ir.input_spec import InputSpec
 from runtime.passes import BuildStrategy
 from runtime.translated import TranslatedLayer, load
 from runtime.version import UntestedTorchWarning, __version__
+
+_progress.install()
 
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from runtime.autodiff import Runner
-from runtime.calling.executors import executor
+from runtime.calling.executors import SUCCESSORS, executor
+from runtime.calling.takeover import AfterSomeCalls
 from runtime.ir import Program
 from runtime.passes import DEFAULT, PassManager
 
@@ -37,9 +38,12 @@ def prepare(program: Program, options: Options) -> Runner:
         ValueError: A backend that does not exist.
         ProgramError: A pass broke the Program (where passes are verified).
     """
-    compiled = functools.partial(executor(options.backend), exceptions=dict(options.exceptions))
+    exceptions = dict(options.exceptions)
+    compiled = functools.partial(executor(options.backend), exceptions=exceptions)
+    later = SUCCESSORS.get(options.backend)
+    takeover = None if later is None else AfterSomeCalls(functools.partial(later, exceptions=exceptions))
     PassManager(DEFAULT).run(program)
-    return Runner(program, compiled, list(options.views), eager=options.eager_autograd)
+    return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover)
 
 
 __all__ = ["Options", "prepare"]

@@ -5,6 +5,7 @@ No text of a Program or file reaches the compiler: names, strings and numbers in
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -13,6 +14,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -155,6 +157,7 @@ def _after_fork() -> None:
     """A lock that a thread held is never given up in a child that has no such thread."""
     _shelf.lock = threading.Lock()
     _shelf.making = {}
+    _compilers.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -200,14 +203,52 @@ def _compile(command: list[str], source: str, objects: list[Path], key: str, end
         (Path(folder) / "program.c").write_text(source)
         made = Path(folder) / "made"
         last = [] if "-c" in command else ["-lm"]
-        try:
-            done = subprocess.run([*command, "program.c", *map(str, objects), "-o", str(made), *last], cwd=folder,
-                                  capture_output=True, text=True, check=False)  # fmt: skip
-        except OSError as error:
-            raise BuildError(f"the C compiler cannot be run: {error}") from error
-        if done.returncode:
-            raise BuildError(f"the C compiler refuses what was generated:\n{done.stderr[:2000]}")
+        code, said = _run([*command, "program.c", *map(str, objects), "-o", str(made), *last], folder)
+        if code:
+            raise BuildError(f"the C compiler refuses what was generated:\n{said[:2000]}")
         return cache.put(key, ending, made)
+
+
+_compilers: set[subprocess.Popen[str]] = set()
+_stopped = False
+
+
+def _run(command: list[str], folder: str) -> tuple[int, str]:
+    """Run a compiler; its exit status, and what it says. Ctrl-C in the terminal is not for it."""
+    if _stopped:
+        raise BuildError("the process ends")
+    try:
+        running = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, errors="replace", start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise BuildError(f"the C compiler cannot be run: {error}") from error
+    _compilers.add(running)
+    try:
+        with running:
+            _, said = running.communicate()
+    except BaseException:
+        _kill(running)
+        raise
+    finally:
+        _compilers.discard(running)
+    return running.returncode, said
+
+
+def stop() -> None:
+    """The process ends: compilers that run in other threads are stopped, and no more are started."""
+    global _stopped
+    _stopped = True
+    for running in tuple(_compilers):
+        _kill(running)
+
+
+def _kill(running: subprocess.Popen[str]) -> None:
+    """End a compiler, with the processes that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
 
 
 def _kernels(command: tuple[str, ...], vectors: bool) -> Path:

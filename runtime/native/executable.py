@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from runtime import torch_internals
 from runtime.executor import compile_program as interpreted
 from runtime.executor import emitter
@@ -17,6 +19,7 @@ from runtime.executor.executable import Executable
 from runtime.ir import Program
 from runtime.native import build
 from runtime.native.emitter import NativeEmitter, stacks_of
+from runtime.native.region import Library
 from runtime.native.stack import Stack, listed
 
 
@@ -40,6 +43,8 @@ class NativeExecutable(Executable):
                  exceptions: Mapping[str, type[BaseException]], coverage: bool, consuming: bool,
                  kept: frozenset[int] = frozenset()) -> None:  # fmt: skip
         self._kept = kept
+        self.libraries: list[Library] = []
+        """The C of each variant."""
         super().__init__(program, functions, exceptions, coverage, consuming)
         if made is not None:
             made.append(self)
@@ -73,7 +78,18 @@ class NativeExecutable(Executable):
         made = NativeEmitter(*args)
         made.stacks = stacks_of(self.program, self._kept)
         self.written = made
+        self.libraries.append(made.library)
         return made
+
+    def ready(self, grad: bool) -> None:
+        """Make everything that runs for callers in one grad mode, so that no call has to wait for a compiler.
+
+        Errors raised: BuildError.
+        """
+        self._variant(grad)
+        for library in tuple(self.libraries):
+            if library.functions:
+                library.loaded()
 
     def share(self) -> Share:
         """What of the Program runs where."""
@@ -120,4 +136,22 @@ def compile_program(
     return NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, stacks)
 
 
-__all__ = ["NativeExecutable", "Share", "compile_program"]
+def compile_now(
+    program: Program, *, exceptions: Mapping[str, type[BaseException]] | None = None, consuming: bool = False,
+    kept: Collection[int] = (), grads: Collection[bool] = (),
+) -> NativeExecutable:
+    """As ``compile_program``, and the compiler has run: for callers in the current grad mode, else in all of ``grads``.
+
+    Errors raised: BuildError, also where there is no compiler.
+    """
+    if build.compiler() is None:
+        raise build.BuildError(build.NO_COMPILER)
+    wanted = list(grads) or [torch.is_grad_enabled()]
+    with torch.set_grad_enabled(wanted[0]):
+        made = NativeExecutable(program, {}, dict(exceptions or {}), False, consuming, frozenset(kept))
+    for grad in wanted:
+        made.ready(grad)
+    return made
+
+
+__all__ = ["NativeExecutable", "Share", "compile_now", "compile_program"]

@@ -201,7 +201,7 @@ def test_what_was_not_used_longest_goes_first(place: Path, tmp_path: Path, monke
     assert (place / "notes.so").exists(), "a file that is not ours stays"
 
 
-_ONE = f"""
+_ONE = """
 import sys
 import torch
 from tests.runtime.native import test_cache
