@@ -33,6 +33,7 @@ from dy2static.signature import Signature
 from dy2static.specialization import Specialization
 from dy2static.warn import warn
 from runtime import torch_internals
+from runtime.calling import Compiled, compiled
 from runtime.executor.trial import trial
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
@@ -411,6 +412,12 @@ class StaticFunction:
         """The last used Program; made from the InputSpecs if there is none yet. SignatureError without either."""
         kept = self._cache.all()
         return kept[0].traced.program if kept else self.specialization().traced.program
+
+    @property
+    def compiled(self) -> list[Compiled]:
+        """How each Program runs that has been called, the last used one first; ``print(*f.compiled)`` says it."""
+        ready = [one.ready for one in self._cache.all() if one.ready is not None]
+        return [compiled(one.runner, self.backend) for one in ready]
 
     @property
     @located

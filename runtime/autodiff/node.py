@@ -161,6 +161,19 @@ class Runner:
 
         return run
 
+    def running(self) -> Iterator[tuple[str, Executable | Runs]]:
+        """What has run so far, for looking at, and which calls each runs."""
+        with self._lock:
+            ungraded = self._ungraded or self._plain
+            halves = [one for one in self._halves.values() if one is not None]
+            lowered = [one for one in self._lowered.values() if one is not None]
+        if ungraded is not None and not (halves and self._ungraded is None):
+            yield "without gradients", ungraded
+        for one in halves:
+            yield "with gradients", one
+        for runner in lowered:
+            yield from runner.running()
+
     def halves(self, arguments: Sequence[Any]) -> Runs | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
         casting = self.casting  # another thread's backward may change it

@@ -9,6 +9,6 @@ while the process goes on.
 
 from __future__ import annotations
 
-from runtime.native.executable import NativeExecutable, Share, compile_now, compile_program
+from runtime.native.executable import NativeExecutable, Share, c_of, compile_now, compile_program
 
-__all__ = ["NativeExecutable", "Share", "compile_now", "compile_program"]
+__all__ = ["NativeExecutable", "Share", "c_of", "compile_now", "compile_program"]

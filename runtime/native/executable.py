@@ -60,6 +60,9 @@ class NativeExecutable(Executable):
         """The flat results of the Program, in the order of its main Block's yields; values that do not exist are None.
         """
         if torch_internals.nothing_watches():
+            if torch_internals.is_profiled():
+                with torch.profiler.record_function(f"dy2static C: {self.program.name}"):
+                    return super().run(inputs, params)
             return super().run(inputs, params)
         if any(type(one) is Stack for one in inputs):
             given = list(map(listed, inputs))
@@ -101,8 +104,8 @@ class NativeExecutable(Executable):
         return [op.name for op in self.program.block.walk() if id(op) not in self.written.done_by_c]
 
     def c_source(self) -> str:
-        """The generated C, for reading."""
-        return "\n\n".join(self.written.library.functions)
+        """The generated C, for reading: with the user's lines as comments, each before the code that has it done."""
+        return "\n\n".join(region.text for region in self.written.compiled)
 
 
 def compile_program(
@@ -154,4 +157,9 @@ def compile_now(
     return made
 
 
-__all__ = ["NativeExecutable", "Share", "compile_now", "compile_program"]
+def c_of(program: Program, exceptions: Mapping[str, type[BaseException]]) -> NativeExecutable:
+    """A Program written in C, for looking at: nothing is compiled, and there need be no compiler."""
+    return NativeExecutable(program, {}, exceptions, False, False)
+
+
+__all__ = ["NativeExecutable", "Share", "c_of", "compile_now", "compile_program"]

@@ -24,6 +24,7 @@ from runtime.native.outer import Input
 from runtime.native.serving import Call
 from runtime.native.stack import Stack
 from runtime.native.values import Items, Nothing, Number, Stacked, Tensor, Value
+from runtime.native.writer import annotated, bare
 
 _tokens = itertools.count(1)
 _calls: dict[int, Call] = {}
@@ -65,6 +66,7 @@ class Region:
     outputs: list[Value | Stacked]
     calls: list[tuple[Operator, list[Variable]]]
     text: str
+    """Its C, with the user's lines as comments."""
     random: bool
     size: int
     library: Library
@@ -77,6 +79,11 @@ class Region:
     failures: int = 0
     _run: Callable[..., Any] | None = None
 
+    @property
+    def given_up(self) -> bool:
+        """Whether it is left to Python from now on."""
+        return self.failures > PATIENCE
+
     def call(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The values of the outputs; None where Python has to do it."""
         if self.failures > PATIENCE:
@@ -87,6 +94,7 @@ class Region:
             except build.BuildError as error:
                 if build.strict:
                     raise
+                self.library.error = str(error)
                 warnings.warn(f"{error}; the interpreter runs what was to be compiled", RuntimeWarning, stacklevel=2)
                 self.failures = PATIENCE + 1
                 return None
@@ -247,6 +255,8 @@ class Library:
     def __init__(self) -> None:
         self.functions: list[str] = []
         self.built: build.Built | None = None
+        self.error = ""
+        """Why it could not be built."""
         self._count = 0
 
     def loaded(self) -> ctypes.CDLL:
@@ -291,10 +301,11 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
         *prologue, *body, "  goto done;", "bail: failed = 1;", "done: d2s_end(c); return failed;", "}",
     ]  # fmt: skip
     text = "\n".join(lines)
-    library.functions.append(text)
+    library.functions.append(bare(text))
     calls = [(op, list(dict.fromkeys(op.inputs))) for op, _ in low.calls]
     strict = any(op.grad_mode == "on" for op in _all(ops))
-    return Region(name, inputs, outputs, calls, text, low.random, size, library, list(low.hits), strict)
+    seen = annotated(text, w.places)
+    return Region(name, inputs, outputs, calls, seen, low.random, size, library, list(low.hits), strict)
 
 
 def _all(ops: Sequence[Operator]) -> Iterator[Operator]:

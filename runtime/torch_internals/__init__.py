@@ -69,6 +69,7 @@ from runtime.torch_internals.functions import (
 from runtime.torch_internals.memory import (
     cpu_library,
     is_plain_memory,
+    is_profiled,
     nothing_watches,
 )
 from runtime.torch_internals.methods import (
@@ -165,6 +166,7 @@ __all__ = [
     "PLAIN_APPLY",
     "cpu_library",
     "is_plain_memory",
+    "is_profiled",
     "nothing_watches",
     "SHAPE_ERRORS",
     "SYMBOLIC_MATH",
@@ -217,6 +219,7 @@ __all__ = [
     "is_fake",
     "is_plain_apply",
     "is_plain_memory",
+    "is_profiled",
     "is_setting",
     "is_shape_error",
     "is_unknown",
