@@ -23,12 +23,12 @@ from runtime.torch_internals.checks import (
     tensor_test,
 )
 from runtime.torch_internals.failures import (
-    SHAPE_ERRORS,
     comes_of_shapes,
     is_shape_error,
     node_in_messages,
     plain_user_location,
     say_tensor,
+    shape_errors,
 )
 from runtime.torch_internals.fake_calls import (
     casts_inside,
@@ -168,7 +168,6 @@ __all__ = [
     "is_plain_memory",
     "is_profiled",
     "nothing_watches",
-    "SHAPE_ERRORS",
     "SYMBOLIC_MATH",
     "TORCH_CHECKS",
     "GlobalModuleHooks",
@@ -257,6 +256,7 @@ __all__ = [
     "saved_tensor_hooks_active",
     "say_tensor",
     "set_ambient_modes",
+    "shape_errors",
     "settings",
     "shape_as_tensor",
     "shown_to_need_gradients",

@@ -188,7 +188,7 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
         yield
         if reason == LEAVING_FINALLY and session.last_error is not None and session.last_error is not before:
             raise session.last_error  # it was swallowed
-    except torch_internals.SHAPE_ERRORS as error:
+    except torch_internals.shape_errors() as error:
         raise session.undecidable() from error
     except AttributeError as error:
         require_converted(error)
@@ -246,7 +246,7 @@ def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
         return from_torch(session, number_arguments.called(session, f, args, kwargs))
-    except torch_internals.SHAPE_ERRORS as error:  # before a handler of the user's can take it for eager's
+    except torch_internals.shape_errors() as error:  # before a handler of the user's can take it for eager's
         raise session.undecidable() from error
 
 
