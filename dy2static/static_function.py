@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from dy2static import fault_rules, operators, settings, traceback
+from dy2static import fault_rules, operators, progress, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.conversion import convert
@@ -46,6 +46,7 @@ from runtime.translated.located import located
 
 source_places.location_provider = user_location
 fault_rules.install()
+progress.install()
 located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()
