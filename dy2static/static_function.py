@@ -12,6 +12,7 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -94,7 +95,8 @@ class StaticFunction:
         self._specs: Specs | None = None
         if bound or not self._looks_like_a_method():
             self._read_specs()
-        self._cache = ProgramCache(self.__name__, eager_autograd=autograd == "eager", backend=backend)
+        strategy = BuildStrategy() if build_strategy is None else replace(build_strategy)  # as it is now
+        self._cache = ProgramCache(self.__name__, autograd == "eager", backend, strategy)
         self._shortcuts: tuple[Shortcut, ...] = ()
         self._may_shorten = bound or not self._looks_like_a_method()
 

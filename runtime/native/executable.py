@@ -16,6 +16,7 @@ from runtime import torch_internals
 from runtime.executor import compile_program as interpreted
 from runtime.executor import emitter
 from runtime.executor.executable import Executable
+from runtime.executor.reuse import USUAL, Memory
 from runtime.ir import Program
 from runtime.native import build
 from runtime.native.emitter import NativeEmitter, stacks_of
@@ -41,17 +42,18 @@ class NativeExecutable(Executable):
 
     def __init__(self, program: Program, functions: Mapping[str, Callable[..., Any]],
                  exceptions: Mapping[str, type[BaseException]], coverage: bool, consuming: bool,
-                 kept: frozenset[int] = frozenset()) -> None:  # fmt: skip
+                 kept: frozenset[int] = frozenset(), memory: Memory = USUAL) -> None:  # fmt: skip
         self._kept = kept
         self.libraries: list[Library] = []
         """The C of each variant."""
-        super().__init__(program, functions, exceptions, coverage, consuming)
+        super().__init__(program, functions, exceptions, coverage, consuming, memory)
         if made is not None:
             made.append(self)
 
     @functools.cached_property
     def _interpreter(self) -> Executable:
-        made = Executable(self.program, self._functions, self._exceptions, False, self._consuming)
+        made = Executable(self.program, self._functions, self._exceptions, False, self._consuming,
+                          self._memory)  # fmt: skip
         made._hits, made._counted = self._hits, self._counted
         made._variants.clear()
         return made
@@ -111,7 +113,7 @@ class NativeExecutable(Executable):
 def compile_program(
     program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
     exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False, consuming: bool = False,
-    kept: Collection[int] = (),
+    kept: Collection[int] = (), memory: Memory = USUAL,
 ) -> Executable:
     """Make a Program runnable, with C where there is a compiler; the signature is the interpreter's.
 
@@ -134,14 +136,15 @@ def compile_program(
     [-2]
     """
     if not build.available():
-        return interpreted(program, functions=functions, exceptions=exceptions, coverage=coverage, consuming=consuming)
+        return interpreted(program, functions=functions, exceptions=exceptions, coverage=coverage, consuming=consuming,
+                           memory=memory)  # fmt: skip
     stacks = frozenset(kept)
-    return NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, stacks)
+    return NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, stacks, memory)
 
 
 def compile_now(
     program: Program, *, exceptions: Mapping[str, type[BaseException]] | None = None, consuming: bool = False,
-    kept: Collection[int] = (), grads: Collection[bool] = (),
+    kept: Collection[int] = (), grads: Collection[bool] = (), memory: Memory = USUAL,
 ) -> NativeExecutable:
     """As ``compile_program``, and the compiler has run: for callers in the current grad mode, else in all of ``grads``.
 
@@ -151,7 +154,7 @@ def compile_now(
         raise build.BuildError(build.NO_COMPILER)
     wanted = list(grads) or [torch.is_grad_enabled()]
     with torch.set_grad_enabled(wanted[0]):
-        made = NativeExecutable(program, {}, dict(exceptions or {}), False, consuming, frozenset(kept))
+        made = NativeExecutable(program, {}, dict(exceptions or {}), False, consuming, frozenset(kept), memory)
     for grad in wanted:
         made.ready(grad)
     return made
