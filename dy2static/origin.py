@@ -36,8 +36,10 @@ _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__fi
     ("functional.py",), ("_tensor.py",), ("_jit_internal.py",), ("nn", "functional.py"), ("nn", "utils", "rnn.py"),
     ("nn", "modules"), ("signal", "windows"),
 ))  # fmt: skip
-IN_PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", "builtins", "itertools_in_python.py")
-"""Our own functions that are converted, where the user calls C code."""
+IN_PYTHON = tuple(
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", "builtins", name)
+    for name in ("itertools_in_python.py", "sequences_in_python.py"))  # fmt: skip
+"""Files with our own functions that are converted, where the user calls C code."""
 
 
 def copy_origin(new: Any, old: gast.AST) -> Any:
@@ -245,7 +247,7 @@ def is_torch_function_file(file: str) -> bool:
 
 def _is_called(file: str) -> bool:
     """Whether a file is converted, but not the user's to change: what goes wrong there stands where the user calls."""
-    return file == IN_PYTHON or is_torch_function_file(file)
+    return file in IN_PYTHON or is_torch_function_file(file)
 
 
 def place_of_error(error: BaseException) -> Location | None:

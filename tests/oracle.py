@@ -61,19 +61,16 @@ class Comparison:
 
     ``strides``: tensors lie in memory alike as well: strides, offset, which share memory, which are leaves and what
     else torch says of a tensor. Not asked of everything: a Program may lay out what it computes in another way.
-    ``apart``: tensors that are one object in eager may be two, ``items_apart``: other objects, too. ``by_name``: users'
-    classes are compared by name.
+    ``apart``: tensors that are one object in eager may be two. ``by_name``: users' classes are compared by name.
     """
 
     def __init__(
         self, tolerance: float = 0.0, strides: bool = False, apart: bool = False, by_name: bool = False,
-        items_apart: bool = False,
     ) -> None:
         self.tolerance = max(tolerance, ROUNDING)
         self.strides = strides
         self.apart = apart
         self.by_name = by_name
-        self.items_apart = items_apart
         self._objects_of = _Pairs()
         self._memory_of = _Pairs()
         self._alive: list[Any] = []
@@ -97,7 +94,7 @@ class Comparison:
 
     def _was_met(self, got: Any, expected: Any, path: str) -> bool:
         """Whether two objects were compared before; it is the same object in both, or in neither."""
-        if (self.apart if isinstance(got, torch.Tensor) else self.items_apart):
+        if self.apart and isinstance(got, torch.Tensor):
             return False
         self._alive += got, expected  # no other object gets their ids
         new = self._objects_of.new(id(got), id(expected))
@@ -307,8 +304,6 @@ class Terms:
     strides: bool = False
     apart: bool = False
     """A tensor without gradient that is two results on some path is two objects where others have gradients."""
-    items_apart: bool = False
-    """To be mended: an object that is several items of a list that grew may come back as several objects."""
     by_name: bool = False
     """A file holds no code: classes of its own stand for the user's."""
 
@@ -326,7 +321,7 @@ def hold(
     ``around``: what else the two could see and change (a name, ours, eager's). ``again``: eager once more, with the
     loss scaled.
     """
-    comparison = Comparison(terms.tolerance, terms.strides, terms.apart, terms.by_name, terms.items_apart)
+    comparison = Comparison(terms.tolerance, terms.strides, terms.apart, terms.by_name)
     if expected.error is not None:
         assert type(got.error) is type(expected.error), (
             f"{where}: eager raises {expected.error!r}, converted gives {got.error or got.result!r}"

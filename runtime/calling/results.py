@@ -54,7 +54,8 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     if tree.kind == "row":
         heaps, (_, place), (_, number) = tree.fields
         lists = build(dict(heaps[1].fields)["value"] if isinstance(heaps[1], Record) else heaps[1])
-        return lists[place][build(number)]
+        found = build(number)
+        return None if found is None else lists[place][found]  # None: in a row that no path has filled, nobody has it
     if tree.kind == "heaps" and not tree.fields:
         return built["heaps"]
     if tree.kind == "heaps":

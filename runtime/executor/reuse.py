@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
-from runtime.ir import ArrayType, Operator, Program, TensorType, Variable
+from runtime.ir import ArrayType, Dim, Operand, Operator, Program, TensorType, Variable
 from runtime.ops import aten
 
 POINTWISE = frozenset(
@@ -128,7 +128,18 @@ def candidate(op: Operator) -> Variable | None:
     first, result = op.args[0] if op.args else None, op.outputs[0].type
     if not isinstance(first, Variable) or not isinstance(result, TensorType) or first.type != result:
         return None
-    return None if result.dtype is None or result.shape is None else first
+    if result.dtype is None or result.shape is None:
+        return None
+    return first if all(_broadcasts(other, result.shape) for other in op.args[1:]) else None
+
+
+def _broadcasts(operand: Operand, shape: tuple[Dim, ...]) -> bool:
+    """Whether an operand has these sizes or 1, by their names: of two that are only taken for equal one may be 1."""
+    if not isinstance(operand, Variable) or not isinstance(operand.type, TensorType):
+        return True
+    own = operand.type.shape
+    return own is not None and len(own) <= len(shape) and all(
+        size in (1, other) for size, other in zip(reversed(own), reversed(shape)))
 
 
 def written(op: Operator) -> Written:

@@ -82,6 +82,8 @@ def ambient_modes() -> dict[str, Any]:
         "autocast": autocast_state(),
         "the default dtype": torch.get_default_dtype(),
         "use of deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
+        "anomaly detection": (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+        "the number of threads": torch.get_num_threads(),
         "a setting of torch.backends": settings(),
     }
 
@@ -98,6 +100,9 @@ def set_ambient_modes(modes: dict[str, Any]) -> None:
     _set_autocast(modes["autocast"])
     torch.set_default_dtype(modes["the default dtype"])
     torch.use_deterministic_algorithms(modes["use of deterministic algorithms"])
+    torch.autograd.set_detect_anomaly(*modes["anomaly detection"])
+    if torch.get_num_threads() != modes["the number of threads"]:
+        torch.set_num_threads(modes["the number of threads"])
     put_back_settings(modes["a setting of torch.backends"])
 
 

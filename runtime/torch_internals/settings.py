@@ -1,4 +1,6 @@
-"""Settings of the process that decide which kernels operators use: ``sdpa_kernel``, ``mkldnn.flags``, ``cudnn.flags``.
+"""Settings of the process that decide which kernels operators use, and how they round.
+
+``sdpa_kernel``, ``mkldnn.flags``, ``cudnn.flags``, ``torch.set_float32_matmul_precision``.
 
 Code that is traced may change them around a few operators. Those Operators name what differs from the caller's, and
 run under it, as in eager PyTorch.
@@ -7,12 +9,13 @@ run under it, as in eager PyTorch.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
-Setting = bool | int | tuple[int, ...]
+Setting = bool | int | str | tuple[int, ...]
 Settings = tuple[tuple[str, Setting], ...]
 """Names and values."""
 
@@ -33,19 +36,61 @@ _FUNCTIONS = {
     "cudnn_deterministic": ("_get_cudnn_deterministic", "_set_cudnn_deterministic"),
     "cpu_reduced_precision": (
         "_get_cpu_allow_fp16_reduced_precision_reduction", "_set_cpu_allow_fp16_reduced_precision_reduction"),
+    "cublas_fp16_reduced_precision": (
+        "_get_cublas_allow_fp16_reduced_precision_reduction", "_set_cublas_allow_fp16_reduced_precision_reduction"),
+    "cublas_bf16_reduced_precision": (
+        "_get_cublas_allow_bf16_reduced_precision_reduction", "_set_cublas_allow_bf16_reduced_precision_reduction"),
+    "cublas_fp16_accumulation": ("_get_cublas_allow_fp16_accumulation", "_set_cublas_allow_fp16_accumulation"),
+    "float32_matmul_precision": ("_get_float32_matmul_precision", "_set_float32_matmul_precision"),
+    "cudnn_tf32": ("_get_cudnn_allow_tf32", "_set_cudnn_allow_tf32"),
 }  # fmt: skip
 """How PyTorch's own Python functions read and write them (``torch.backends``)."""
+if torch.backends.cudnn.is_available():
+    _FUNCTIONS["cudnn_benchmark_limit"] = ("_cuda_get_cudnn_benchmark_limit", "_cuda_set_cudnn_benchmark_limit")
+_PAIRS = ("cublas_fp16_reduced_precision", "cublas_bf16_reduced_precision")
+"""One value, or two (also for split-k) in newer versions of PyTorch."""
+
+
+def _write_pair(write: Callable[..., None], value: Any) -> None:
+    if isinstance(value, tuple):
+        write(*map(bool, value))
+    else:
+        write(value)
+
+
 _GETTERS: dict[str, Callable[[], Any]] = {}
-_SETTERS: dict[str, Callable[[Any], None]] = {}
+_SETTERS: dict[str, Callable[[Any], Any]] = {}
 for _name, (_get, _set) in _FUNCTIONS.items():
     if hasattr(torch._C, _get) and hasattr(torch._C, _set):  # not every version has all
         _GETTERS[_name], _SETTERS[_name] = getattr(torch._C, _get), getattr(torch._C, _set)
+for _name in _PAIRS:
+    _SETTERS[_name] = functools.partial(_write_pair, _SETTERS[_name])
+
+_FLOAT32 = "float32_"
+_FLOAT32_OF = [("generic", "all")] + [(on, of) for on in ("cuda", "mkldnn") for of in ("all", "matmul", "conv", "rnn")]
+"""How float32 is computed with, by device and kind of operator; PyTorch has this beside the older settings above."""
+_PRECISE = frozenset(f"{_FLOAT32}{on}_{of}" for on, of in _FLOAT32_OF)
+_PRECISIONS = ("none", "ieee", "tf32", "bf16", "highest", "high", "medium")
+if hasattr(torch._C, "_get_fp32_precision_getter"):
+    for _on, _of in _FLOAT32_OF:  # after the older settings, which change these too
+        _GETTERS[f"{_FLOAT32}{_on}_{_of}"] = functools.partial(torch._C._get_fp32_precision_getter, _on, _of)
+        _SETTERS[f"{_FLOAT32}{_on}_{_of}"] = functools.partial(torch._C._set_fp32_precision_setter, _on, _of)
 _READ = tuple(_GETTERS.values())
 
 
 def settings() -> list[Any]:
-    """Their values now, in a fixed order."""
-    return [get() for get in _READ]
+    """Their values now, in a fixed order; None for an older one that PyTorch cannot tell beside a newer one."""
+    try:
+        return [get() for get in _READ]
+    except RuntimeError:
+        return [_told(get) for get in _READ]
+
+
+def _told(get: Callable[[], Any]) -> Any:
+    try:
+        return get()
+    except RuntimeError:
+        return None
 
 
 def changed_settings(before: list[Any]) -> Settings:
@@ -55,23 +100,33 @@ def changed_settings(before: list[Any]) -> Settings:
         return ()
     return tuple(
         (name, tuple(map(int, value)) if isinstance(value, (list, tuple)) else value)
-        for name, value, old in zip(_GETTERS, now, before) if value != old
+        for name, value, old in zip(_GETTERS, now, before) if value is not None and value != old
     )  # fmt: skip
 
 
 def put_back_settings(before: list[Any]) -> None:
     """Make them what ``settings`` gave."""
-    for write, value, now in zip(_SETTERS.values(), before, settings()):
-        if value != now:
-            write(value)
+    for _ in range(2):  # writing one may change another
+        now = settings()
+        if now == before:
+            return
+        for write, value, is_now in zip(_SETTERS.values(), before, now):
+            if value is not None and value != is_now:
+                write(value)
 
 
 def is_setting(name: Any, value: Any) -> bool:
     """Whether something read from a file names a setting and a value for it; those of other versions count."""
-    if name not in _FUNCTIONS:
+    if name not in _FUNCTIONS and name not in _PRECISE:
         return False
     if name == "sdp_order":
         return isinstance(value, tuple) and len(value) < 16 and all(type(one) is int and 0 <= one < 16 for one in value)
+    if name == "cudnn_benchmark_limit":
+        return type(value) is int and 0 <= value < 1 << 16
+    if name.startswith(_FLOAT32):
+        return isinstance(value, str) and value in _PRECISIONS
+    if name in _PAIRS and isinstance(value, tuple):
+        return len(value) == 2 and all(type(one) is int and 0 <= one < 2 for one in value)
     return type(value) is bool
 
 

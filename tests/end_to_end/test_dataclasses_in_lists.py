@@ -117,7 +117,7 @@ AS_EAGER = [
 
 @pytest.mark.parametrize("function", AS_EAGER, ids=lambda f: f.__name__)
 def test_as_eager(function):
-    check(function, *CALLS, items_apart=function is older_and_made)
+    check(function, *CALLS)
 
 
 def stored_after_append(x):

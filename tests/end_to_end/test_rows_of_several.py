@@ -149,4 +149,4 @@ FUNCTIONS = [
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_equal_eager(function):
-    check(function, *calls(), items_apart=function is a_row_that_only_one_path_has)
+    check(function, *calls())

@@ -106,12 +106,88 @@ def left_on_a_path(x: Any) -> Any:
     return x * 2
 
 
-@pytest.mark.parametrize("function", [disabled, without_gradients, left_on_a_path])
+def anomalous(x: Any) -> Any:
+    torch.autograd.set_detect_anomaly(True)
+    return x * 2
+
+
+def tf32(x: Any) -> Any:
+    torch._C._set_cublas_allow_tf32(not torch._C._get_cublas_allow_tf32())
+    return x @ x
+
+
+def rounded_sums(x: Any) -> Any:
+    torch._C._set_cublas_allow_fp16_reduced_precision_reduction(False)
+    return x @ x
+
+
+def fewer_bits(x: Any) -> Any:
+    torch._C._set_fp32_precision_setter("mkldnn", "matmul", "bf16")
+    return x @ x
+
+
+@pytest.mark.parametrize("function", [
+    disabled, without_gradients, left_on_a_path, anomalous, tf32, rounded_sums, fewer_bits])
 def test_what_is_left_changed_is_refused_and_put_back(function: Callable[..., Any]) -> None:
     before = torch_internals.settings()
+    others = torch_internals.ambient_modes()
     with pytest.raises(Dy2StaticError, match="stays so after it"):
-        dy2static.to_static(function)(torch.ones(2))
-    assert torch_internals.settings() == before and torch.is_grad_enabled()
+        dy2static.to_static(function)(torch.ones(2, 2))
+    assert torch_internals.settings() == before and torch_internals.ambient_modes() == others
+
+
+def cublas_attribute(x: Any) -> Any:
+    torch.backends.cuda.matmul.allow_tf32 = True
+    return x @ x
+
+
+def precision_of_one_kind(x: Any) -> Any:
+    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    return x @ x
+
+
+def module_attribute(x: Any) -> Any:
+    torch.backends.cudnn.allow_tf32 = False
+    return x @ x
+
+
+def denormals(x: Any) -> Any:
+    torch.set_flush_denormal(True)
+    return x * x
+
+
+def digits(x: Any) -> Any:
+    with torch._tensor_str.printoptions(precision=2):
+        print(x)
+    return x
+
+
+@pytest.mark.parametrize(
+    "function", [cublas_attribute, precision_of_one_kind, module_attribute, denormals, digits])
+def test_a_change_that_no_operator_would_see_is_refused(function: Callable[..., Any]) -> None:
+    before = torch_internals.ambient_modes()
+    with pytest.raises(Dy2StaticError, match="while tracing only"):
+        dy2static.to_static(function)(torch.ones(2, 2))
+    assert torch_internals.ambient_modes() == before
+
+
+def rounded_in_between(x: Any) -> Any:
+    with torch.backends.mkldnn.flags(enabled=True, deterministic=False, fp32_precision="bf16"):
+        y = torch.mm(x, x)
+    return torch.mm(x, x), y, torch.mm(x, x)
+
+
+@pytest.mark.skipif(not hasattr(torch.backends.mkldnn, "fp32_precision"), reason="newer versions of PyTorch have it")
+def test_float32_under_another_precision(tmp_path: Path) -> None:
+    """Where PyTorch's bits differ under it, so do ours; and the settings are what they were."""
+    before = torch_internals.settings()
+    calls = [(torch.randn(64, 64),), (torch.randn(64, 64),)]
+    static = check(rounded_in_between, *calls, paths=("program",))
+    named = [dict(op.attrs.get("settings", ())) for op in static.programs[0].block.walk() if "aten.mm" in op.name]
+    assert [one.get("float32_mkldnn_all") for one in named] == ["bf16", None, None]
+    dy2static.save(static, tmp_path / "f.d2s")
+    check(rounded_in_between, *calls, static=dy2static.load(tmp_path / "f.d2s"), paths=("program",))
+    assert torch_internals.settings() == before
 
 
 def asks_precision(x: Any) -> Any:

@@ -273,3 +273,97 @@ def test_a_returned_module_is_made_anew_with_its_attributes() -> None:
     first, second = static(X), static(X)
     assert first is not second and type(first) is torch.nn.ReLU
     assert first.extra == second.extra == 3 and torch.equal(first(-X), X * 0)
+
+
+_TEXT = """
+def hang(tensor, value):
+    tensor.note = value
+
+def hang_inside(holder, value):
+    holder["t"].note = value
+
+def take_off(tensor):
+    del tensor.note
+"""
+_MADE: dict[str, Any] = {}
+exec(_TEXT, _MADE)  # without source: such functions are not converted
+hang, hang_inside, take_off = _MADE["hang"], _MADE["hang_inside"], _MADE["take_off"]
+
+
+def by_others(x: Any) -> Any:
+    y = x * 2
+    hang(y, 3)
+    return y, y.note
+
+
+def by_others_inside(x: Any) -> Any:
+    y = x * 2
+    hang_inside({"t": y}, 3)
+    return y
+
+
+def by_others_on_both_paths(x: Any) -> Any:
+    y = x * 2
+    if x.sum() > 0:
+        hang(y, 3)
+    else:
+        hang(y, 4)
+    return y
+
+
+def by_others_on_one_path(x: Any) -> Any:
+    y = x * 2
+    if x.sum() > 0:
+        hang(y, 3)
+    return y
+
+
+def by_others_in_a_loop(x: Any) -> Any:
+    y = x * 2
+    for i in range(int(x.abs().sum())):
+        hang(y, i)
+    return y
+
+
+def by_others_again(x: Any) -> Any:
+    y = x * 2
+    y.note = 0
+    hang(y, y * 2)
+    return y
+
+
+def taken_off_by_others(x: Any) -> Any:
+    y = x * 2
+    y.note = 3
+    take_off(y)
+    return y, hasattr(y, "note")
+
+
+def on_an_argument_by_others(x: Any) -> Any:
+    hang(x, 3)
+    return x * 2
+
+
+def marked_by_torch(x: Any) -> Any:
+    y = x * 2
+    torch._dynamo.mark_static_address(y)
+    torch._dynamo.maybe_mark_dynamic(x, 0)
+    object.__setattr__(y, "note", 3)
+    return y
+
+
+@pytest.mark.parametrize("function", [
+    by_others, by_others_inside, by_others_on_both_paths, by_others_on_one_path, by_others_in_a_loop, by_others_again,
+    taken_off_by_others, on_an_argument_by_others, marked_by_torch])  # fmt: skip
+def test_what_code_that_is_not_converted_hangs_on_tensors(function: Any) -> None:
+    check(function, *((torch.full((2,), value),) for value in (1.0, -1.0, 2.0)))
+
+
+def test_a_parameter_on_which_code_that_is_not_converted_hangs_something() -> None:
+    def f(x: Any) -> Any:
+        hang(PARAMETER, 1)
+        return x * PARAMETER
+
+    with pytest.raises(dy2static.Dy2StaticError, match="D2S245"):
+        dy2static.to_static(f)(X)
+    assert not hasattr(PARAMETER, "note")

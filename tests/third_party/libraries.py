@@ -253,8 +253,7 @@ def _unused(*args: Any) -> None:
 
 for _name, _package in (("st-moe-pytorch", "st_moe_pytorch"), ("mixture-of-experts", "mixture_of_experts")):
     library(_name, _package, _tokens, tolerance=1e-5, make=_experts(_package), module=True,
-            what="`MoE` in training: routing by data, capacity, experts; gradients of all parameters",
-            programs=2 if _package == "st_moe_pytorch" else 1)(_unused)
+            what="`MoE` in training: routing by data, capacity, experts; gradients of all parameters")(_unused)
 
 
 # -- graphs

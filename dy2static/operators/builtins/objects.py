@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.calls.functions import note_made_class
 from dy2static.operators.calls.sequences import (
     StagedEnumerate,
     StagedMap,
@@ -75,7 +76,9 @@ def _issubclass(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _type(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) != 1 or kwargs:
-        return type(*args, **kwargs)
+        made = type(*args, **kwargs)
+        note_made_class(session, made)
+        return made
     if isinstance(args[0], Choice):
         return distribute(session, args[0], eager_type)
     return eager_type(args[0])

@@ -118,7 +118,16 @@ def _call_unconverted(
                 raise
             raise chosen.refusal(session, f) from error
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
+    note_made_class(session, result)
     return result
+
+
+def note_made_class(session: Session, made: Any) -> None:
+    """Give a class the module that asked for it: ``namedtuple()`` and the like look at who calls them."""
+    if isinstance(made, type):
+        session.given_classes[id(made)] = made
+        if made.__module__.startswith("dy2static.operators.") and session.module_name:
+            made.__module__ = session.module_name
 
 
 _convert: list[Callable[[types.FunctionType], types.FunctionType]] = []
@@ -156,6 +165,7 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
     if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
         raise _too_deep(session, f)
     before, session.unconverted = session.unconverted, []
+    caller, session.module_name = session.module_name, f.__globals__.get("__name__", "")
     try:
         return f(*args, **kwargs)
     except RecursionError as error:
@@ -166,7 +176,7 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
                 code="D2S228", location=source_places.error_place(error)) from error
         raise _too_deep(session, f) from error
     finally:
-        session.unconverted = before
+        session.unconverted, session.module_name = before, caller
 
 
 NESTING_LIMIT = 60
@@ -245,7 +255,12 @@ def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     args = tuple(to_torch(session, arg) for arg in args)
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:
-        return from_torch(session, number_arguments.called(session, f, args, kwargs))
+        if isinstance(f, types.FunctionType):
+            with observed.watched_tensors(session, (*args, *kwargs.values())):
+                result = number_arguments.called(session, f, args, kwargs)
+        else:
+            result = number_arguments.called(session, f, args, kwargs)
+        return from_torch(session, result)
     except torch_internals.shape_errors() as error:  # before a handler of the user's can take it for eager's
         raise session.undecidable() from error
 

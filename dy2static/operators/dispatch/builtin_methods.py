@@ -7,6 +7,7 @@ import types
 from collections import deque
 from typing import Any
 
+from dy2static.operators.builtins import comparing_methods
 from dy2static.operators.calls import boundary, growing
 from dy2static.operators.calls.caches import CACHED, ask
 from dy2static.operators.calls.call import call, traced
@@ -20,7 +21,7 @@ from dy2static.operators.provenance.provenance import (
     note_content_write,
     note_space_read,
 )
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, distribute
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute
 from dy2static.operators.values import str_format, str_join, traced_attribute, traced_compare
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.shown import VIEWS
@@ -41,6 +42,9 @@ _OF_ITEMS = frozenset({"update", "union", "intersection", "difference", "symmetr
                        "issuperset", "isdisjoint"})
 """Methods of sets that take anything with items."""
 
+
+_EXTENDING = ("extend", "extendleft", "__iadd__")
+"""Methods of deques that take the items of what they are given."""
 
 def call_builtin(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f(*args, **kwargs)``, once for each value that what it looks at may be."""
@@ -85,15 +89,20 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         return ask(session, f, args, kwargs)
     if isinstance(owner, (*CONTAINERS, str)):
         args = tuple(generator_uses.listed(session, arg) for arg in args)
+    if isinstance(owner, (list, tuple, deque)):
+        compared = comparing_methods.called(session, owner, name, args[1:] if unbound else args, kwargs)
+        if compared is not comparing_methods.NOT_DONE:
+            return compared
     if growing.is_growing(owner):
         return growing.method(session, owner, name, args[1:] if unbound else args, kwargs)
     given = args[1:] if unbound else args
     if isinstance(owner, deque) and name == "rotate" and len(given) == 1 and isinstance(given[0], StagedInt):
         return growing.rotate(session, owner, given[0])
-    if isinstance(owner, deque) and name in ("extend", "extendleft") and any(map(growing.is_growing, given)):
-        return growing.method(session, owner, name, given, kwargs)
-    if isinstance(owner, deque) and owner.maxlen is not None and any(map(growing.is_growing, args)):
-        raise growing.refusal(session, f"deque.{name} with maxlen")
+    if isinstance(owner, deque) and name in _EXTENDING and any(map(growing.is_growing, given)):
+        if name == "__iadd__" and owner.maxlen is not None:
+            raise growing.refusal(session, f"deque.{name} with maxlen")
+        if name != "__iadd__":
+            return growing.method(session, owner, name, given, kwargs)
     if contents.is_iterator(owner) and name in ("__next__", "send", "throw", "close"):
         iterators.require_known(session, owner)
         unjournaled.note_advanced(session, owner)
@@ -103,11 +112,6 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
             note_content_write(session, owner)
             if name == "sort" and kwargs.get("key") is not None:
                 kwargs = {**kwargs, "key": functools.partial(call, kwargs["key"])}
-        elif name in ("index", "count") and (
-                any_staged(args) or any(map(growing.is_growing, (*args, *(owner if isinstance(owner, list) else ()))))):
-            raise session.error(
-                f"{type(owner).__name__}.{name} of a value that is only known while the Program runs",
-                hint="Loop over the items and compare.", code="D2S263")
     boundary.require(session, f, args, kwargs)
     if isinstance(owner, (dict, set)) and args and tensor_keys.holds_tensors(args[:2]):
         first = 1 if unbound else 0  # set.add(items, x)

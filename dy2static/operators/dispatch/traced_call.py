@@ -21,7 +21,14 @@ from dy2static.operators.builtins.table import handler_of
 from dy2static.operators.calls import autograd_function, boundary, growing, starred_call
 from dy2static.operators.calls.caches import CACHED, call_cached
 from dy2static.operators.calls.call import register
-from dy2static.operators.calls.functions import MAPPINGS, call_function, call_torch, require_plain, unconverted
+from dy2static.operators.calls.functions import (
+    MAPPINGS,
+    call_function,
+    call_torch,
+    note_made_class,
+    require_plain,
+    unconverted,
+)
 from dy2static.operators.dispatch import builtin_methods
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
@@ -213,6 +220,7 @@ def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _note_made(session: Session, made: Any) -> Any:
+    note_made_class(session, made)
     if not isinstance(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
         if objects.is_record(made):  # a generated __init__ keeps no journal

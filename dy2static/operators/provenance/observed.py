@@ -12,7 +12,7 @@ import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy
 import torch
 
 from dy2static.errors import Dy2StaticError
+from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     adopt,
@@ -32,6 +33,7 @@ from dy2static.operators.provenance.provenance import (
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.ambient import contents, objects
+from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import MISSING, Place
 from runtime.tracer.values import structure
@@ -56,7 +58,7 @@ _SYSTEM_CHANGES = frozenset({
 })  # fmt: skip
 
 Seen = list[tuple[Any, str, Any]]
-"""Objects, whether their attributes, items or state are held, and what they held."""
+"""Objects, whether their attributes, items or state are held (of tensors, what hangs on them), and what they held."""
 
 
 @contextmanager
@@ -78,7 +80,9 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
             raise _unsettled(session) from error
         raise
     for value, kind, held in before:
-        if kind == "state":
+        if kind == "hung":
+            _note_hung(session, value, held)
+        elif kind == "state":
             if contents.state_of(value) != held and not _made_inside(session, value):  # unseen.py looks at paths
                 done(session, f"a {type(value).__name__} is changed")
         elif kind == "items":
@@ -92,6 +96,38 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
             for name in dict.fromkeys([*held, *now]):
                 if held.get(name, MISSING) is not now.get(name, MISSING):
                     _note(session, _place(session, value, name), held.get(name, MISSING))
+
+
+@contextmanager
+def watched_tensors(session: Session, values: Iterable[Any]) -> Iterator[None]:
+    """While the block runs: what is hung on tensors among ``values`` (``t.note = 3``) is a store like any other."""
+    before = [(value, dict(value.__dict__)) for value in values if isinstance(value, torch.Tensor)]
+    yield
+    for tensor, held in before:
+        _note_hung(session, tensor, held)
+
+
+def _note_hung(session: Session, tensor: torch.Tensor, held: dict[str, Any]) -> None:
+    """Do again, as converted code would, what code that is not converted has hung on a tensor or taken off.
+
+    Raises:
+        TraceError: D2S245.
+    """
+    now = tensor.__dict__
+    if now.keys() == held.keys() and not session.hung:
+        return
+    users = hung.names(session, tensor) if torch_internals.is_fake(tensor) else held  # others are the fake tensor's own
+    new = {name: now[name] for name in now if name not in held or (name in users and now[name] is not held[name])}
+    gone = [name for name in held if name not in now]
+    for name in (*new, *gone):
+        if name in held:
+            now[name] = held[name]
+        else:
+            del now[name]
+    for name, value in new.items():
+        tensor_attributes.write(session, tensor, name, value)
+    for name in gone:
+        tensor_attributes.delete(session, tensor, name)
 
 
 def done(session: Session, what: str) -> None:
@@ -210,9 +246,12 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
     todo: deque[tuple[Any, int]] = deque((root, 0) for root in roots)
     while todo and len(found) < _OBJECTS:
         value, depth = todo.popleft()
-        if id(value) in seen or is_plain(value) or isinstance(value, (torch.Tensor, Staged, Choice, Undefined)):
+        if id(value) in seen or is_plain(value) or isinstance(value, (Staged, Choice, Undefined)):
             continue
         seen.add(id(value))
+        if isinstance(value, torch.Tensor):
+            found.append((value, "hung", dict(value.__dict__)))
+            continue
         inner: list[Any] = []
         older = False
         if isinstance(value, dict) and namespace_owner(session, value) is not None:
@@ -278,4 +317,4 @@ def _same_items(before: Any, now: Any) -> bool:
     return len(before) == len(now) and all(a is b for a, b in zip(before, now))
 
 
-__all__ = ["check_doing", "check_text", "done", "needs_observing", "note_fresh", "observed"]
+__all__ = ["check_doing", "check_text", "done", "needs_observing", "note_fresh", "observed", "watched_tensors"]

@@ -44,8 +44,10 @@ def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 @functools.cache
 def _signature(function: Any) -> inspect.Signature | None:
+    if isinstance(function, types.FunctionType) and hasattr(function, "__signature__"):  # it tells of another
+        return None
     try:
-        return inspect.signature(function)
+        return inspect.signature(function, follow_wrapped=False)
     except ValueError:
         return None
 

@@ -85,7 +85,7 @@ def _check_effects(session: Session, f: Any, owner: Any, name: str) -> None:
 _SETTINGS = frozenset({
     "set_default_dtype", "set_default_device", "set_default_tensor_type", "set_num_threads", "set_num_interop_threads",
     "set_printoptions", "set_float32_matmul_precision", "use_deterministic_algorithms", "set_warn_always",
-    "set_deterministic_debug_mode", "set_flush_denormal", "set_rng_state",
+    "set_deterministic_debug_mode", "set_flush_denormal", "set_rng_state", "printoptions",
 })  # fmt: skip
 """Functions of torch that change how the process works from then on."""
 _SAVING = ("save", "export")

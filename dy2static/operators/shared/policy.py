@@ -51,7 +51,7 @@ def reason_not_converted(function: types.FunctionType) -> str:
 def home_of(file: str) -> str:
     """The library that a file belongs to; empty for the user's files and those of other packages."""
     if file.startswith(_OWN):
-        return "" if file == IN_PYTHON else "dy2static"
+        return "" if file in IN_PYTHON else "dy2static"
     if file.startswith(_TORCH):
         return "" if file.startswith(_TORCH_CONVERTED) else "torch"
     if file.startswith(_NUMPY):

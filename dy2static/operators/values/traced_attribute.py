@@ -236,9 +236,10 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if _is_user_function(store):
         call(store, found, obj, value)
         return
-    if isinstance(obj, types.ModuleType) and is_library(obj) and obj.__name__.partition(".")[0] == "torch":
+    where = _whose_setting(obj)
+    if where is not None:
         raise session.error(
-            f"{obj.__name__}.{name} is changed inside a converted function: it would happen while tracing only",
+            f"{where}.{name} is changed inside a converted function: it would happen while tracing only",
             hint="Change the setting outside, before the call.", code="D2S214")
     if user_methods.called(session, obj, "__setattr__", name, value) is not user_methods.NOT_USERS:
         return
@@ -250,6 +251,14 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
     setattr(obj, name, value)
+
+
+def _whose_setting(obj: Any) -> str | None:
+    """The name of a module of PyTorch, or of an object in ``torch.backends``, whose attributes are settings."""
+    if isinstance(obj, types.ModuleType):
+        return obj.__name__ if is_library(obj) and obj.__name__.partition(".")[0] == "torch" else None
+    kind = type(obj)
+    return f"{kind.__module__}.{kind.__name__}" if kind.__module__.startswith("torch.backends") else None
 
 
 def _replace_in_module(module: torch.nn.Module, name: str, value: Any) -> bool:

@@ -32,7 +32,7 @@ from runtime.tracer.python_state.journal import MISSING, python_kind
 from runtime.tracer.recording import gradients
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.recording.session import Session
-from runtime.tracer.values import containers, holding, remaking, same_object, structure
+from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
 from runtime.tracer.values.arguments import Path
 from runtime.tracer.values.heaps import Heap
 from runtime.tracer.values.identities import Identity
@@ -255,6 +255,7 @@ class Outputs:
         row = structure.row_of(value)
         if row is not None:
             return self._row(row.heap, self.leaf(self.session.operand(row.number)))
+        copied_items.leave_alone(self.session, value)
         choice = containers.several(value)
         if choice is not None:
             attributes = objects.attributes(value)
@@ -378,7 +379,8 @@ class Outputs:
 
     def _note_class(self, cls: type) -> None:
         """Each call has classes of its own where they are made inside: then so are the Programs."""
-        if "<locals>" in cls.__qualname__ and existed_before(self.session, cls) is not True:
+        made = "<locals>" in cls.__qualname__ or id(cls) in self.session.given_classes
+        if made and existed_before(self.session, cls) is not True:
             self.session.once(f"an instance of {cls.__name__}, which is made inside, is returned")
 
     def _is_taken_apart(self, value: Any) -> bool:
@@ -427,6 +429,8 @@ class Outputs:
 
     def _name(self, value: Any, name: str) -> str:
         """Keep a class or object under its name; another of the same name gets a number."""
+        if isinstance(value, type):
+            self._note_class(value)
         candidate, number = name, 2
         while self.classes.setdefault(candidate, value) is not value:
             candidate, number = f"{name} ({number})", number + 1
@@ -457,6 +461,7 @@ class Outputs:
 
     def _growing(self, grown: structure.Growing) -> Any:
         """The tree of a list whose length is only known at run time."""
+        copied_items.leave(self.session, grown)
         arrays = [self.leaf(self.session.require_visible(var, "a list")) for var in grown.variables]
 
         def of_items(item: structure.Structure) -> Any:

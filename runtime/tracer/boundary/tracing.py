@@ -35,7 +35,7 @@ from runtime.tracer.recording.interceptor import Watcher
 from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
-from runtime.tracer.values import containers, structure
+from runtime.tracer.values import containers, copied_items, structure
 from runtime.tracer.values.arguments import Arguments, Path, flatten
 
 trace_lock = threading.RLock()
@@ -218,6 +218,7 @@ def _trace_once(
             tree = outputs.tree(None if raised else result)
             effects = _effects(session, outputs)
             writes = _writes(session, outputs)
+            copied_items.require_references(session)
             outputs.pin(effect.place.owner for effect in effects)
     except torch_internals.shape_errors() as error:
         raise session.undecidable() from error

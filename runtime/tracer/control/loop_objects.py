@@ -274,6 +274,7 @@ def stand_in(session: Session, cell: Cell) -> Any:
     made: Any = containers.empty_like(cell.like) if cell.is_container else object.__new__(cell.cls)
     if not cell.is_container:
         session.created[id(made)] = made
+    session.copied.carried[id(made)] = made
     if cell.shared:
         shared_items.hold(session, made)
     return made

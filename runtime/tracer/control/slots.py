@@ -53,12 +53,32 @@ def moved_lists(session: Session, slots: list[Slot]) -> bool:
     kinds = list, structure.Choice
     growing = [slot for slot in slots if _holds_arrays(slot.carried) and isinstance(slot.init, kinds)]
     if session.known.by_reference:
-        return heaps.settle(session, [slot.init for slot in growing])
+        moved = heaps.move_inside(session, [_whole(slot) for slot in slots if _has_rows(slot.carried)])
+        return heaps.settle(session, [slot.init for slot in growing]) or moved
     for slot in growing:
         if isinstance(slot.carried, structure.Array) and structure.growing(slot.init) is None:
-            for item in slot.init:
-                alias_set_items.put(session, slot.carried.pool, item)
+            for position, item in enumerate(slot.init):
+                alias_set_items.put(session, slot.carried.pool, item, (slot.init, position))
     return False
+
+
+def _has_rows(s: structure.Structure) -> bool:
+    """Whether the body has let a list or dict be held by reference, or one inside of a value."""
+    if isinstance(s, structure.Options):
+        return any(map(_has_rows, s.options))
+    if isinstance(s, (structure.Sequence, structure.Fields)):
+        return any(map(_has_rows, s.items))
+    return isinstance(s, structure.Reference)
+
+
+def _is_row(s: structure.Structure) -> bool:
+    return any(map(_is_row, s.options)) if isinstance(s, structure.Options) else isinstance(s, structure.Reference)
+
+
+def _whole(slot: Slot) -> Any:
+    """What a slot has before the loop; for what a list or dict holds that has become a row, that."""
+    of_content = slot.place is not None and slot.place.kind == "content" and type(slot.place.owner) in (list, dict)
+    return slot.place.owner if slot.place is not None and of_content and _is_row(slot.carried) else slot.init
 
 
 def _holds_arrays(s: structure.Structure) -> bool:

@@ -75,9 +75,11 @@ def _settle(
         attempt = _Attempt(session, slots, parts, test, body, names, alone, location)
         stable, unknown = attempt.stable(repeat or set(), number >= TRIES // 3)
         # An object made by the body is another one each time: what one of two equal attempts stored to is such.
-        if stable and (not unknown or repeat is not None):
+        found = stable and (not unknown or repeat is not None)
+        moved = (not found or session.known.by_reference) and moved_lists(session, attempt.slots)
+        if found and not moved:
             return attempt
-        if moved_lists(session, attempt.slots):
+        if moved:
             slots, repeat, parts = first_slots(session, names, invariants), None, _new_parts(session)
             continue
         repeat = unknown if stable else None

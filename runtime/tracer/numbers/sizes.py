@@ -331,15 +331,11 @@ class Sizes:
                 hint="Fix the size, or compute it from a tensor's shape.",
                 code="D2S231",
             ) from error
-        self.session.emit(
-            "assert",
-            [flag],
-            attrs={
-                "exception": "RuntimeError",
-                "message": "tensor sizes do not fit together here: the sizes met while tracing were related "
-                "in a way these are not",
-            },
-        )
+        message = "tensor sizes do not fit together here: "
+        message += "the sizes met while tracing were related in a way these are not"
+        if isinstance(expr, sympy.Eq):
+            message += "; of sizes that are only known while the Program runs, a 1 fits the others after expand() only"
+        self.session.emit("assert", [flag], attrs={"exception": "RuntimeError", "message": message})
 
 
 _RELATIONS = {

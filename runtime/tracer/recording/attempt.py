@@ -88,6 +88,7 @@ FIELDS: dict[str, str] = {
     "has_growing": VALUE,
     "held_in_lists": ITEMS,
     "held_owners": ITEMS,
+    "copied": PARTS,
     "heaps": ITEMS,
     "has_rows": VALUE,
     "constructing": ITEMS,
@@ -102,6 +103,8 @@ FIELDS: dict[str, str] = {
     "notes": ITEMS,
     "looks": DEEP,
     "unconverted": ITEMS,
+    "module_name": VALUE,
+    "given_classes": ITEMS,
     "attempts": KEPT,  # the attempts themselves
 }
 """What a failed attempt does with each field of a Session."""

@@ -50,6 +50,7 @@ from runtime.tracer.python_state.facts import Fact
 from runtime.tracer.python_state.guards import GuardSet
 from runtime.tracer.python_state.journal import Journal, Place
 from runtime.tracer.values import choices
+from runtime.tracer.values.copied_items import Copied
 from runtime.tracer.values.origins import Origins
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ class Session:
         """Whether a list has come to have a length that is only known at run time."""
         self.held_in_lists: dict[int, Location | None] = {}
         """Lists, dicts and records, by identity, of which a list that grows holds copies, and since where."""
+        self.copied = Copied()
         self.heaps: dict[Any, Heap | Table] = {}
         """What lists hold that lists which grow have by reference, by the kind of their items (see ``heaps``); what
         dicts and objects hold, by class and keys (see ``tables``)."""
@@ -208,6 +210,10 @@ class Session:
         self.notes: list[Note] = []
         """What the tracer refers to for the constructs that the trace is in, innermost last."""
         self.looks = Looks()
+        self.given_classes: dict[int, type] = {}
+        """Classes that calls of code that is not converted gave, by identity: they may have made them."""
+        self.module_name = ""
+        """That of the module whose converted function runs."""
         self.unconverted: list[tuple[str, str]] = []
         """Functions being run as they are, with the reason (innermost last), for error messages."""
         self.attempts: list[Attempt] = []

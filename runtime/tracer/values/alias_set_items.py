@@ -10,7 +10,7 @@ import torch
 from runtime.tracer.ambient import objects
 from runtime.tracer.memory.aliases import few_roots
 from runtime.tracer.python_state import shared_items
-from runtime.tracer.values import structure
+from runtime.tracer.values import copied_items, structure
 
 if TYPE_CHECKING:
     from runtime.tracer.memory.storage_table import Storage
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from runtime.tracer.values.alias_sets import Pool
 
 
-def put(session: Session, pool: Pool, value: Any) -> None:
-    """A value becomes an item."""
+def put(session: Session, pool: Pool, value: Any, place: copied_items.Place | None = None) -> None:
+    """A value becomes an item. ``place``: where it is in a list that only comes to grow."""
     for part in _parts(value):
         if isinstance(part, torch.Tensor):
             pool.note_put(_memory(session, part, pool))
         elif isinstance(part, structure.Growing):
             pool.merge(part.pool)
-        else:
-            _share(session, part)
+        elif _is_copied(session, part):
+            copied_items.put(session, part, place)
 
 
 def got(session: Session, pool: Pool, value: Any) -> None:
@@ -34,8 +34,8 @@ def got(session: Session, pool: Pool, value: Any) -> None:
     for part in _parts(value):
         if isinstance(part, torch.Tensor):
             pool.note_got(_storage(session, part, pool))
-        elif isinstance(part, (list, dict)) or objects.is_record(part):
-            _share(session, part)
+        elif (isinstance(part, (list, dict)) or objects.is_record(part)) and _is_copied(session, part):
+            shared_items.hold(session, part)
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -57,12 +57,11 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from _parts(item)
 
 
-def _share(session: Session, part: Any) -> None:
-    """Items are copies of the list, dict or record: it must not be changed."""
-    if session.holds_by_reference(type(part)):
-        return
-    if isinstance(part, (list, dict)) or structure.can_be_copied(session, part):
-        shared_items.hold(session, part)
+def _is_copied(session: Session, part: Any) -> bool:
+    """Whether items are copies of the list, dict or record: then it must not be changed."""
+    if session.holds_by_reference(type(part)) or id(part) in session.externals:
+        return False
+    return isinstance(part, (list, dict)) or structure.can_be_copied(session, part)
 
 
 def _storage(session: Session, tensor: torch.Tensor, pool: Pool) -> Storage:

@@ -19,7 +19,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state import held
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.values import alias_set_items, flattening, structure, unification
+from runtime.tracer.values import alias_set_items, copied_items, flattening, structure, unification
 from runtime.tracer.values.columns import with_items
 from runtime.tracer.values.structure import PLAIN, Growing
 
@@ -117,6 +117,7 @@ def lowered(session: Session, grown: Growing, value: Any) -> tuple[Growing, list
 def extend(session: Session, target: list[Any], values: list[Any]) -> None:
     """``target.extend(values)`` for another list or tuple."""
     grown = content(target)
+    _note_again(session, grown, structure.growing(list(values)))
     other = as_growing(session, list(values), grown)
     grown = with_items(session, grown, other.item, PLAIN)
     _store(session, target, _each(session, grown, "array.extend", list(other.variables)), other)
@@ -124,6 +125,18 @@ def extend(session: Session, target: list[Any], values: list[Any]) -> None:
 
 def concat(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
     """``a + b``, either of which may have grown."""
+    _note_again(session, structure.growing(a), structure.growing(b))
+    return parts(session, a, b)
+
+
+def _note_again(session: Session, a: Growing | None, b: Growing | None) -> None:
+    """Items of ``b`` come into one list with those of ``a``."""
+    if a is not None and b is not None and a.pool.find() is b.pool.find():
+        copied_items.put_again(session, b.item)
+
+
+def parts(session: Session, a: list[Any], b: list[Any]) -> list[Any]:
+    """The same for two parts of one list, which have no item in common."""
     own = structure.growing(a)
     grown = own.read() if own is not None else content(b)
     first = as_growing(session, a, grown)
@@ -225,7 +238,8 @@ def splice(session: Session, target: list[Any], where: slice, values: list[Any])
     after = slice_(session, target, slice(where.start, None))
     taken = slice_(session, target, slice(where.start, where.stop))
     rest = slice_(session, after, slice(length(session, taken), None))
-    whole = concat(session, concat(session, before, values), rest)
+    _note_again(session, content(before), structure.growing(values))
+    whole = parts(session, parts(session, before, values), rest)
     store(session, target, whole)
 
 

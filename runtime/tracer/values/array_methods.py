@@ -68,7 +68,7 @@ def _rotate(session: Session, target: Any, n: Any = 1) -> None:
     place = session.scalar("mod", -n, length)
     head = array.slice_(session, target, slice(None, place))
     tail = array.slice_(session, target, slice(place, None))
-    array.store(session, target, array.concat(session, tail, head))
+    array.store(session, target, array.parts(session, tail, head))
 
 
 def require_index(session: Session, target: Any, index: Any, message: str = "deque index out of range") -> None:

@@ -75,8 +75,8 @@ def _lower_array(session: Session, value: Any, s: Array, context: JoinContext) -
         grown = with_items(session, grown, s.item, context)
         return [session.require_visible(var, "a list") for var in grown.variables]
     rows = [lower_item(session, item, s.item, context) for item in value]
-    for item in value:
-        alias_set_items.put(session, s.pool, item)
+    for position, item in enumerate(value):
+        alias_set_items.put(session, s.pool, item, (value, position))
     arrays: list[Operand] = []
     for position, type_ in enumerate(types_of(session, s.item)):
         arrays += session.emit("array.new", [[row[position] for row in rows]], types=[ArrayType(type_)])

@@ -158,6 +158,10 @@ class Origins:
             found.constant = bool(found.inside) and _is_constant(value)
         return found
 
+    def is_made_anew(self, value: Any) -> bool:
+        """Whether each iteration of the loops around here made an object of its own; so it is outside of loops."""
+        return all(self._made_in(loop, value) for loop in self._loops)
+
     def _made_in(self, loop: Loop, value: Any) -> bool:
         """Whether an iteration made the object."""
         if isinstance(value, torch.Tensor):

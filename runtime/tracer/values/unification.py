@@ -66,8 +66,9 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
         return Reference(row.heap, type(value))
     if isinstance(value, RowField):
         value.refuse()
-    copied = context.copying and (is_container(value) or can_be_copied(session, value))
-    if context.copying and session.holds_by_reference(type(value)):
+    own = is_container(value) and id(value) not in session.externals
+    copied = context.copying and (own or can_be_copied(session, value))
+    if context.copying and session.holds_by_reference(type(value)) and id(value) not in session.externals:
         found = holder(session, value)
         if found is not None:
             return Reference(found, type(value))
@@ -83,7 +84,7 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
         if context.copying:
             return one_kind(session, options, context)
         return options
-    if is_container(value) and not context.copying:
+    if is_container(value) and not copied:
         return Known(value)
     grown = growing(value) if type(value) in (list, ListContent, tuple) else None
     if grown is not None:

@@ -381,7 +381,7 @@ def last_of_a_growing_list(x):
     return rows
 
 
-@case("a list in a list that grows, changed by another name", *BOTH, idle=7)
+@case("a list in a list that grows, changed by another name", *BOTH)
 def named_in_a_growing_list(x):
     rows, row = [], [x]
     for k in range((x > 0).sum()):

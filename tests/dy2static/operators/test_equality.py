@@ -94,11 +94,11 @@ def order(x):
 def index(x):
     found, x = grown(x)
     lists = [[2], [2, 2]]
-    return lists.index(found)
+    return lists.index(found)  # of one that is not there the message shows the value
 
 
 @pytest.mark.parametrize("function,code", [
-    (both_grew, "D2S253"), (grown_tensors, "D2S253"), (order, "D2S253"), (index, "D2S263"),
+    (both_grew, "D2S253"), (grown_tensors, "D2S253"), (order, "D2S253"), (index, "D2S260"),
 ])  # fmt: skip
 def test_what_is_refused(function, code):
     with pytest.raises(TraceError, match=rf"{code}[\s\S]*test_equality.py.*{function.__name__}"):

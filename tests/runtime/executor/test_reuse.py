@@ -418,3 +418,19 @@ def test_a_dense_tensor_takes_no_sparse_result(program):
     assert run(p, x, y)[0] == 1
     count, (out,) = run(p, x, y.to_sparse())
     assert count == 0 and out.is_sparse and torch.equal(out.to_dense(), 2 * x * y)
+
+
+def test_sizes_that_are_only_taken_for_equal_may_broadcast(program):
+    p = program((X + Y).replace("[4, 4]", "[3]") + """
+      %m : bool[3] = aten.gt.Scalar(%x, 0)
+      %n : bool[3] = aten.gt.Scalar(%y, 0)
+      %a : f32[n0] = aten.index.Tensor(%x, [%m])
+      %b : f32[n1] = aten.index.Tensor(%y, [%n])
+      %c : f32[n0] = aten.mul.Tensor(%a, 2)
+      %d : f32[n0] = aten.add.Tensor(%c, 1)
+      %e : f32[n0] = aten.add.Tensor(%d, %b)
+      return %e as $0
+    """)
+    x, y = torch.tensor([1.0, -1, -2]), torch.tensor([1.0, 2, 3])
+    count, (out,) = run(p, x, y)
+    assert count == 1 and out.tolist() == [4, 5, 6]  # the product is written, its sum with the other sizes is not

@@ -1,0 +1,60 @@
+"""``index``, ``count``, ``remove`` and ``sort`` of lists, tuples and deques whose items a run compares."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import torch
+
+from dy2static.operators.builtins import sequences_in_python
+from dy2static.operators.calls import functions, growing
+from dy2static.operators.calls.call import traced
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
+
+_SORT: Any = sequences_in_python.sort
+NOT_DONE = object()
+"""What Python's own method does as well."""
+
+
+def called(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``owner.name(*args, **kwargs)`` where tensors or staged numbers decide; ``NOT_DONE`` where none does."""
+    if name == "sort":
+        return _sorted(session, owner, args, kwargs)
+    if name not in ("index", "count", "remove") or kwargs or not args or len(args) > (3 if name == "index" else 1):
+        return NOT_DONE
+    if not growing.is_growing(owner) and not any(map(_is_staged, (*owner, *args))):
+        return NOT_DONE
+    kind = next(one for one in (list, tuple, deque) if isinstance(owner, one))
+    if name == "index":
+        args = args[0], kind, *_bounds(session, owner, args[1:])
+    elif name == "remove":
+        args = args[0], kind
+    return functions.call_function(session, getattr(sequences_in_python, name), (owner, *args), {})
+
+
+def _bounds(session: Session, owner: Any, given: tuple[Any, ...]) -> tuple[Any, Any]:
+    if not given:
+        return 0, traced(session, len, (owner,), {})
+    if growing.is_growing(owner) or any(map(_is_staged, given)):
+        raise session.error(
+            f"{type(owner).__name__}.index() between bounds, where only the run knows these or the list's length",
+            hint="Loop over the items and compare.", code="D2S263")
+    return slice(*given, *([None] if len(given) == 1 else [])).indices(len(owner))[:2]
+
+
+def _sorted(session: Session, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if type(owner) is not list or growing.is_growing(owner) or args or kwargs.keys() - {"key", "reverse"}:
+        return NOT_DONE
+    key, reverse = kwargs.get("key"), kwargs.get("reverse", False)
+    if _is_staged(reverse) or (key is None and not any(map(_is_staged, owner))):
+        return NOT_DONE
+    return functions.call_function(session, _SORT, (owner, key, reverse), {})
+
+
+def _is_staged(value: Any) -> bool:
+    return isinstance(value, (torch.Tensor, Staged, Choice)) or any_staged([value]) or growing.is_growing(value) or (
+        isinstance(value, (tuple, list)) and any(map(_is_staged, value)))
+
+
+__all__ = ["NOT_DONE", "called"]
