@@ -206,7 +206,10 @@ def _compile(command: list[str], source: str, objects: list[Path], key: str, end
         code, said = _run([*command, "program.c", *map(str, objects), "-o", str(made), *last], folder)
         if code:
             raise BuildError(f"the C compiler refuses what was generated:\n{said[:2000]}")
-        return cache.put(key, ending, made)
+        try:
+            return cache.put(key, ending, made)
+        except OSError as error:
+            raise BuildError(f"a compiled library cannot be kept: {error}") from error
 
 
 _compilers: set[subprocess.Popen[str]] = set()

@@ -104,8 +104,9 @@ def find(key: str, ending: str) -> Path | None:
 
 
 def put(key: str, ending: str, made: Path) -> Path:
-    """Keep a file; gives its place."""
+    """Keep a file; gives its place. Errors raised: OSError."""
     place = folder()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have removed it since
     digest = hashlib.sha256(made.read_bytes()).hexdigest()
     path = place / f"{key}-{digest}{ending}"
     descriptor, name = tempfile.mkstemp(dir=place, prefix="d2s-", suffix=".tmp")

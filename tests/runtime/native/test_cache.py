@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -162,6 +163,22 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(cache.FOLDER, str(tmp_path / "file" / "inner"))
     with pytest.warns(RuntimeWarning, match="not kept: .*Not a directory"):
         assert cache.folder().is_dir()
+
+
+def test_a_folder_that_is_removed_is_made_again(place: Path) -> None:
+    run()
+    shutil.rmtree(place)
+    assert run(0.25) == [0.015625, 0.015625]
+    assert len(libraries(place)) == 1 and place.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_full_disk_is_a_build_that_failed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache, "put", full)
+    with pytest.raises(build.BuildError, match="cannot be kept: .*No space left on device"):
+        run()
 
 
 def test_off_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
