@@ -23,7 +23,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from c_backend import processor, workloads
+from c_backend import processor, workloads  # noqa: E402
 
 ANSWERS = (1, 2, 15, 16, 17, 50, 100)
 RUNS = (("interpreter", ""), ("c", "cold"), ("c", "warm"), ("auto", "cold"), ("auto", "warm"))
