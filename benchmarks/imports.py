@@ -15,7 +15,6 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import torch
@@ -44,15 +43,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=21)
     repeats = parser.parse_args().repeats
     print(f"Python {platform.python_version()}, torch {torch.__version__}, medians of {repeats}, processor time")
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": folder}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        taken: dict[str, list[float]] = {line: [] for line in LINES}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    taken: dict[str, list[float]] = {line: [] for line in LINES}
+    for line in LINES:
+        seconds(line, environment)
+    for _ in range(repeats):
         for line in LINES:
-            seconds(line, environment)
-        for _ in range(repeats):
-            for line in LINES:
-                taken[line].append(seconds(line, environment))
+            taken[line].append(seconds(line, environment))
     base = statistics.median(taken["import torch"])
     for line in LINES:
         median = statistics.median(taken[line])
