@@ -38,7 +38,7 @@ _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__fi
 ))  # fmt: skip
 IN_PYTHON = tuple(
     os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", "builtins", name)
-    for name in ("itertools_in_python.py", "sequences_in_python.py"))  # fmt: skip
+    for name in ("itertools_in_python.py", "sequences_in_python.py", "transformer_in_python.py"))  # fmt: skip
 """Files with our own functions that are converted, where the user calls C code."""
 
 

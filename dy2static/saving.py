@@ -29,7 +29,16 @@ from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.compare import difference
 from runtime.ir.input_spec import InputSpec
-from runtime.storage.artefact import MODES, Argument, Artefact, Method, ModuleEntry, TensorRef, Variant
+from runtime.storage.artefact import (
+    MODES,
+    WITHOUT_GRADIENTS,
+    Argument,
+    Artefact,
+    Method,
+    ModuleEntry,
+    TensorRef,
+    Variant,
+)
 from runtime.storage.files import write_artefact
 from runtime.storage.modules import describe_modules
 from runtime.tracer.boundary.tracing import Traced
@@ -222,20 +231,26 @@ def _traces(method: _Method, root: torch.nn.Module | None) -> list[tuple[str, _T
     """A trace for each mode; one for both if there is no module."""
     if root is None:
         trace = _trace(method)
-        return [(mode, trace) for mode in MODES]
+        traces = [(mode, trace) for mode in MODES]
+        if trace.traced.asks_gradients:
+            trace = _trace(method, gradients=False)
+            traces += [(mode, trace) for mode in WITHOUT_GRADIENTS.values()]
+        return traces
     before = [(module, module.training) for module in root.modules()]
     traces = []
     try:
         for mode in MODES:
             root.train(mode == "train")
             traces.append((mode, _trace(method)))
+            if traces[-1][1].traced.asks_gradients:
+                traces.append((WITHOUT_GRADIENTS[mode], _trace(method, gradients=False)))
     finally:
         for module, training in before:
             module.training = training
     return traces
 
 
-def _trace(method: _Method) -> _Trace:
+def _trace(method: _Method, gradients: bool = True) -> _Trace:
     """Trace anew, with examples made from the InputSpecs, in PyTorch's usual state: gradients on, no autocast.
 
     A size that is left open must stay open: where the Program would hold for the example only, other examples are
@@ -252,7 +267,7 @@ def _trace(method: _Method) -> _Trace:
             if specs[id(tensor)].dynamic
         }
         try:
-            with _usual_state():
+            with _usual_state(), torch.set_grad_enabled(gradients):
                 traced = method.function.trace(arguments, asked)
                 trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised

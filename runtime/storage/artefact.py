@@ -16,6 +16,8 @@ from runtime.ir import Program
 from runtime.ir.views import View
 
 MODES = ("train", "eval")
+WITHOUT_GRADIENTS = {mode: f"{mode} without gradients" for mode in MODES}
+"""Variants of functions that ask ``torch.is_grad_enabled()``, for calls where it says no."""
 
 Path = tuple[Any, ...]
 """The way to a part of nested containers: keys, indices and field names."""

@@ -20,6 +20,7 @@ from runtime.ops import aten
 from runtime.storage.allowed import allowed_operators, check_operators
 from runtime.storage.artefact import (
     MODES,
+    WITHOUT_GRADIENTS,
     Again,
     Argument,
     Artefact,
@@ -180,7 +181,7 @@ class _Reader:
         except ValueError as error:
             fields["signature"].fail(f"no function has this signature: {error}")
         variants = [self.variant(item, method.signature) for item in fields["variants"].items()]
-        for mode, index in fields["modes"].record(*MODES).items():
+        for mode, index in fields["modes"].record(*MODES, optional=tuple(WITHOUT_GRADIENTS.values())).items():
             if index.integer(0) >= len(variants):
                 index.fail(f"there are only {len(variants)} variants")
             method.variants[mode] = variants[index.integer()]

@@ -17,7 +17,18 @@ import torch
 
 from runtime.autodiff import gradient_path
 from runtime.errors import SignatureError, TraceError
-from runtime.storage.artefact import Artefact, Attribute, Constant, Method, ModuleEntry, Passed, State, Target, Variant
+from runtime.storage.artefact import (
+    WITHOUT_GRADIENTS,
+    Artefact,
+    Attribute,
+    Constant,
+    Method,
+    ModuleEntry,
+    Passed,
+    State,
+    Target,
+    Variant,
+)
 from runtime.storage.modules import describe_modules
 from runtime.storage.reading import signature_of
 from runtime.tracer.ambient import state
@@ -143,7 +154,10 @@ class TranslatedLayer(torch.nn.Module):
             return ready.call(arguments, inputs, params, stores)
 
     def _variant(self, method: Method) -> Variant:
-        return method.variants["train" if self.training else "eval"]
+        mode = "train" if self.training else "eval"
+        if not torch.is_grad_enabled() and WITHOUT_GRADIENTS[mode] in method.variants:
+            mode = WITHOUT_GRADIENTS[mode]
+        return method.variants[mode]
 
     # -- what it holds -------------------------------------------------------------------------------------------
 

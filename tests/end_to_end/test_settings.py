@@ -290,3 +290,36 @@ def test_a_file_may_name_none_that_do_not_exist(settings: str) -> None:
     )
     with pytest.raises(Dy2StaticError, match="no settings"):
         compile_program(program)
+
+
+def with_or_without(x: Any) -> Any:
+    return x * 2 if torch.is_grad_enabled() else x * 3
+
+
+class WithOrWithout(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, x: Any) -> Any:
+        if torch.is_grad_enabled() and self.weight.requires_grad:
+            x = x * self.weight
+        return x + (1 if self.training else 2)
+
+
+@pytest.mark.parametrize("make", [lambda: with_or_without, lambda: WithOrWithout().train(), lambda: WithOrWithout()])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_file_answers_whether_gradients_are_enabled(make: Callable[[], Any], first: bool, tmp_path: Path) -> None:
+    eager, x = make(), torch.full((2,), 3.0)
+    static = dy2static.to_static(make())
+    with torch.set_grad_enabled(first):
+        static(x)
+        dy2static.save(static, tmp_path / "f.d2s")
+    loaded = dy2static.load(tmp_path / "f.d2s")
+    for training in (True, False) if isinstance(eager, torch.nn.Module) else (True,):
+        if isinstance(eager, torch.nn.Module):
+            eager.train(training)
+            loaded.train(training)
+        for enabled in (True, False, True):
+            with torch.set_grad_enabled(enabled):
+                assert torch.equal(loaded(x), eager(x))

@@ -25,6 +25,7 @@ from dy2static.operators.builtins import (
     sizes,
     suppress,
     torch_functions,
+    transformers,
 )
 from dy2static.operators.provenance import environment
 from dy2static.operators.shared.staging import Session
@@ -37,6 +38,7 @@ _TABLE: dict[int, Handler] = {
     for module in (
         casts, checks, compiled, conversions, copying, environment, iteration, itertools_, mathematics, module_methods,
         objects, one_hot, operator_functions, print_, records, reporting, sizes, suppress, torch_functions,
+        transformers,
     )
     for function, handler in module.HANDLERS
 }

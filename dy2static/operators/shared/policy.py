@@ -26,8 +26,8 @@ _STANDARD = tuple({
     os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 })  # fmt: skip
 _TORCH_CONVERTED = tuple(_TORCH + path for path in (
-    os.path.join("nn", "modules", "container.py"), "distributions" + os.sep,
-    os.path.join("optim", "lbfgs.py"),
+    os.path.join("nn", "modules", "container.py"), os.path.join("nn", "modules", "transformer.py"),
+    "distributions" + os.sep, os.path.join("optim", "lbfgs.py"),
 ))  # fmt: skip
 
 

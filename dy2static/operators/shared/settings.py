@@ -35,6 +35,8 @@ _PLAIN = (bool, int, float, str, type(None))
 
 def note_call(session: Session, f: Any) -> None:
     """Note that ``f`` is about to be called: if it asks for a setting, the answer has to be the same in later calls."""
+    if f is torch.is_grad_enabled:  # a Program is for calls with gradients, or without; a file has one for each
+        session.asks_gradients = True
     name, function = _BY_ID.get(id(f), ("", None))
     if name and _is_callers(session):
         session.guards.add(("setting", name), name, function, function())

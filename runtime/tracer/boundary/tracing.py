@@ -87,6 +87,9 @@ class Traced:
     whole: dict[int, Any] = field(default_factory=dict)
     """Containers among the arguments, by number, that are these very objects: something outside leads to them."""
 
+    asks_gradients: bool = False
+    """Whether the function asks if gradients are enabled."""
+
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
         return [live_tensor(live) for live in self.live]
@@ -260,6 +263,7 @@ def _trace_once(
             if given.var in session.inputs.asked
         },
         {number: container for number, (container, path) in enumerate(built) if path is None},
+        session.asks_gradients,
     )
 
 

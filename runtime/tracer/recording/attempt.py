@@ -105,6 +105,7 @@ FIELDS: dict[str, str] = {
     "unconverted": ITEMS,
     "module_name": VALUE,
     "given_classes": ITEMS,
+    "asks_gradients": KEPT,  # a failed try asked, too
     "attempts": KEPT,  # the attempts themselves
 }
 """What a failed attempt does with each field of a Session."""

@@ -210,6 +210,8 @@ class Session:
         self.notes: list[Note] = []
         """What the tracer refers to for the constructs that the trace is in, innermost last."""
         self.looks = Looks()
+        self.asks_gradients = False
+        """Whether the function asked if gradients are enabled."""
         self.given_classes: dict[int, type] = {}
         """Classes that calls of code that is not converted gave, by identity: they may have made them."""
         self.module_name = ""
