@@ -49,7 +49,10 @@ runtime.errors.SignatureError: [D2S302] argument 'input' has 1 dimension, InputS
 
 from __future__ import annotations
 
+import importlib as _importlib
 from pathlib import Path as _Path
+from typing import TYPE_CHECKING
+from typing import Any as _Any
 
 import runtime as _runtime
 
@@ -59,28 +62,48 @@ if getattr(_runtime, "PROJECT", None) != "dy2static":
         f"{_runtime.__file__ or list(_runtime.__path__)} instead of {_Path(__file__).parents[1] / 'runtime'}"
     )
 
-from dy2static.api import to_static
-from dy2static.errors import (
-    ConversionError,
-    Dy2StaticError,
-    ProgramError,
-    SignatureError,
-    StorageError,
-    TraceError,
-)
-from dy2static.exclusions import ignore_module, not_to_static
-from dy2static.loop_options import loop_options
-from dy2static.program_cache import RetraceWarning
-from dy2static.saving import save
-from dy2static.settings import enable_to_static
-from dy2static.static_function import EagerWarning, StaticFunction
-from runtime.ir.input_spec import InputSpec
-from runtime.passes import BuildStrategy
-from runtime.translated import TranslatedLayer, load
+from runtime import torch_internals as _torch_internals  # says at once if PyTorch is one that was not tested
 from runtime.version import UntestedTorchWarning, __version__
+
+assert _torch_internals, "imported for what it says"
+
+if TYPE_CHECKING:
+    from dy2static.api import to_static
+    from dy2static.exclusions import ignore_module, not_to_static
+    from dy2static.loop_options import loop_options
+    from dy2static.program_cache import RetraceWarning
+    from dy2static.saving import save
+    from dy2static.settings import enable_to_static
+    from dy2static.static_function import EagerWarning, StaticFunction
+    from runtime.errors import ConversionError, Dy2StaticError, ProgramError, SignatureError, StorageError, TraceError
+    from runtime.ir.input_spec import InputSpec
+    from runtime.passes import BuildStrategy
+    from runtime.translated import TranslatedLayer, load
 
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
     "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
     "__version__", "enable_to_static", "ignore_module", "load", "loop_options", "not_to_static", "save", "to_static",
 ]  # fmt: skip
+
+_HOMES = {
+    "BuildStrategy": "runtime.passes", "ConversionError": "runtime.errors", "Dy2StaticError": "runtime.errors",
+    "EagerWarning": "dy2static.static_function", "InputSpec": "runtime.ir.input_spec",
+    "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",
+    "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
+    "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
+    "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.loop_options",
+    "not_to_static": "dy2static.exclusions", "save": "dy2static.saving", "to_static": "dy2static.api",
+}  # fmt: skip
+"""Where public names come from. They are imported when they are first used: who loads a file needs no converter."""
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dy2static' has no attribute {name!r}")
+    value = globals()[name] = getattr(_importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -19,6 +19,7 @@ from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import LiveCallee, Options
+from runtime.passes import BuildStrategy
 from runtime.tracer.boundary.tracing import Traced, trace_lock
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard
 from runtime.tracer.python_state.journal import Place
@@ -56,6 +57,7 @@ class ProgramCache:
     eager_autograd: bool = False
     """Whether Programs run under torch's autograd rather than as nodes of their own."""
     backend: str = "interpreter"
+    strategy: BuildStrategy = field(default_factory=BuildStrategy)
     _found: dict[Key, tuple[Specialization, ...]] = field(default_factory=dict)
     _varying: dict[str, set[int]] = field(default_factory=dict)
     """By argument: dimensions that had different sizes in different calls."""
@@ -158,7 +160,7 @@ class ProgramCache:
                 break
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
-        options = Options(self.backend, traced.raised, list(traced.views), self.eager_autograd)
+        options = Options(self.backend, traced.raised, list(traced.views), self.eager_autograd, self.strategy)
         made.ready = LiveCallee(traced, options)
         return made
 

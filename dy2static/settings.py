@@ -10,7 +10,7 @@ from runtime.calling.executors import EXECUTORS
 BACKEND_VARIABLE = "DY2STATIC_BACKEND"
 DEFAULT_BACKEND = "interpreter"
 AVAILABLE = tuple(EXECUTORS)
-PLANNED = ("inductor", "auto")
+PLANNED = ("inductor",)
 
 _enabled = True
 

@@ -12,12 +12,13 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
 import torch
 
-from dy2static import fault_rules, operators, settings, traceback
+from dy2static import fault_rules, operators, progress, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.conversion import convert
@@ -33,6 +34,7 @@ from dy2static.signature import Signature
 from dy2static.specialization import Specialization
 from dy2static.warn import warn
 from runtime import torch_internals
+from runtime.calling import Compiled, compiled
 from runtime.executor.trial import trial
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
@@ -45,6 +47,7 @@ from runtime.translated.located import located
 
 source_places.location_provider = user_location
 fault_rules.install()
+progress.install()
 located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()
@@ -92,7 +95,8 @@ class StaticFunction:
         self._specs: Specs | None = None
         if bound or not self._looks_like_a_method():
             self._read_specs()
-        self._cache = ProgramCache(self.__name__, eager_autograd=autograd == "eager", backend=backend)
+        strategy = BuildStrategy() if build_strategy is None else replace(build_strategy)  # as it is now
+        self._cache = ProgramCache(self.__name__, autograd == "eager", backend, strategy)
         self._shortcuts: tuple[Shortcut, ...] = ()
         self._may_shorten = bound or not self._looks_like_a_method()
 
@@ -424,6 +428,12 @@ class StaticFunction:
         """The last used Program; made from the InputSpecs if there is none yet. SignatureError without either."""
         kept = self._cache.all()
         return kept[0].traced.program if kept else self.specialization().traced.program
+
+    @property
+    def compiled(self) -> list[Compiled]:
+        """How each Program runs that has been called, the last used one first; ``print(*f.compiled)`` says it."""
+        ready = [one.ready for one in self._cache.all() if one.ready is not None]
+        return [compiled(one.runner, self.backend) for one in ready]
 
     @property
     @located

@@ -9,8 +9,11 @@ the results must be the same (see ``tests.frames``).
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -27,6 +30,10 @@ settings.register_profile("default", derandomize=True, deadline=None)
 settings.load_profile("default")
 
 os.environ.setdefault("DY2STATIC_VERIFY_PASSES", "1")  # each pass leaves a Program that holds
+
+if "DY2STATIC_CACHE" not in os.environ:  # compiled libraries, for this session and the processes that it starts
+    os.environ["DY2STATIC_CACHE"] = tempfile.mkdtemp(prefix="dy2static-tests-")
+    atexit.register(shutil.rmtree, os.environ["DY2STATIC_CACHE"], ignore_errors=True)
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # the processes share the cores
     torch.set_num_threads(1)

@@ -46,7 +46,7 @@ THIRD_PARTY: dict[str, set[str]] = {
     "sympy": {"runtime"},
     "gast": {"dy2static"},
     "astor": {"dy2static"},
-    "rich": {"dy2static.cli"},
+    "rich": {"dy2static.cli", "dy2static.progress"},
     "safetensors": {"runtime.storage"},
     "onnx": {"runtime.export"},
     "onnxruntime": {"runtime.export"},

@@ -2,9 +2,10 @@
 
     dy2static convert FILE [-o OUT] [--function NAME] [--full]
     dy2static diff FILE [--function NAME] [--full]
+    dy2static inspect FILE.d2s [--c] [--allow LIBRARY]
 
-Exit codes: 0 done (also when there is nothing to convert), 1 the source cannot be converted, 2 the command line or
-the file is at fault.
+Exit codes: 0 done (also when there is nothing to convert), 1 the source cannot be converted or the saved file not be
+read, 2 the command line or the file is at fault.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ import os
 import sys
 from collections.abc import Sequence
 
-from dy2static.cli import convert, diff
+from dy2static.cli import convert, diff, inspect
 from dy2static.cli.text_file import UsageError
 from dy2static.errors import Dy2StaticError
 
-COMMANDS = (convert, diff)
+COMMANDS = (convert, diff, inspect)
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
     result = argparse.ArgumentParser(
-        prog="dy2static", description="Show or write what the converter makes of a Python file."
+        prog="dy2static", description="Show or write what the converter makes of a Python file, or show a saved one."
     )
     commands = result.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:

@@ -40,7 +40,7 @@ class NotDifferentiable(Exception):
 Rule = Callable[["Forward", Operator, Tape], None]
 
 
-_WHEN_TAKEN_APART: tuple[type[BaseException], ...] = (RuntimeError, TypeError, *torch_internals.SHAPE_ERRORS)
+_WHEN_TAKEN_APART: tuple[type[BaseException], ...] = (RuntimeError, TypeError)
 """What an operator given symbols for numbers may raise under autograd, where composite ones are taken apart."""
 _ONLY_UNDER_AUTOGRAD = frozenset({"aten.mkldnn_rnn_layer.default"})
 """Kernels that keep what their backward needs only while gradients are recorded; the forward half runs without."""

@@ -6,7 +6,7 @@ inputs, the others also what they read of earlier stages (``runtime.autodiff.sta
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -52,10 +52,13 @@ class Owner(Protocol):
 class Halves:
     """The compiled halves of one derivative."""
 
-    def __init__(self, runner: Owner, derivative: Derivative, casting: Casting) -> None:
+    def __init__(
+        self, runner: Owner, derivative: Derivative, casting: Casting, compile: Compile | None = None
+    ) -> None:
+        """``compile``: what makes the halves runnable, where it is not what their owner uses."""
         self.runner = runner
         self.program = program = runner.program
-        self.compile = compile = runner.compile
+        self.compile = compile = compile or runner.compile
         self.casting = casting
         """The autocast state that the backward halves were made for."""
         self.derivative = derivative
@@ -139,7 +142,7 @@ class _Compiled:
     def again(self) -> Executable:
         """The Program without what it prints and reports, for running the stage again."""
         if self._again is None:
-            self._again = self.halves.compile(stage_program(self.halves.program, self.plan))
+            self._again = self.halves.runner.compile(stage_program(self.halves.program, self.plan))
         return self._again
 
     def apply(self, call: _Call, tensors: Sequence[Any]) -> None:
@@ -452,4 +455,24 @@ def _view(value: Any) -> Any:
     return value.view_as(value) if isinstance(value, torch.Tensor) and value.requires_grad else value
 
 
-__all__ = ["Casting", "Compile", "Executable", "Halves"]
+class Runs(Protocol):
+    """The compiled halves of a derivative, or what stands for them until others take over."""
+
+    derivative: Derivative
+    casting: Casting
+
+    def apply(self, arguments: Sequence[Any], n_inputs: int) -> list[Any]:
+        """Run the forward half; its differentiable results get their nodes."""
+
+
+class Takeover(Protocol):
+    """Lets another executor take over after some calls. What a graph was made by stays its executor."""
+
+    def plain(self, first: Executable, program: Program) -> Executable:
+        """What runs calls without gradients."""
+
+    def halves(self, first: Runs, program: Program, make: Callable[[Compile], Runs]) -> Runs:
+        """What runs calls with gradients; ``make``: the same halves, made runnable by another executor."""
+
+
+__all__ = ["Casting", "Compile", "Executable", "Halves", "Runs", "Takeover"]

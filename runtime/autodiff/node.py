@@ -17,7 +17,7 @@ import torch
 from runtime import torch_internals
 from runtime.autodiff.derive import derive
 from runtime.autodiff.forward import NotDifferentiable
-from runtime.autodiff.halves import Casting, Compile, Executable, Halves
+from runtime.autodiff.halves import Casting, Compile, Executable, Halves, Runs, Takeover
 from runtime.autodiff.lower import lower_gradients, targets
 from runtime.errors import InternalError, TraceError
 from runtime.ir import Program
@@ -77,19 +77,23 @@ def choose_autograd(name: Any) -> str:
 
 
 class Runner:
-    """Runs one Program, with gradients. ``eager``: always under torch's autograd, operator by operator."""
+    """Runs one Program, with gradients. ``eager``: always under torch's autograd, operator by operator. ``takeover``:
+    another executor runs what needs no such autograd, after some calls."""
 
     def __init__(
-        self, program: Program, compile: Compile, skip: Sequence[int] = (), *, eager: bool = False
+        self, program: Program, compile: Compile, skip: Sequence[int] = (), *, eager: bool = False,
+        takeover: Takeover | None = None,
     ) -> None:
         self.eager = eager
+        self.takeover = takeover
         self.program = program
         self.compile = compile
         self.skip = tuple(skip)
         self._plain: Executable | None = None
+        self._ungraded: Executable | None = None
         self._asks_gradients = bool(targets(program))
         self._chooses_kernels = any(op.name in _CHOOSES for op in program.block.walk())
-        self._halves: dict[Any, Halves | None] = {}
+        self._halves: dict[Any, Runs | None] = {}
         self._sized: set[Any] = set()
         """Kinds of arguments whose derivatives are made for each size by itself."""
         self.casting: Casting = ()
@@ -107,6 +111,18 @@ class Runner:
                     found = self._plain = self._plain or self.compile(self.program)
         return found
 
+    @property
+    def ungraded(self) -> Executable:
+        """What runs the Program where no gradient is asked for."""
+        found = self._ungraded
+        if found is None:
+            with self._lock:
+                plain = self.plain
+                if self._ungraded is None:
+                    self._ungraded = plain if self.takeover is None else self.takeover.plain(plain, self.program)
+                found = self._ungraded
+        return found
+
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
         """The flat yields of the main Block; tensors among them carry their gradient history."""
         arguments = [*inputs, *params]
@@ -116,7 +132,7 @@ class Runner:
             lowered = self.lowered(arguments)
             return self.plain.run(inputs, params) if lowered is None else lowered.run(inputs, params)
         if not torch.is_grad_enabled() or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
-            return self.plain.run(inputs, params)
+            return self.ungraded.run(inputs, params)
         halves = self.halves(arguments)
         if halves is None:
             return self.plain.run(inputs, params)
@@ -131,7 +147,8 @@ class Runner:
         if self._asks_gradients:
             return lambda arguments: self.run(arguments[:n_inputs], arguments[n_inputs:])
         if not torch.is_grad_enabled() or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in arguments):
-            return lambda arguments: plain(arguments, ())
+            ungraded = self.ungraded
+            return lambda arguments: ungraded.run(arguments, ())
         halves = self.halves(arguments)
         if halves is None:
             return lambda arguments: plain(arguments, ())
@@ -144,7 +161,20 @@ class Runner:
 
         return run
 
-    def halves(self, arguments: Sequence[Any]) -> Halves | None:
+    def running(self) -> Iterator[tuple[str, Executable | Runs]]:
+        """What has run so far, for looking at, and which calls each runs."""
+        with self._lock:
+            ungraded = self._ungraded or self._plain
+            halves = [one for one in self._halves.values() if one is not None]
+            lowered = [one for one in self._lowered.values() if one is not None]
+        if ungraded is not None and not (halves and self._ungraded is None):
+            yield "without gradients", ungraded
+        for one in halves:
+            yield "with gradients", one
+        for runner in lowered:
+            yield from runner.running()
+
+    def halves(self, arguments: Sequence[Any]) -> Runs | None:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
         casting = self.casting  # another thread's backward may change it
         key = self._halves_key(arguments, casting)
@@ -156,7 +186,7 @@ class Runner:
             if key not in self._halves:
                 with _preparing():
                     made = self._derive(arguments, casting)
-                if isinstance(made, Halves) and made.derivative.sized:
+                if made is not None and made.derivative.sized:
                     self._sized.add(key)
                     key = self._halves_key(arguments, casting)
                 self._halves[key] = made
@@ -168,7 +198,7 @@ class Runner:
             key = (key, repr(torch_internals.settings()))
         return (key, tuple(argument.shape for argument in arguments)) if key in self._sized else key
 
-    def _derive(self, arguments: Sequence[Any], casting: Casting) -> Halves | None:
+    def _derive(self, arguments: Sequence[Any], casting: Casting) -> Runs | None:
         if not _plain_tensors(arguments):
             return None
         try:
@@ -182,7 +212,10 @@ class Runner:
             if not torch_internals.is_shape_error(error):  # a kernel that cannot be replayed while sizes are not known
                 raise
             return None
-        return Halves(self, derivative, casting)
+        made = Halves(self, derivative, casting)
+        if self.takeover is None:
+            return made
+        return self.takeover.halves(made, self.program, lambda compile: Halves(self, derivative, casting, compile))
 
     def lowered(self, arguments: Sequence[Any]) -> Runner | None:
         """The same Program with the gradients it asks for written out; None where torch's autograd has to do it."""
@@ -202,7 +235,7 @@ class Runner:
                 program = lower_gradients(self.program, arguments)
         except _NO_PROGRAM:
             return None
-        return Runner(program, self.compile, self.skip)
+        return Runner(program, self.compile, self.skip, takeover=self.takeover)
 
 
 def _key(arguments: Sequence[Any]) -> Any:

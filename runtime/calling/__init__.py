@@ -3,6 +3,7 @@
 from runtime.calling.callee import Callee
 from runtime.calling.live import LiveCallee
 from runtime.calling.prepare import Options, prepare
+from runtime.calling.report import Compiled, Part, compiled
 from runtime.calling.results import build_tree
 
-__all__ = ["Callee", "LiveCallee", "Options", "build_tree", "prepare"]
+__all__ = ["Callee", "Compiled", "LiveCallee", "Options", "Part", "build_tree", "compiled", "prepare"]

@@ -7,8 +7,13 @@ from collections.abc import Callable
 from runtime import native
 from runtime.executor.executable import Executable, compile_program
 
-EXECUTORS: dict[str, Callable[..., Executable]] = {"interpreter": compile_program, "c": native.compile_program}
+EXECUTORS: dict[str, Callable[..., Executable]] = {
+    "interpreter": compile_program, "c": native.compile_program, "auto": compile_program,
+}  # fmt: skip
 """Backend -> a function with the signature of ``compile_program``. All others are held against the interpreter."""
+
+SUCCESSORS: dict[str, Callable[..., native.NativeExecutable]] = {"auto": native.compile_now}
+"""Backend -> what takes over after some calls (``takeover``)."""
 
 
 def executor(backend: str) -> Callable[..., Executable]:
@@ -22,4 +27,4 @@ def executor(backend: str) -> Callable[..., Executable]:
     return EXECUTORS[backend]
 
 
-__all__ = ["EXECUTORS", "executor"]
+__all__ = ["EXECUTORS", "SUCCESSORS", "executor"]

@@ -8,11 +8,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from runtime.autodiff import Runner
-from runtime.calling.executors import executor
+from runtime.calling.executors import SUCCESSORS, executor
+from runtime.calling.takeover import AfterSomeCalls
+from runtime.executor.reuse import USUAL, Memory
 from runtime.ir import Program
-from runtime.passes import DEFAULT, PassManager
+from runtime.passes import BuildStrategy, PassManager, chosen
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,15 @@ class Options:
 
     backend: The executor's name. exceptions: The classes that its ``raise`` and ``assert`` Operators name, beside
     Python's own. views: Positions of results that are built elsewhere, and pass no gradient. eager_autograd: Whether
-    it always runs under torch's autograd, operator by operator.
+    it always runs under torch's autograd, operator by operator. strategy: Which passes it goes through, and where the
+    executor writes results.
     """
 
     backend: str = "interpreter"
     exceptions: Mapping[str, type[BaseException]] = field(default_factory=dict)
     views: Collection[int] = ()
     eager_autograd: bool = False
+    strategy: BuildStrategy = field(default_factory=BuildStrategy)
 
 
 def prepare(program: Program, options: Options) -> Runner:
@@ -37,9 +42,17 @@ def prepare(program: Program, options: Options) -> Runner:
         ValueError: A backend that does not exist.
         ProgramError: A pass broke the Program (where passes are verified).
     """
-    compiled = functools.partial(executor(options.backend), exceptions=dict(options.exceptions))
-    PassManager(DEFAULT).run(program)
-    return Runner(program, compiled, list(options.views), eager=options.eager_autograd)
+    strategy = options.strategy
+    given: dict[str, Any] = {"exceptions": dict(options.exceptions)}
+    memory = Memory(strategy.enable_inplace, strategy.fuse_elewise_add_act_ops, strategy.fuse_relu_depthwise_conv,
+                    strategy.enable_addto, strategy.memory_optimize)  # fmt: skip
+    if memory != USUAL:
+        given["memory"] = memory
+    compiled = functools.partial(executor(options.backend), **given)
+    later = SUCCESSORS.get(options.backend)
+    takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
+    PassManager(chosen(strategy)).run(program)
+    return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover)
 
 
 __all__ = ["Options", "prepare"]

@@ -42,8 +42,10 @@ class Executable:
     def __init__(
         self, program: Program, functions: Mapping[str, Callable[..., Any]],
         exceptions: Mapping[str, type[BaseException]], coverage: bool, consuming: bool,
+        memory: reuse.Memory = reuse.USUAL,
     ) -> None:
         self.program = program
+        self._memory = memory
         self._consuming = consuming
         self._functions = functions
         self._exceptions = exceptions
@@ -110,7 +112,8 @@ class Executable:
 
     def _generate(self, grad: bool, ordinary: bool) -> _Variant:
         filename = f"<program {next(_numbers)}>"
-        owners = ownership.analyse(self.program, self._live, grad=grad, reusing=ordinary)
+        owners = ownership.analyse(self.program, self._live, grad=grad, reusing=ordinary, memory=self._memory,
+                                   backward=self._consuming)  # fmt: skip
         emitter = self._emitter(
             self.program, self._live, owners, self._functions, self._exceptions, Modes("on" if grad else "off"),
             self._counted, self._tested if ordinary else frozenset(), self._consuming,
@@ -127,7 +130,7 @@ class Executable:
 def compile_program(
     program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
     exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False, consuming: bool = False,
-    kept: Collection[int] = (),
+    kept: Collection[int] = (), memory: reuse.Memory = reuse.USUAL,
 ) -> Executable:
     """Make a Program runnable.
 
@@ -135,6 +138,7 @@ def compile_program(
     ``raise`` and ``assert`` name; with ``coverage`` the runs of every Block are counted. ``consuming``: ``run``
     is given all arguments in one list, which it empties: each is dropped after its last use. ``kept``: positions of
     yields that only Programs compiled here read, so that they may have any form (here they are what they are).
+    ``memory``: where results may be written.
 
     Errors raised: ProgramError for an unknown operator, or a ``py_func`` whose function was not given.
 
@@ -147,4 +151,4 @@ def compile_program(
     >>> compile_program(program).run([torch.ones(2)], [])
     [tensor([2., 2.])]
     """
-    return Executable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming)
+    return Executable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, memory)

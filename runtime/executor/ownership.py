@@ -14,7 +14,7 @@ result of a pointwise Operator written in the place of an operand that dies (``r
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runtime.executor import keeps, reuse
@@ -51,12 +51,16 @@ class Ownership:
     flags: set[Variable] = field(default_factory=set)
 
 
-def analyse(program: Program, live: Liveness, *, grad: bool, reusing: bool = True) -> Ownership:
+def analyse(
+    program: Program, live: Liveness, *, grad: bool, reusing: bool = True, memory: reuse.Memory = reuse.USUAL,
+    backward: bool = False,
+) -> Ownership:
     """The decisions for a Program that runs with gradients (``grad``) or without.
 
-    ``reusing``: whether pointwise Operators may write their results in the place of operands.
+    ``reusing``: whether pointwise Operators may write their results in the place of operands; ``memory`` says which,
+    and ``backward`` whether it is a backward half.
     """
-    analysis = _Analysis(live, reusing and reuse.strided(program))
+    analysis = _Analysis(live, reusing and reuse.strided(program), reuse.in_place(program, memory, backward), memory)
     analysis.stable = False
     while not analysis.stable:
         analysis.stable = True
@@ -78,8 +82,12 @@ def _others(op: Operator, position: int) -> Iterator[Variable]:
 class _Analysis:
     """Walks in program order, repeated until what loops carry, and what shares memory, is known."""
 
-    def __init__(self, live: Liveness, reusing: bool) -> None:
+    def __init__(
+        self, live: Liveness, reusing: bool, in_place: Callable[[Operator], bool], memory: reuse.Memory
+    ) -> None:
         self.live = live
+        self.in_place = in_place
+        self.memory_of_bases = memory.bases
         self.reusing = reusing
         self.result = Ownership()
         self.stable = True
@@ -205,7 +213,7 @@ class _Analysis:
         if base is not None and base in self.live.dying[id(op)]:
             others = list(leaves([op.args, *op.kwargs.values()]))
             others.remove(base)
-            if self.owner.get(base, Owner.NO) is not Owner.NO and self.all_made(base):
+            if self.owner.get(base, Owner.NO) is not Owner.NO and self.all_made(base) and self.in_place(op):
                 self.donation(op, 0, base, [*others, *self.live.outside[id(op)]])
 
     def array(self, op: Operator) -> None:
@@ -243,6 +251,8 @@ class _Analysis:
         for position, base in enumerate(bases):
             rest = [other for index, other in enumerate(bases) if index != position]
             self.donation(op, position, base, [*seen, *rest])
+            if not self.memory_of_bases:
+                self.result.donated[id(op), position] = Owner.NO
         self.owner.update(dict.fromkeys(block.args, Owner.YES))
         self.block(block, grad)
         count = len(block.args)

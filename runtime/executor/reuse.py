@@ -54,6 +54,66 @@ them gives a view: matmul and linear do, of vectors."""
 
 
 @dataclass(frozen=True)
+class Memory:
+    """Where results may be written to memory that is there and that nobody else can see.
+
+    pointwise: In the place of an operand. after_add: An activation, of a sum, likewise. before_depthwise: A relu that
+    only depthwise convolutions read, likewise. gradients: Sums in backward halves, likewise. bases: What ``update``
+    writes; else it writes a copy.
+    """
+
+    pointwise: bool = True
+    after_add: bool = False
+    before_depthwise: bool = False
+    gradients: bool = False
+    bases: bool = True
+
+
+USUAL = Memory()
+"""Wherever nobody else sees it."""
+
+_ACTIVATIONS = frozenset(f"aten.{name}.default" for name in ("relu", "tanh", "sigmoid", "silu"))
+_CONVOLUTIONS = frozenset({"aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default"})
+
+
+def in_place(program: Program, memory: Memory, backward: bool) -> Callable[[Operator], bool]:
+    """Which pointwise Operators may write their results in the place of operands."""
+    if memory.pointwise:
+        return lambda op: True
+    made = {out: op for op in program.block.walk() for out in op.outputs}
+    readers: dict[Variable, list[Operator]] = {}
+    for op in program.block.walk():
+        for var in op.inputs:
+            readers.setdefault(var, []).append(op)
+
+    def allowed(op: Operator) -> bool:
+        first = op.args[0] if op.args else None
+        if memory.gradients and backward and op.name == "aten.add.Tensor":
+            return True
+        if memory.after_add and op.name in _ACTIVATIONS and isinstance(first, Variable):
+            maker = made.get(first)
+            if maker is not None and maker.name == "aten.add.Tensor":
+                return True
+        if not memory.before_depthwise or op.name != "aten.relu.default":
+            return False
+        reading = readers.get(op.outputs[0], [])
+        return bool(reading) and all(map(_is_depthwise, reading))
+
+    return allowed
+
+
+def _is_depthwise(op: Operator) -> bool:
+    """Whether an Operator is a convolution of each channel by itself."""
+    if op.name not in _CONVOLUTIONS or not isinstance(op.args[0], Variable):
+        return False
+    kind = op.args[0].type
+    groups = op.args[6] if len(op.args) > 6 else op.kwargs.get("groups", 1)
+    if not isinstance(kind, TensorType) or kind.shape is None or len(kind.shape) < 3 or type(groups) is not int:
+        return False
+    return groups > 1 and kind.shape[1] == groups
+
+
+@dataclass(frozen=True)
 class Written:
     """The call that writes the result to its operand: ``keyword`` names the argument it is given as once more."""
 

@@ -5,6 +5,7 @@ No text of a Program or file reaches the compiler: names, strings and numbers in
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -13,27 +14,30 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from runtime import torch_internals
+from runtime.native import cache
 from runtime.native.kernels import kernel_file
 from runtime.native.prelude import PRELUDE, math_functions, slots
-
-CACHE = "DY2STATIC_CACHE"
-"""The environment variable that names a folder for compiled libraries; without it they live as long as the process."""
 
 Callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 _FLAGS = ["-std=gnu11", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv",
           "-fopenmp-simd", "-w", "-fno-strict-aliasing"]  # fmt: skip
 _LEVEL = ["-O1", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
+optimise: str | None = None
+"""Another level, for tests that are about something else: ``-O1`` compiles in less time."""
 """Loops become vectors as at -O3; what else -O2 and -O3 do costs twice the time and gains nothing measurable."""
 strict = False
 """Whether a compiler that refuses is an error; else there is a warning, and the interpreter runs."""
@@ -42,7 +46,16 @@ EXTRA: tuple[str, ...] = ()
 
 
 class BuildError(RuntimeError):
-    """The compiler refuses what was generated."""
+    """There is no compiler, it refuses what was generated, or what it made cannot be loaded."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A library that is loaded, its file, and how long making it took: 0.0 if it was there."""
+
+    library: ctypes.CDLL
+    path: Path
+    seconds: float
 
 
 @functools.cache
@@ -58,10 +71,12 @@ def compiler() -> tuple[str, ...] | None:
     return None
 
 
+NO_COMPILER = "there is no C compiler (cc, $CC or the package ziglang)"
+
+
 @functools.cache
 def _announce() -> None:
-    warnings.warn("there is no C compiler (cc, $CC or the package ziglang): backend='c' runs Programs as the "
-                  "interpreter does", RuntimeWarning, stacklevel=2)  # fmt: skip
+    warnings.warn(f"{NO_COMPILER}: backend='c' runs Programs as the interpreter does", RuntimeWarning, stacklevel=2)
 
 
 def available() -> bool:
@@ -100,42 +115,82 @@ def has_products() -> bool:
     return bool(_table()[0][0] and _table()[0][1])
 
 
-_lock = threading.Lock()
-_libraries: dict[str, ctypes.CDLL] = {}
-
-
 @functools.cache
-def _folder() -> Path:
-    chosen = os.environ.get(CACHE)
-    if chosen:
-        path = Path(chosen)
-        path.mkdir(parents=True, exist_ok=True)
-        return path
-    made = tempfile.TemporaryDirectory(prefix="dy2static-")
-    globals()["_kept"] = made  # removed when the process ends
-    return Path(made.name)
+def _processor() -> str:
+    """What ``-march=native`` depends on: the first processor, as the system describes it."""
+    about = [platform.machine(), platform.processor(), torch.backends.cpu.get_cpu_capability()]
+    try:
+        described = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+    except OSError:
+        return "\n".join(about)
+    about += [line for line in described.splitlines() if line.split(":")[0].strip() in _TOLD]
+    return "\n".join(about)
 
 
-def build(functions: str, callback: ctypes._FuncPointer) -> ctypes.CDLL:
+_TOLD = ("vendor_id", "cpu family", "model", "model name", "stepping", "cache size", "flags", "Features",
+         "CPU implementer", "CPU architecture", "CPU variant", "CPU part")  # fmt: skip
+
+
+def _key(*parts: str) -> str:
+    """What a file is found by: all that it is made of and by."""
+    known = [*parts, _version(), _processor(), torch.__version__]
+    return hashlib.sha256("\0".join(known).encode()).hexdigest()
+
+
+class _Shelf:
+    """The libraries of this process. Each is made by one thread, the others wait for it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.making: dict[str, threading.Lock] = {}
+        self.built: dict[str, Built] = {}
+
+    def own(self, key: str) -> threading.Lock:
+        """The lock of one library."""
+        with self.lock:
+            return self.making.setdefault(key, threading.Lock())
+
+
+_shelf = _Shelf()
+
+
+def _after_fork() -> None:
+    """A lock that a thread held is never given up in a child that has no such thread."""
+    _shelf.lock = threading.Lock()
+    _shelf.making = {}
+    _compilers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def build(functions: str, callback: ctypes._FuncPointer) -> Built:
     """The library of some C functions.
 
     Errors raised: BuildError with what the compiler says, if it refuses.
     """
     command = compiler()
-    assert command is not None
+    if command is None:
+        raise BuildError(NO_COMPILER)
     table, vectors = _table()
     source = "\n".join([PRELUDE, math_functions(vectors), functions, _BIND])
-    level = ["-O2"] if "clang" in _version() else _LEVEL
+    level = [optimise] if optimise else ["-O2"] if "clang" in _version() else _LEVEL
     flags = [*_FLAGS, *level, "-march=native", *EXTRA]
-    key = hashlib.sha256("\0".join([source, *flags, *command, _version(), torch.__version__]).encode()).hexdigest()
-    with _lock:
-        found = _libraries.get(key)
-        if found is None:
-            path = _folder() / f"{key}.so"
-            if not path.exists():
-                _compile([*command, *flags, "-shared"], source, [_kernels(command, vectors)], path)
-            found = _libraries[key] = _open(path, table, callback)
+    key = _key(source, *flags, *command)
+    found = _shelf.built.get(key)
+    if found is not None:
         return found
+    with _shelf.own(key):
+        if key not in _shelf.built:
+            began = time.perf_counter()
+            path, seconds = cache.find(key, ".so"), 0.0
+            if path is None:
+                objects = [_kernels(command, vectors)]
+                path = _compile([*command, *flags, "-shared"], source, objects, key, ".so")
+                seconds = time.perf_counter() - began
+            _shelf.built[key] = Built(_open(path, table, callback), path, seconds)
+        return _shelf.built[key]
 
 
 _BIND = """
@@ -143,37 +198,81 @@ void d2s_bind(callback call) { d2s_callback = call; }
 """
 
 
-def _compile(command: list[str], source: str, objects: list[Path], path: Path) -> None:
-    """Compile to a file, which appears whole or not at all."""
+def _compile(command: list[str], source: str, objects: list[Path], key: str, ending: str) -> Path:
+    """Compile, and keep what was made."""
     with tempfile.TemporaryDirectory(prefix="dy2static-cc-") as folder:
         (Path(folder) / "program.c").write_text(source)
         made = Path(folder) / "made"
         last = [] if "-c" in command else ["-lm"]
-        done = subprocess.run([*command, "program.c", *map(str, objects), "-o", str(made), *last], cwd=folder,
-                              capture_output=True, text=True, check=False)  # fmt: skip
-        if done.returncode:
-            raise BuildError(f"the C compiler refuses what was generated:\n{done.stderr[:2000]}")
-        descriptor, name = tempfile.mkstemp(dir=path.parent)
-        os.close(descriptor)
-        shutil.copyfile(made, name)
-        os.replace(name, path)
+        code, said = _run([*command, "program.c", *map(str, objects), "-o", str(made), *last], folder)
+        if code:
+            raise BuildError(f"the C compiler refuses what was generated:\n{said[:2000]}")
+        try:
+            return cache.put(key, ending, made)
+        except OSError as error:
+            raise BuildError(f"a compiled library cannot be kept: {error}") from error
+
+
+_compilers: set[subprocess.Popen[str]] = set()
+_stopped = False
+
+
+def _run(command: list[str], folder: str) -> tuple[int, str]:
+    """Run a compiler; its exit status, and what it says. Ctrl-C in the terminal is not for it."""
+    if _stopped:
+        raise BuildError("the process ends")
+    try:
+        running = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, errors="replace", start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise BuildError(f"the C compiler cannot be run: {error}") from error
+    _compilers.add(running)
+    try:
+        with running:
+            _, said = running.communicate()
+    except BaseException:
+        _kill(running)
+        raise
+    finally:
+        _compilers.discard(running)
+    return running.returncode, said
+
+
+def stop() -> None:
+    """The process ends: compilers that run in other threads are stopped, and no more are started."""
+    global _stopped
+    _stopped = True
+    for running in tuple(_compilers):
+        _kill(running)
+
+
+def _kill(running: subprocess.Popen[str]) -> None:
+    """End a compiler, with the processes that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
 
 
 def _kernels(command: tuple[str, ...], vectors: bool) -> Path:
     """The object file of products and vector functions, the same for all libraries."""
     source = kernel_file(vectors)
-    key = hashlib.sha256("\0".join([source, *command, _version()]).encode()).hexdigest()
-    path = _folder() / f"{key}.o"
-    if not path.exists():
-        _compile([*command, *_FLAGS, "-ffp-contract=fast", "-O2", "-march=native", "-c"], source, [], path)
-    return path
+    flags = [*_FLAGS, "-ffp-contract=fast", "-O2", "-march=native", "-c"]
+    key = _key(source, *flags, *command)
+    with _shelf.own(key):
+        found = cache.find(key, ".o")
+        return _compile([*command, *flags], source, [], key, ".o") if found is None else found
 
 
 def _open(path: Path, table: ctypes.Array[ctypes.c_void_p], callback: ctypes._FuncPointer) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(path))
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BuildError(f"a compiled library cannot be loaded: {error}") from error
     library.d2s_bind(callback)
     library.d2s_bind_kernels(table)
     return library
 
 
-__all__ = ["Callback", "available", "build", "compiler", "has_products"]
+__all__ = ["NO_COMPILER", "BuildError", "Built", "Callback", "available", "build", "compiler", "has_products"]

@@ -10,13 +10,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from runtime import torch_internals
 from runtime.executor import compile_program as interpreted
 from runtime.executor import emitter
 from runtime.executor.executable import Executable
+from runtime.executor.reuse import USUAL, Memory
 from runtime.ir import Program
 from runtime.native import build
 from runtime.native.emitter import NativeEmitter, stacks_of
+from runtime.native.region import Library
 from runtime.native.stack import Stack, listed
 
 
@@ -38,15 +42,18 @@ class NativeExecutable(Executable):
 
     def __init__(self, program: Program, functions: Mapping[str, Callable[..., Any]],
                  exceptions: Mapping[str, type[BaseException]], coverage: bool, consuming: bool,
-                 kept: frozenset[int] = frozenset()) -> None:  # fmt: skip
+                 kept: frozenset[int] = frozenset(), memory: Memory = USUAL) -> None:  # fmt: skip
         self._kept = kept
-        super().__init__(program, functions, exceptions, coverage, consuming)
+        self.libraries: list[Library] = []
+        """The C of each variant."""
+        super().__init__(program, functions, exceptions, coverage, consuming, memory)
         if made is not None:
             made.append(self)
 
     @functools.cached_property
     def _interpreter(self) -> Executable:
-        made = Executable(self.program, self._functions, self._exceptions, False, self._consuming)
+        made = Executable(self.program, self._functions, self._exceptions, False, self._consuming,
+                          self._memory)  # fmt: skip
         made._hits, made._counted = self._hits, self._counted
         made._variants.clear()
         return made
@@ -55,6 +62,9 @@ class NativeExecutable(Executable):
         """The flat results of the Program, in the order of its main Block's yields; values that do not exist are None.
         """
         if torch_internals.nothing_watches():
+            if torch_internals.is_profiled():
+                with torch.profiler.record_function(f"dy2static C: {self.program.name}"):
+                    return super().run(inputs, params)
             return super().run(inputs, params)
         if any(type(one) is Stack for one in inputs):
             given = list(map(listed, inputs))
@@ -73,7 +83,18 @@ class NativeExecutable(Executable):
         made = NativeEmitter(*args)
         made.stacks = stacks_of(self.program, self._kept)
         self.written = made
+        self.libraries.append(made.library)
         return made
+
+    def ready(self, grad: bool) -> None:
+        """Make everything that runs for callers in one grad mode, so that no call has to wait for a compiler.
+
+        Errors raised: BuildError.
+        """
+        self._variant(grad)
+        for library in tuple(self.libraries):
+            if library.functions:
+                library.loaded()
 
     def share(self) -> Share:
         """What of the Program runs where."""
@@ -85,14 +106,14 @@ class NativeExecutable(Executable):
         return [op.name for op in self.program.block.walk() if id(op) not in self.written.done_by_c]
 
     def c_source(self) -> str:
-        """The generated C, for reading."""
-        return "\n\n".join(self.written.library.functions)
+        """The generated C, for reading: with the user's lines as comments, each before the code that has it done."""
+        return "\n\n".join(region.text for region in self.written.compiled)
 
 
 def compile_program(
     program: Program, *, functions: Mapping[str, Callable[..., Any]] | None = None,
     exceptions: Mapping[str, type[BaseException]] | None = None, coverage: bool = False, consuming: bool = False,
-    kept: Collection[int] = (),
+    kept: Collection[int] = (), memory: Memory = USUAL,
 ) -> Executable:
     """Make a Program runnable, with C where there is a compiler; the signature is the interpreter's.
 
@@ -115,9 +136,33 @@ def compile_program(
     [-2]
     """
     if not build.available():
-        return interpreted(program, functions=functions, exceptions=exceptions, coverage=coverage, consuming=consuming)
+        return interpreted(program, functions=functions, exceptions=exceptions, coverage=coverage, consuming=consuming,
+                           memory=memory)  # fmt: skip
     stacks = frozenset(kept)
-    return NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, stacks)
+    return NativeExecutable(program, dict(functions or {}), dict(exceptions or {}), coverage, consuming, stacks, memory)
 
 
-__all__ = ["NativeExecutable", "Share", "compile_program"]
+def compile_now(
+    program: Program, *, exceptions: Mapping[str, type[BaseException]] | None = None, consuming: bool = False,
+    kept: Collection[int] = (), grads: Collection[bool] = (), memory: Memory = USUAL,
+) -> NativeExecutable:
+    """As ``compile_program``, and the compiler has run: for callers in the current grad mode, else in all of ``grads``.
+
+    Errors raised: BuildError, also where there is no compiler.
+    """
+    if build.compiler() is None:
+        raise build.BuildError(build.NO_COMPILER)
+    wanted = list(grads) or [torch.is_grad_enabled()]
+    with torch.set_grad_enabled(wanted[0]):
+        made = NativeExecutable(program, {}, dict(exceptions or {}), False, consuming, frozenset(kept), memory)
+    for grad in wanted:
+        made.ready(grad)
+    return made
+
+
+def c_of(program: Program, exceptions: Mapping[str, type[BaseException]]) -> NativeExecutable:
+    """A Program written in C, for looking at: nothing is compiled, and there need be no compiler."""
+    return NativeExecutable(program, {}, exceptions, False, False)
+
+
+__all__ = ["NativeExecutable", "Share", "c_of", "compile_now", "compile_program"]

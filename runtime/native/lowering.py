@@ -334,6 +334,7 @@ class Lowering:
 
     def operator(self, op: Operator) -> None:
         """One Operator, and the end of what it was the last to read."""
+        self.w.note(op.location)
         rule = RULES.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
         if id(op) in self.called or rule is None:
             rule = RULES["call"]

@@ -24,6 +24,7 @@ from runtime.native.outer import Input
 from runtime.native.serving import Call, Reader, reader
 from runtime.native.stack import Stack
 from runtime.native.values import Items, Nothing, Number, Stacked, Tensor, Value
+from runtime.native.writer import annotated, bare
 
 _tokens = itertools.count(1)
 _calls: dict[int, Call] = {}
@@ -72,6 +73,7 @@ class Region:
     outputs: list[Value | Stacked]
     calls: list[tuple[Operator, list[Variable]]]
     text: str
+    """Its C, with the user's lines as comments."""
     random: bool
     size: int
     library: Library
@@ -92,6 +94,11 @@ class Region:
     _function: Any = None
     _served: int = 0
 
+    @property
+    def given_up(self) -> bool:
+        """Whether it is left to Python from now on."""
+        return self.failures > PATIENCE
+
     def call(self, *arguments: Any) -> tuple[Any, ...] | None:
         """The values of the outputs; None where Python has to do it."""
         if self.failures > PATIENCE:
@@ -102,6 +109,7 @@ class Region:
             except build.BuildError as error:
                 if build.strict:
                     raise
+                self.library.error = str(error)
                 warnings.warn(f"{error}; the interpreter runs what was to be compiled", RuntimeWarning, stacklevel=2)
                 self.failures = PATIENCE + 1
                 return None
@@ -323,15 +331,18 @@ class Library:
 
     def __init__(self) -> None:
         self.functions: list[str] = []
-        self._loaded: ctypes.CDLL | None = None
+        self.built: build.Built | None = None
+        self.error = ""
+        """Why it could not be built."""
         self._count = 0
 
     def loaded(self) -> ctypes.CDLL:
         """The library. Further regions that were written since are compiled, too."""
-        if self._loaded is None or self._count != len(self.functions):
-            self._count = len(self.functions)
-            self._loaded = build.build("\n".join(self.functions), CALLBACK)
-        return self._loaded
+        if self.built is None or self._count != len(self.functions):
+            count = len(self.functions)
+            self.built = build.build("\n".join(self.functions[:count]), CALLBACK)
+            self._count = count
+        return self.built.library
 
 
 def finish(low: Lowering, name: str, results: Sequence[Variable], library: Library, ops: Sequence[Operator],
@@ -369,10 +380,11 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
         "done: d2s_end(c); return failed;", "}",
     ]  # fmt: skip
     text = "\n".join(lines)
-    library.functions.append(text)
+    library.functions.append(bare(text))
     calls = [(op, list(dict.fromkeys(op.inputs))) for op, _ in low.calls]
     strict = any(op.grad_mode == "on" for op in _all(ops))
-    return Region(name, inputs, outputs, calls, text, low.random, size, library, list(low.hits), strict)
+    seen = annotated(text, w.places)
+    return Region(name, inputs, outputs, calls, seen, low.random, size, library, list(low.hits), strict)
 
 
 def _all(ops: Sequence[Operator]) -> Iterator[Operator]:

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import PurePath
 
+from runtime.ir.location import Location
 from runtime.native.values import Expr
+
+_NOTE = re.compile(r"( *)/\*@(\d+)\*/")
+
+
+def bare(text: str) -> str:
+    """C without its notes: what the compiler gets.
+
+    >>> bare("  /*@0*/\\n  x = 1;")
+    '  x = 1;'
+    """
+    return "\n".join(line for line in text.split("\n") if not _NOTE.fullmatch(line))
+
+
+def annotated(text: str, places: Sequence[Location]) -> str:
+    """C with the user's lines as comments, for reading.
+
+    >>> print(annotated("  /*@0*/\\n  x = 1;", [Location("a/user.py", 7, text="    y = x  # */ ")]))
+      /* user.py:7: y = x # * / */
+      x = 1;
+    """
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        found = _NOTE.fullmatch(line)
+        if found is not None:
+            place = places[int(found[2])]
+            said = f"{PurePath(place.file).name}:{place.line}: {' '.join(place.text.split())}"
+            said = "".join(letter if letter.isprintable() else "?" for letter in said)
+            lines[index] = f"{found[1]}/* {said.replace('*/', '* /').replace('/*', '/ *')} */"
+    return "\n".join(lines)
 
 
 class Writer:
@@ -16,6 +48,8 @@ class Writer:
         self.locals: list[str] = []
         self.indent = 1
         self.count = 0
+        self.places: list[Location] = []
+        """Where in the user's source the lines came from, in their order."""
         self._known: list[dict[tuple[str, Expr, Expr], str]] = [{}]
 
     def fresh(self) -> int:
@@ -36,6 +70,13 @@ class Writer:
     def line(self, text: str) -> None:
         """One more line."""
         self.lines.append("  " * self.indent + text)
+
+    def note(self, place: Location | None) -> None:
+        """What follows is of a place in the user's source. The text gets its number; ``annotated`` puts it there."""
+        if place is not None and (not self.places or self.places[-1].line != place.line
+                                  or self.places[-1].file != place.file):  # fmt: skip
+            self.line(f"/*@{len(self.places)}*/")
+            self.places.append(place)
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:

@@ -23,12 +23,12 @@ from runtime.torch_internals.checks import (
     tensor_test,
 )
 from runtime.torch_internals.failures import (
-    SHAPE_ERRORS,
     comes_of_shapes,
     is_shape_error,
     node_in_messages,
     plain_user_location,
     say_tensor,
+    shape_errors,
 )
 from runtime.torch_internals.fake_calls import (
     casts_inside,
@@ -69,6 +69,7 @@ from runtime.torch_internals.functions import (
 from runtime.torch_internals.memory import (
     cpu_library,
     is_plain_memory,
+    is_profiled,
     nothing_watches,
 )
 from runtime.torch_internals.methods import (
@@ -165,8 +166,8 @@ __all__ = [
     "PLAIN_APPLY",
     "cpu_library",
     "is_plain_memory",
+    "is_profiled",
     "nothing_watches",
-    "SHAPE_ERRORS",
     "SYMBOLIC_MATH",
     "TORCH_CHECKS",
     "GlobalModuleHooks",
@@ -217,6 +218,7 @@ __all__ = [
     "is_fake",
     "is_plain_apply",
     "is_plain_memory",
+    "is_profiled",
     "is_setting",
     "is_shape_error",
     "is_unknown",
@@ -254,6 +256,7 @@ __all__ = [
     "saved_tensor_hooks_active",
     "say_tensor",
     "set_ambient_modes",
+    "shape_errors",
     "settings",
     "shape_as_tensor",
     "shown_to_need_gradients",

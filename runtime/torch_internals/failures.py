@@ -12,9 +12,6 @@ from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
 )
-from torch.fx.experimental.symbolic_shapes import (
-    GuardOnDataDependentSymNode,
-)
 
 from runtime.ir.location import Location
 
@@ -40,25 +37,24 @@ _ONLY_KNOWN_SIZES = ("symbolic sizes", "expected to contain only concrete intege
 """In the messages of operators whose shape rules are not written for sizes that are not known."""
 
 
-SHAPE_ERRORS: tuple[type[BaseException], ...] = (
-    GuardOnDataDependentSymNode,
-    DynamicOutputShapeException,
-    DataDependentOutputException,
-)
-"""What torch raises when a shape rule needs a size that is not known."""
+def shape_errors() -> tuple[type[RuntimeError], ...]:
+    """What torch raises when a shape rule needs a size that is not known: RuntimeErrors, all of them."""
+    symbolic = sys.modules.get("torch.fx.experimental.symbolic_shapes")  # where it is not loaded it raises nothing
+    always = (DynamicOutputShapeException, DataDependentOutputException)
+    return always if symbolic is None else (symbolic.GuardOnDataDependentSymNode, *always)
 
 
 def is_shape_error(error: BaseException) -> bool:
     """Whether torch could not work out a shape because sizes are not known."""
-    return isinstance(error, SHAPE_ERRORS) or any(text in str(error) for text in _ONLY_KNOWN_SIZES)
+    return isinstance(error, shape_errors()) or any(text in str(error) for text in _ONLY_KNOWN_SIZES)
 
 
 def comes_of_shapes(error: BaseException) -> bool:
-    """Whether an error of torch's own code was raised from, or while handling, one of SHAPE_ERRORS."""
+    """Whether an error of torch's own code was raised from, or while handling, one of ``shape_errors``."""
     earlier: BaseException | None = error
     for _ in range(8):
         earlier = None if earlier is None else earlier.__cause__ or earlier.__context__
-        if isinstance(earlier, SHAPE_ERRORS):
+        if isinstance(earlier, shape_errors()):
             return True
     return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._subclasses.fake_tensor import (
@@ -14,13 +14,13 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
     in_kernel_invocation_manager,
 )
-from torch.fx.experimental.symbolic_shapes import (
-    ShapeEnv,
-)
 
 from runtime.torch_internals.fakes import empty_static, fake_of, fake_only, new_symbol, storage_identity
 from runtime.torch_internals.modes import autocast_key, below_autograd, casting_as, no_modes, rng_restored, rng_state
 from runtime.torch_internals.operators import is_composite
+
+if TYPE_CHECKING:
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _UNCACHED = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape, torch.Tag.inplace_view})
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._subclasses.fake_tensor import (
@@ -13,12 +14,11 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
     in_kernel_invocation_manager,
 )
-from torch.fx.experimental.symbolic_shapes import (
-    ShapeEnv,
-    _constrain_range_for_size,
-)
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.weak import WeakTensorKeyDictionary
+
+if TYPE_CHECKING:
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 
 class TraceMode(FakeTensorMode):
@@ -34,6 +34,8 @@ class TraceMode(FakeTensorMode):
 
 def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:
     """A fake-tensor mode over a shape environment that never specialises sizes 0 and 1."""
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv  # with sympy, a third of what importing torch takes
+
     shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
     return TraceMode(shape_env=shape_env, allow_non_fake_inputs=False), shape_env
 
@@ -80,6 +82,8 @@ def new_symbol(shape_env: ShapeEnv, *, size: bool, hint: int | None = None) -> t
     """A fresh symbolic int; ``size``: not negative; ``hint``: the value it has in the call that is traced."""
     symbol = shape_env.create_unbacked_symint()
     if size:
+        from torch.fx.experimental.symbolic_shapes import _constrain_range_for_size
+
         _constrain_range_for_size(symbol)
     if hint is not None:
         shape_env.set_real_tensor_prop_unbacked_vals(symbol.node.expr, hint)
@@ -143,14 +147,19 @@ class SizeFacts:
             if hasattr(env, counter):
                 setattr(env, counter, getattr(env, counter) + 1)
         env._prev_cache_key = env._get_key()  # told by how many facts there are; else as many new ones look like these
-        for function in _CACHED:  # some caches have no version: a fact would not be noted again, or still be answered
+        cls: Any = type(env)
+        for function in _cached(cls):  # some have no version: a fact is not noted again, or still answered
             function.cache_clear()
 
 
 _OF_NO_FACTS = ("get_implications",)
 """Functions with a cache that know an expression alone."""
 _FACTS = ("replacements", "divisible", "axioms", "num_deferred_runtime_asserts", "size_like", "guards")
-_CACHED = [one for name, one in vars(ShapeEnv).items() if hasattr(one, "cache_clear") and name not in _OF_NO_FACTS]
+
+
+@functools.cache
+def _cached(cls: Any) -> list[Any]:
+    return [one for name, one in vars(cls).items() if hasattr(one, "cache_clear") and name not in _OF_NO_FACTS]
 
 
 def dispatches_itself(real: torch.Tensor) -> bool:

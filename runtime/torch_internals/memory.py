@@ -35,6 +35,11 @@ def nothing_watches() -> bool:
     return not torch._C._is_any_autocast_enabled() and torch._C._functorch.peek_interpreter_stack() is None
 
 
+def is_profiled() -> bool:
+    """Whether a profiler records what this thread does."""
+    return torch._C._autograd._profiler_enabled()
+
+
 def cpu_library() -> ctypes.CDLL | None:
     """The library of PyTorch's kernels for the CPU, which the process has loaded already; None if it is not found."""
     folder = Path(torch.__file__).parent / "lib"

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import sympy
 import torch
 
-from runtime.torch_internals.failures import SHAPE_ERRORS
 from runtime.torch_internals.fake_calls import fake_call
 from runtime.torch_internals.fakes import empty_fake, make_fake_mode, new_symbol, size_expr
 
-CANNOT_TELL: tuple[type[BaseException], ...] = (RuntimeError, IndexError, ValueError, TypeError, *SHAPE_ERRORS)
+CANNOT_TELL: tuple[type[BaseException], ...] = (RuntimeError, IndexError, ValueError, TypeError)
 """What a shape rule raises where sizes that it asks for are not known, or the operands do not fit."""
 
 
@@ -69,7 +67,7 @@ def _described(value: Any, names: dict[Any, str]) -> Any:
     sizes: list[int | str] = []
     for size in value.shape:
         expr = size_expr(size)
-        if isinstance(expr, (int, sympy.Integer)):
+        if isinstance(expr, int) or expr.is_Integer:
             sizes.append(int(expr))
         else:
             sizes.append(names.setdefault(expr, f"?{len(names)}"))

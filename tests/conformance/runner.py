@@ -51,6 +51,8 @@ def _run(case: Case, backend: str) -> list[BlockRuns]:
             for call in itertools.islice(_calls(case, converted), len(case.calls), None):
                 check(case.target, call, tolerance=case.tolerance, static=converted, paths=("autograd",))
     blocks = blocks_of(converted)
+    if backend == "auto":  # only the interpreter's share is counted
+        return blocks
     missed = [block for block in blocks if not block.runs]
     assert len(missed) == case.idle, "these Blocks never ran:\n" + "\n".join(map(str, missed))
     return blocks

@@ -59,7 +59,7 @@ def _check_with(session: Session, error_type: Any, cond: Any, message: Any = Non
 
     _require(session, cond, fail)
     if isinstance(cond, Staged) and session.scope.parent is None:
-        with contextlib.suppress(RuntimeError, *torch_internals.SHAPE_ERRORS):
+        with contextlib.suppress(RuntimeError):
             torch_internals.expect(to_torch(session, cond))
 
 

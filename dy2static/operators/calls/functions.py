@@ -198,7 +198,7 @@ def unconverted(session: Session, f: Any, reason: str) -> Iterator[None]:
         yield
         if reason == LEAVING_FINALLY and session.last_error is not None and session.last_error is not before:
             raise session.last_error  # it was swallowed
-    except torch_internals.SHAPE_ERRORS as error:
+    except torch_internals.shape_errors() as error:
         raise session.undecidable() from error
     except AttributeError as error:
         require_converted(error)
@@ -261,7 +261,7 @@ def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
         else:
             result = number_arguments.called(session, f, args, kwargs)
         return from_torch(session, result)
-    except torch_internals.SHAPE_ERRORS as error:  # before a handler of the user's can take it for eager's
+    except torch_internals.shape_errors() as error:  # before a handler of the user's can take it for eager's
         raise session.undecidable() from error
 
 

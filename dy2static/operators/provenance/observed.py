@@ -73,7 +73,7 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
         yield
     except Dy2StaticError:
         raise
-    except torch_internals.SHAPE_ERRORS:
+    except torch_internals.shape_errors():
         raise
     except Exception as error:
         if any(_differs_by_path(held) for _, _, held in before):

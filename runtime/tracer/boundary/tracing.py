@@ -223,7 +223,7 @@ def _trace_once(
             writes = _writes(session, outputs)
             copied_items.require_references(session)
             outputs.pin(effect.place.owner for effect in effects)
-    except torch_internals.SHAPE_ERRORS as error:
+    except torch_internals.shape_errors() as error:
         raise session.undecidable() from error
     except NeedsGradient as error:
         raise number_arguments.refusal(session) from error

@@ -130,7 +130,7 @@ def trace_path(
                 ended = True
             except (Dy2StaticError, Restart, RecursionError):
                 raise
-            except torch_internals.SHAPE_ERRORS as error:
+            except torch_internals.shape_errors() as error:
                 raise session.undecidable() from error
             except Exception as error:
                 faults.require_users(session, error)

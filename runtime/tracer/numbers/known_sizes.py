@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import sympy
-
 from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedInt
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    from runtime.tracer.numbers.symbols import sympy
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 
 from runtime import torch_internals
@@ -18,6 +17,11 @@ from runtime.ir.flow import Kind
 from runtime.ops.registry import STRUCTURAL
 from runtime.tracer.numbers import known_sizes, scalars
 from runtime.tracer.numbers.scalars import Staged, StagedBool, StagedFloat, StagedInt
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    from runtime.tracer.numbers.symbols import sympy
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session

@@ -74,7 +74,7 @@ def is_ours(error: BaseException) -> bool:
     _say_as_python(error)
     if isinstance(error, ProgramError):
         return True
-    if isinstance(error, (Dy2StaticError, RecursionError, MemoryError, Warning, *torch_internals.SHAPE_ERRORS)):
+    if isinstance(error, (Dy2StaticError, RecursionError, MemoryError, Warning, *torch_internals.shape_errors())):
         return False
     if error in _vetted:
         return False
@@ -162,7 +162,7 @@ def guarded(session: Session | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        users = isinstance(error, torch_internals.SHAPE_ERRORS) or not is_ours(error)
+        users = isinstance(error, torch_internals.shape_errors()) or not is_ours(error)
         if users and not isinstance(error, RecursionError):
             raise
         raise internal(error, session.location() if session is not None else None) from error

@@ -23,7 +23,7 @@ from runtime.tracer.values import choices, holding, structure
 
 def must_run(session: Session, error: BaseException) -> bool:
     """Whether a raise on the main path must wait for the Program: something before it is seen or may raise itself."""
-    if isinstance(error, (Dy2StaticError, RecursionError, *torch_internals.SHAPE_ERRORS)):
+    if isinstance(error, (Dy2StaticError, RecursionError, *torch_internals.shape_errors())):
         return False
     if any(map(structure.has_traced, (*error.args, *vars(error).values()))):
         return True

@@ -291,7 +291,7 @@ class Session:
         self.guards.add_once(why)
 
     def undecidable(self) -> Dy2StaticError:
-        """The located error for torch's SHAPE_ERRORS: its own code asks for a size or value that is not known yet."""
+        """The located error for torch's ``shape_errors``: its own code asks for a size or value not known yet."""
         return self.error(
             "a decision depends on a size or value that is only known while the Program runs, in code that is "
             "not converted",

@@ -56,7 +56,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             result = torch_internals.fake_call(session.fake_mode, func, settled, fake_kwargs, casting)
         except Exception as error:
             _put_back(facts)
-            if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
+            if not isinstance(error, RuntimeError):
                 raise
         else:
             if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
@@ -67,7 +67,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
         except Exception as error:
             _put_back(facts)
-            if not isinstance(error, (RuntimeError, *torch_internals.SHAPE_ERRORS)):
+            if not isinstance(error, RuntimeError):
                 raise
             found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
         if found is not None:

@@ -12,13 +12,17 @@ is assumed of the unknown one: the operator itself says at run time whether it f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy
 import torch
 
 from runtime import torch_internals
 from runtime.tracer.recording.session import Session
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    from runtime.tracer.numbers.symbols import sympy
 
 _LEFT_OVER = frozenset({"aten::view", "aten::reshape", "aten::_unsafe_view"})
 _EXPANDING = frozenset({"aten::expand", "aten::expand_as", "aten::broadcast_to"})

@@ -76,5 +76,5 @@ def test_what_was_asked_meanwhile_is_forgotten(name):
     assert guard_or_false(QUESTIONS[name](u, v)) and bool(QUESTIONS[name](u, v))
     facts.put_back()
     assert not guard_or_false(QUESTIONS[name](u, v))
-    with pytest.raises(torch_internals.SHAPE_ERRORS):
+    with pytest.raises(torch_internals.shape_errors()):
         bool(QUESTIONS[name](u, v))

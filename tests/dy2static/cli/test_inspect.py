@@ -1,0 +1,67 @@
+"""``dy2static inspect``: what a saved file holds, and the C of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import dy2static
+from dy2static.cli import main
+from runtime.native import build
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        while x.abs().sum() > 1:
+            x = torch.tanh(self.inner(x)) / 2  # a comment with */ in it
+        print("done")
+        return x
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    return str(dy2static.save(Net(), tmp_path / "net", input_spec=[dy2static.InputSpec([None, 3], "float32")]))
+
+
+def test_programs(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", saved]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("# forward (train, eval)\nprogram ") and "while_loop" in out
+
+
+def test_c(saved: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "compiler", lambda: None)  # none is needed
+    assert main(["inspect", "--c", saved]) == 0
+    out = capsys.readouterr().out
+    assert "operators in C" in out and "// in Python: print" in out
+    line = Net.forward.__code__.co_firstlineno + 2
+    assert f"/* test_inspect.py:{line}: x = torch.tanh(self.inner(x)) / 2 # a comment with * / in it */" in out
+    assert "i64 r0(" in out or "i64 r" in out
+    assert "/*@" not in out
+
+
+def test_a_file_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(tmp_path / "missing")]) == 1
+    assert "cannot be read" in capsys.readouterr().err
+    (tmp_path / "text.d2s").write_text("no artefact")
+    assert main(["inspect", str(tmp_path / "text.d2s")]) == 1
+
+
+def test_what_is_printed_is_c(saved: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With the prelude in front of it, the compiler takes it, comments included."""
+    command = build.compiler()
+    if command is None:
+        pytest.skip("no C compiler")
+    main(["inspect", "--c", saved])
+    source = "\n".join([build.PRELUDE, build.math_functions(False), capsys.readouterr().out])
+    (tmp_path / "f.c").write_text(source)
+    done = subprocess.run([*command, *build._FLAGS, "-c", "f.c", "-o", "f.o"], cwd=tmp_path, capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
