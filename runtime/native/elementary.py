@@ -2,7 +2,10 @@
 
 Relative error at most 2e-7 (of ``exp`` and ``erf`` 1e-7); exact at 0, -0, infinities and nan; ``exp`` gives denormal
 numbers. ``exp(x) = 2**k * exp(r)`` with ``k`` the whole number next to ``x / log(2)``: adding 1.5 * 2**23 rounds to it
-and leaves it in the lowest bits. ``tanh(x) = e / (e + 2)`` with ``e = exp(2|x|) - 1``, which does not cancel near 0.
+and leaves it in the lowest bits. ``erf(x)`` is ``x + x * q(x * x)`` near 0 and ``1 - exp(p(x))`` elsewhere. The
+polynomials are least-squares fits, weighted until the largest relative error is as small as it gets (Lawson's method),
+with coefficients rounded to single precision. ``tanh(x) = e / (e + 2)`` with ``e = exp(2|x|) - 1``, which does not
+cancel near 0.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ ELEMENTARY = r"""
 INLINE float as_f(uint32_t i) { float f; memcpy(&f, &i, 4); return f; }
 INLINE uint32_t as_u(float f) { uint32_t i; memcpy(&i, &f, 4); return i; }
 #define REDUCE(y) float t = FMA(y, 0x1.715476p+0f, 0x1.8p23f), k = t - 0x1.8p23f; \
-    float r = FMA(k, -0x1.7f7d1cp-20f, FMA(k, -0x1.62e4p-1f, y)), p = 0x1.6850e4p-10f; \
-    p = FMA(p, r, 0x1.123bccp-7f); p = FMA(p, r, 0x1.555b98p-5f); p = FMA(p, r, 0x1.55548ep-3f); \
-    p = FMA(p, r, 0x1.fffff8p-2f); uint32_t n = as_u(t) - 0x4b400000u;
+    float r = FMA(k, -0x1.7f7d1cp-20f, FMA(k, -0x1.62e4p-1f, y)), p = 0x1.6a2352p-10f; \
+    p = FMA(p, r, 0x1.123a6cp-7f); p = FMA(p, r, 0x1.5558f4p-5f); p = FMA(p, r, 0x1.55549p-3f); \
+    p = FMA(p, r, 0x1.fffffcp-2f); uint32_t n = as_u(t) - 0x4b400000u;
 INLINE float m_exp_f(float x) {
     float y = x > 89.0f ? 89.0f : x; y = y < -104.5f ? -104.5f : y;
     REDUCE(y)
@@ -37,14 +40,14 @@ INLINE float m_tanh_f(float x) {
     return copysignf(e / (e + 2.0f), x);
 }
 INLINE float m_erf_f(float a) {
-    float t = fabsf(a), s = a * a;
-    float r = FMA(-1.72853470e-5f, t, 3.83197126e-4f), u = FMA(-3.88396438e-3f, t, 2.42546219e-2f);
-    r = FMA(r, s, u); r = FMA(r, t, -1.06777877e-1f); r = FMA(r, t, -6.34846687e-1f);
-    r = FMA(r, t, -1.28717512e-1f); r = FMA(r, t, -t);
+    float t = fabsf(a), s = a * a; t = t > 4.05f ? 4.05f : t;
+    float r = -1.1855580e-5f;
+    r = FMA(r, t, 3.2907023e-4f); r = FMA(r, t, -3.6680172e-3f); r = FMA(r, t, 2.3816301e-2f);
+    r = FMA(r, t, -1.0630007e-1f); r = FMA(r, t, -6.3511294e-1f); r = FMA(r, t, -1.2865797e-1f); r = FMA(r, t, -t);
     float big = copysignf(1.0f - m_exp_f(r), a);
-    float q = -5.96761703e-4f;
-    q = FMA(q, s, 4.99119423e-3f); q = FMA(q, s, -2.67681349e-2f); q = FMA(q, s, 1.12819925e-1f);
-    q = FMA(q, s, -3.76125336e-1f); q = FMA(q, s, 1.28379166e-1f); q = FMA(q, a, a);
-    return t > 0.927734375f ? big : q;
+    float q = -5.9193838e-4f;
+    q = FMA(q, s, 4.9791238e-3f); q = FMA(q, s, -2.6757030e-2f); q = FMA(q, s, 1.1281552e-1f);
+    q = FMA(q, s, -3.7612468e-1f); q = FMA(q, s, 1.2837915e-1f); q = FMA(q, a, a);
+    return t > 0.9375f ? big : q;
 }
 """
