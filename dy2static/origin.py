@@ -34,6 +34,7 @@ Span = tuple[int, int, int, int]
 
 _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), *path) for path in (
     ("functional.py",), ("_tensor.py",), ("_jit_internal.py",), ("nn", "functional.py"), ("nn", "utils", "rnn.py"),
+    ("nn", "utils", "clip_grad.py"),
     ("nn", "modules"), ("signal", "windows"),
 ))  # fmt: skip
 IN_PYTHON = tuple(

@@ -38,6 +38,7 @@ from dy2static.operators.shared.staging import (
 from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.tracer.ambient import contents, source_places
+from runtime.tracer.ambient.calls import Known
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.recording import faults, reads
 from runtime.tracer.values.choices import require_converted
@@ -71,7 +72,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])
     if home == "torch" and reason and (
-            policy.is_plain_torch(f) and any_staged([args, kwargs]) or module_facts.has_staged_mode(args)):
+            policy.is_plain_torch(f) and (any_staged([args, kwargs]) or _name_of(f) in session.known.reading)
+            or module_facts.has_staged_mode(args)):
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
         with contextlib.suppress(SourceUnavailable):
@@ -81,7 +83,12 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if home == "torch" and reason:
         roots = args[:1] if args and isinstance(args[0], torch.nn.Module) else ()
         with unconverted(session, f, reason), observed.observed(session, *roots):
-            return call_torch(session, f, args, kwargs)
+            try:
+                return call_torch(session, f, args, kwargs)
+            except Dy2StaticError as error:
+                if error.code == "D2S212" and policy.is_plain_torch(f) and _name_of(f) not in session.known.reading:
+                    raise session.restart(Known(reading=frozenset({_name_of(f)}))) from error
+                raise
     if not reason and not f.__code__.co_flags & _COROUTINE:
         try:
             converted = convert(f)
@@ -97,6 +104,10 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_unconverted, session, f, reason, home))
+
+
+def _name_of(f: types.FunctionType) -> str:
+    return f"{f.__module__}.{f.__qualname__}"
 
 
 def _call_unconverted(

@@ -27,12 +27,14 @@ class Known:
     lists, ``tables`` for dicts and objects)."""
     apart: frozenset[str] = frozenset()
     """Classes whose objects get other attributes, so that they have no place in a table."""
+    reading: frozenset[str] = frozenset()
+    """Functions of PyTorch, by name, that read tensors (``float(self.num_batches_tracked)``): they are converted."""
 
     def and_also(self, other: Known) -> Known:
         """Both."""
         return Known(
             self.shared | other.shared, self.detached | other.detached, self.whole | other.whole,
-            self.by_reference | other.by_reference, self.apart | other.apart,
+            self.by_reference | other.by_reference, self.apart | other.apart, self.reading | other.reading,
         )  # fmt: skip
 
 

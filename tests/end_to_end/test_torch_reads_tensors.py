@@ -1,0 +1,66 @@
+"""PyTorch's own Python functions that decide on tensors: where one does, the trace begins again and converts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from dy2static import not_to_static, to_static
+from runtime.errors import Dy2StaticError
+from tests.oracle import check, check_module
+
+
+def cumulative() -> nn.Module:
+    return nn.Sequential(nn.BatchNorm1d(3, momentum=None), nn.Linear(3, 2)).train()
+
+
+def test_a_moving_average_counts_batches() -> None:
+    calls = [(torch.randn(5, 3, generator=torch.Generator().manual_seed(seed)),) for seed in range(4)]
+    check_module(cumulative, *calls, tolerance=1e-6)
+
+
+def likelihood(mean: Any, target: Any, variance: Any) -> Any:
+    return F.gaussian_nll_loss(mean, target, variance), nn.GaussianNLLLoss(full=True)(mean, target, variance)
+
+
+def on_a_path(mean: Any, target: Any, variance: Any) -> Any:
+    if mean.sum() > 0:
+        return F.gaussian_nll_loss(mean, target, variance)
+    return mean
+
+
+@pytest.mark.parametrize("function", [likelihood, on_a_path])
+def test_a_condition_that_raises(function: Any) -> None:
+    """The ValueError for a negative variance is the Program's, also where gradients are computed."""
+    mean, target = torch.tensor([1.0, 2.0]), torch.tensor([0.0, 2.0])
+    calls = [(mean * sign, target, variance) for sign in (1, -1)
+             for variance in (torch.ones(2), torch.tensor([1.0, -1.0]), torch.full((2,), 0.5))]  # fmt: skip
+    check(function, *calls, tolerance=1e-6)
+
+
+def test_clipping_asks_whether_the_norm_is_finite() -> None:
+    def f(x: Any, limit: Any) -> Any:
+        total = torch.nn.utils.get_total_norm([x, x * 2], error_if_nonfinite=True)
+        return x * torch.clamp(limit / (total + 1e-6), max=1.0)
+
+    check(f, *((torch.tensor(values), torch.tensor(2.0)) for values in ([3.0, 4.0], [0.1, 0.2], [float("inf"), 1.0])))
+
+
+def test_what_is_excluded_stays_so() -> None:
+    @not_to_static
+    def excluded(*given: Any) -> Any:
+        return F.gaussian_nll_loss(*given)
+
+    with pytest.raises(Dy2StaticError, match="D2S212"):
+        to_static(lambda *given: excluded(*given))(torch.ones(2), torch.ones(2), torch.ones(2))
+
+
+def test_the_trace_begins_again_once() -> None:
+    static = to_static(likelihood)
+    for _ in range(2):
+        static(torch.ones(2), torch.ones(2), torch.ones(2))
+    assert len(static.programs) == 1
