@@ -50,6 +50,22 @@ def test_clipping_asks_whether_the_norm_is_finite() -> None:
     check(f, *((torch.tensor(values), torch.tensor(2.0)) for values in ([3.0, 4.0], [0.1, 0.2], [float("inf"), 1.0])))
 
 
+@pytest.mark.skipif(not hasattr(nn, "LinearCrossEntropyLoss"), reason="newer versions of PyTorch have it")
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_function_that_asks_which_gradients_are_needed(frozen: bool) -> None:
+    """It tells its kernel which to compute; the kernel's formula gives those."""
+
+    def make() -> nn.Module:
+        return nn.LinearCrossEntropyLoss(5, 4, reduction="sum").requires_grad_(not frozen)
+
+    target = torch.tensor([0, 1, 3])
+    calls = [(torch.randn(3, 5, generator=torch.Generator().manual_seed(seed)).requires_grad_(), target)
+             for seed in range(2)]  # fmt: skip
+    check_module(make, *calls, tolerance=1e-6, gradient_tolerance=1e-5)
+    check(lambda x, weight: F.linear_cross_entropy(x, weight, target), *(
+        (x, torch.ones(4, 5).requires_grad_()) for x, _ in calls), tolerance=1e-6, gradient_tolerance=1e-5)
+
+
 def test_what_is_excluded_stays_so() -> None:
     @not_to_static
     def excluded(*given: Any) -> Any:

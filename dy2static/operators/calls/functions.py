@@ -72,7 +72,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])
     if home == "torch" and reason and (
-            policy.is_plain_torch(f) and (any_staged([args, kwargs]) or _name_of(f) in session.known.reading)
+            policy.is_plain_torch(f) and (
+                any_staged([args, kwargs]) or _asks_gradients(f) or _name_of(f) in session.known.reading)
             or module_facts.has_staged_mode(args)):
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
@@ -104,6 +105,21 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_unconverted, session, f, reason, home))
+
+
+def _asks_gradients(f: types.FunctionType) -> bool:
+    """Whether one of PyTorch's functions asks its arguments whether they need gradients, or calls one that does.
+
+    Where it runs as it is, below autograd, no tensor says that it does.
+    """
+    names = (f.__name__,) if f.__module__ == "torch.nn.functional" else f.__code__.co_names
+    return str(f.__module__).startswith("torch.nn.") and not _ASKING.isdisjoint(names)
+
+
+_ASKING = frozenset(
+    name for name, one in vars(torch.nn.functional).items()
+    if isinstance(one, types.FunctionType) and "requires_grad" in one.__code__.co_names)  # fmt: skip
+"""Functions of ``torch.nn.functional`` that ask ``x.requires_grad``."""
 
 
 def _name_of(f: types.FunctionType) -> str:
