@@ -84,7 +84,7 @@ def made(layers: int, grad: bool, options: argparse.Namespace) -> list[Step]:
     x, h = torch.randn(options.rows, options.batch, options.width), torch.zeros(options.batch, options.width)
     shape = [options.batch, options.width]
     static = to_static(network.forward, input_spec=[InputSpec([None, *shape]), InputSpec(shape)])
-    with mock.patch("runtime.calling.prepare.DEFAULT", _LOOPS):
+    with mock.patch("runtime.calling.prepare.chosen", lambda strategy: _LOOPS):
         program = static.concrete_program().program
     assert any(op.name == "while_loop" for op in program.block.walk())
     own = dict(network.named_parameters())

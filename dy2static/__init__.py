@@ -70,7 +70,7 @@ assert _torch_internals, "imported for what it says"
 if TYPE_CHECKING:
     from dy2static.api import to_static
     from dy2static.exclusions import ignore_module, not_to_static
-    from dy2static.loop_options import loop_options
+    from dy2static.options_of_loops import loop_options
     from dy2static.program_cache import RetraceWarning
     from dy2static.saving import save
     from dy2static.settings import enable_to_static
@@ -92,7 +92,7 @@ _HOMES = {
     "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
     "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
-    "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.loop_options",
+    "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "save": "dy2static.saving", "to_static": "dy2static.api",
 }  # fmt: skip
 """Where public names come from. They are imported when they are first used: who loads a file needs no converter."""

@@ -25,6 +25,8 @@ def called(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwarg
         return NOT_DONE
     if not growing.is_growing(owner) and not any(map(_is_staged, (*owner, *args))):
         return NOT_DONE
+    if growing.is_growing(owner) and isinstance(args[0], torch.Tensor) and args[0].dim() > 0:
+        return NOT_DONE  # the very item, which has no truth beside others, or another one: it is not known which
     kind = next(one for one in (list, tuple, deque) if isinstance(owner, one))
     if name == "index":
         args = args[0], kind, *_bounds(session, owner, args[1:])

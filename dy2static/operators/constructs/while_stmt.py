@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.loop_options import options_of
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.cells import Cells
 from dy2static.operators.shared.loop_limits import count, region, require_rollable, rest
 from dy2static.operators.shared.staging import Staged, active
+from dy2static.options_of_loops import options_of
 from runtime.tracer.control.while_loop import while_loop
 
 

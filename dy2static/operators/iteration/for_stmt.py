@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dy2static.loop_options import options_of
 from dy2static.operators.iteration.generator import is_unheld
 from dy2static.operators.iteration.traced_for import traced_for
 from dy2static.operators.shared.cells import Cells
 from dy2static.operators.shared.staging import active
+from dy2static.options_of_loops import options_of
 
 
 def for_stmt(

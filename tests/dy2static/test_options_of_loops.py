@@ -56,7 +56,7 @@ def test_the_limit_is_kept() -> None:
     for small in (torch.tensor([1.0]), torch.tensor([1.0], requires_grad=True)):
         with pytest.raises(RuntimeError, match=r"^this loop goes on after max_iterations=3 iterations$") as caught:
             static(small)
-        assert caught.traceback[-1].path.name == "test_loop_options.py"
+        assert caught.traceback[-1].path.name == "test_options_of_loops.py"
         assert caught.traceback[-1].lineno + 1 == double.__code__.co_firstlineno + 2
     assert len(static.programs) == 2 and all(op.attrs == {"max_iterations": 3} for op in loops(static))
     assert torch.equal(double(torch.tensor([1.0])), torch.tensor([128.0]))
