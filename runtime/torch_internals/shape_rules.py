@@ -24,7 +24,22 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
         return _combinations(fake_mode, *args, **kwargs)
     if func is torch.ops.aten.dropout.default and len(args) == 3 and _keeps(*args[1:]):
         return args[0]
+    if func._schema.name == "aten::ctc_loss":
+        return _ctc_loss(fake_mode, *args, **kwargs)
     return None
+
+
+def _ctc_loss(
+    fake_mode: FakeTensorMode, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: Any = 0,
+    reduction: Any = 1, zero_infinity: Any = False,
+) -> Any:  # fmt: skip
+    """``ctc_loss``: what it computes on the way has sizes that depend on data, the loss has not. ``log_probs``: of
+    sizes (time, batch, classes) or (time, classes)."""
+    if type(reduction) is not int or log_probs.dim() not in (2, 3):
+        return None
+    sizes = (log_probs.shape[1],) if reduction == 0 and log_probs.dim() == 3 else ()
+    with fake_only(fake_mode):
+        return torch.empty(sizes, dtype=log_probs.dtype, device=log_probs.device)
 
 
 def _combinations(fake_mode: FakeTensorMode, tensor: Any, r: Any = 2, with_replacement: bool = False) -> Any:
