@@ -182,7 +182,8 @@ def test_the_process_ends_although_a_compiler_runs(tmp_path: Path) -> None:
                           check=False, env=environment)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
     assert time.monotonic() - began < 60
-    assert not list((tmp_path / "tmp").iterdir()), "nothing is left behind"
+    left = [one for one in (tmp_path / "tmp").iterdir() if not one.name.startswith("torch")]  # PyTorch has one of its own
+    assert not left, "nothing is left behind"
     pid = int((tmp_path / "began").read_text())
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
