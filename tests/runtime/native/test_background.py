@@ -182,7 +182,7 @@ def test_the_process_ends_although_a_compiler_runs(tmp_path: Path) -> None:
                           check=False, env=environment)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
     assert time.monotonic() - began < 60
-    left = [one for one in (tmp_path / "tmp").iterdir() if not one.name.startswith("torch")]  # PyTorch has one of its own
+    left = [one for one in (tmp_path / "tmp").iterdir() if not one.name.startswith("torch")]  # PyTorch may have one
     assert not left, "nothing is left behind"
     pid = int((tmp_path / "began").read_text())
     with pytest.raises(ProcessLookupError):
