@@ -186,3 +186,19 @@ def test_what_is_made_for_the_list_alone_needs_no_references() -> None:
     static = to_static(f)
     static(torch.ones(2))
     assert not any(op.name in ("array.load", "array.store") for op in static.programs[0].block.walk())
+
+
+def test_an_item_taken_on_a_path_may_be_what_was_put_in() -> None:
+    """Which item comes out nobody says: refused, in place of False."""
+
+    def f(x: Any, y: Any) -> Any:
+        p, q = x * 0.5, y * 2
+        items, item = [p, q], q
+        if (y > 0).any():
+            items.append(item)
+        if x.sum() < 1.5:
+            item = items[0]
+        return item, item is p
+
+    with pytest.raises(dy2static.Dy2StaticError, match="D2S264"):
+        to_static(f)(torch.full((3,), 0.1), torch.ones(3))

@@ -39,9 +39,10 @@ def identical_tensors(session: Session, a: torch.Tensor, b: torch.Tensor) -> Any
     a, b = session.one(a), session.one(b)
     if a is b or (_is_the_callers(session, a) and _is_the_callers(session, b)):
         return a is b
-    if same_object.may_be_one(session, a, b) in ("same", "open"):
+    joined = same_object.is_joined(session, a) or same_object.is_joined(session, b)
+    if same_object.may_be_one(session, a, b) in ("same", "open", *(("unknown",) if joined else ())):
         return same_object.identical(session, a, b)
-    if not (same_object.is_joined(session, a) or same_object.is_joined(session, b)):
+    if not joined:
         require_distinct(session, a, b)
     return False
 

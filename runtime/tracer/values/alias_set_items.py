@@ -34,6 +34,7 @@ def got(session: Session, pool: Pool, value: Any) -> None:
     for part in _parts(value):
         if isinstance(part, torch.Tensor):
             pool.note_got(_storage(session, part, pool))
+            session.origins.note_unknown(part)  # one of those that were put in: which one nobody says
         elif (isinstance(part, (list, dict)) or objects.is_record(part)) and _is_copied(session, part):
             shared_items.hold(session, part)
 
