@@ -63,7 +63,7 @@ _SETTERS: dict[str, Callable[[Any], Any]] = {}
 for _name, (_get, _set) in _FUNCTIONS.items():
     if hasattr(torch._C, _get) and hasattr(torch._C, _set):  # not every version has all
         _GETTERS[_name], _SETTERS[_name] = getattr(torch._C, _get), getattr(torch._C, _set)
-for _name in _PAIRS:
+for _name in _GETTERS.keys() & set(_PAIRS):
     _SETTERS[_name] = functools.partial(_write_pair, _SETTERS[_name])
 
 _FLOAT32 = "float32_"

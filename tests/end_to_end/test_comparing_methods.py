@@ -156,6 +156,15 @@ def test_several_elements_have_no_truth() -> None:
         to_static(f)(*CALLS[0])
 
 
+def test_a_list_that_holds_itself() -> None:
+    def f(x: Any) -> Any:
+        items: list[Any] = [1, 2]
+        items.append(items)
+        return x * items.index(2), items.count(1)
+
+    check(f, *CALLS)
+
+
 def test_a_handler_around_is_refused() -> None:
     def f(x: Any) -> Any:
         try:

@@ -104,6 +104,9 @@ moved = []
 while len(out) > 1: moved.append(out.pop())
 r = out, moved
 ---
+out.append((c, c)) # twice in one item
+for i in range(n): out.append((make(x), c))
+---
 for i in range(n): # made for the list alone
     out.append(make(x + i))
 """
@@ -202,3 +205,20 @@ def test_an_item_taken_on_a_path_may_be_what_was_put_in() -> None:
 
     with pytest.raises(dy2static.Dy2StaticError, match="D2S264"):
         to_static(f)(torch.full((3,), 0.1), torch.ones(3))
+
+
+def changed_on_the_other_path(x: Any) -> Any:
+    row = [x]
+    out = [row]
+    if x.sum() > 0:
+        for i in range(int(x.abs().sum())):
+            out.append([x * i])
+    else:
+        for i in range(int(x.abs().sum())):
+            out.append([x + i])
+        row.append(x * 3)
+    return out
+
+
+def test_a_change_after_it_entered_on_another_path() -> None:
+    check(changed_on_the_other_path, *CALLS)

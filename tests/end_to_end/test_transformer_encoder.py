@@ -71,6 +71,16 @@ def test_padding(norm: bool, kind: torch.dtype, options: dict[str, Any], tmp_pat
             same(loaded(x, src_key_padding_mask=mask), module(x, src_key_padding_mask=mask))
 
 
+def test_a_mask_of_other_numbers() -> None:
+    """What is not 0 is taken out, whatever it is, where that is the end of each row."""
+    module = encoder()
+    static = to_static(module.forward)
+    with torch.no_grad():
+        for name in ("at the end", "in the middle"):
+            x, padding = batch(PADDING[name])
+            same(static(x, src_key_padding_mask=padding * -0.5), module(x, src_key_padding_mask=padding * -0.5))
+
+
 def with_gradients(module: Any) -> Any:
     return torch.enable_grad()
 

@@ -54,9 +54,11 @@ def _sorted(session: Session, owner: Any, args: tuple[Any, ...], kwargs: dict[st
     return functions.call_function(session, _SORT, (owner, key, reverse), {})
 
 
-def _is_staged(value: Any) -> bool:
-    return isinstance(value, (torch.Tensor, Staged, Choice)) or any_staged([value]) or growing.is_growing(value) or (
-        isinstance(value, (tuple, list)) and any(map(_is_staged, value)))
+def _is_staged(value: Any, depth: int = 4) -> bool:
+    """Whether comparing a value may be for the run; a list may hold itself."""
+    if isinstance(value, (torch.Tensor, Staged, Choice)) or any_staged([value]) or growing.is_growing(value):
+        return True
+    return depth > 0 and isinstance(value, (tuple, list)) and any(_is_staged(one, depth - 1) for one in value)
 
 
 __all__ = ["NOT_DONE", "called"]

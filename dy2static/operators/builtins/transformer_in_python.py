@@ -27,6 +27,7 @@ def encoder_forward(
     if getattr(encoder, "mask_check", True):
         aligned = (there == first).all()
         padding = torch.logical_and(first.logical_not(), aligned)
+        masked = masked.masked_fill(padding, float("-inf"))  # whatever number a mask of floats has there
     else:
         masked = torch.zeros_like(masked).masked_fill(first.logical_not(), float("-inf"))
         padding = first.logical_not()

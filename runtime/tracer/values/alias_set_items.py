@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 def put(session: Session, pool: Pool, value: Any, place: copied_items.Place | None = None) -> None:
     """A value becomes an item. ``place``: where it is in a list that only comes to grow."""
+    seen: set[int] = set()
     for part in _parts(value):
         if isinstance(part, torch.Tensor):
             pool.note_put(_memory(session, part, pool))
         elif isinstance(part, structure.Growing):
             pool.merge(part.pool)
         elif _is_copied(session, part):
-            copied_items.put(session, part, place)
+            copied_items.put(session, part, place, id(part) in seen)
+            seen.add(id(part))
 
 
 def got(session: Session, pool: Pool, value: Any) -> None:

@@ -46,15 +46,16 @@ class Copied:
         """Classes of which an object leaves the call that is an item as well."""
 
 
-def put(session: Session, value: Any, place: Place | None = None) -> None:
-    """A list, dict or record becomes an item of a list that grows, which holds a copy of it.
+def put(session: Session, value: Any, place: Place | None = None, twice: bool = False) -> None:
+    """A list, dict or record becomes an item of a list that grows, or part of one, which holds a copy of it.
 
-    ``place``: where it is in a list that only comes to grow.
+    ``place``: where it is in a list that only comes to grow. ``twice``: it is in this item more than once.
     """
     copied = session.copied
-    if place is not None:
+    if place is not None and not twice:
         key = (id(value), id(place[0]), place[1])
-        if key in copied.entered:
+        if key in copied.entered:  # on another path, or in another trace of a loop's body
+            shared_items.hold(session, value)
             return
         copied.entered[key] = place[0]
     if id(value) in session.held_in_lists or id(value) in copied.carried or not session.origins.is_made_anew(value):
