@@ -256,7 +256,7 @@ def test_the_graph_between_results(function: Callable[..., Any]) -> None:
     double = function is not grad_inside
     for steps in (1, 3):
         expected = observed(function, steps, double=double)
-        same(observed(converted, steps, double=double), expected, tolerance=1e-5, apart=True)
+        same(observed(converted, steps, double=double), expected, tolerance=1e-5)
 
 
 class Net(nn.Module):
@@ -292,7 +292,7 @@ def test_results_that_are_kept_as_attributes(loaded: bool, tmp_path: Path) -> No
         args = (torch.zeros(2, 2, dtype=torch.double).requires_grad_(), torch.tensor(2))
         dy2static.save(copy.deepcopy(net), tmp_path / "net", input_spec=list(args))
         static = dy2static.load(tmp_path / "net")
-    same(observed(of_a_net(static), 2), observed(of_a_net(net), 2), tolerance=1e-5, apart=True)
+    same(observed(of_a_net(static), 2), observed(of_a_net(net), 2), tolerance=1e-5)
 
 
 def test_an_argument_that_is_written_and_read_after() -> None:
@@ -434,7 +434,7 @@ def test_the_switch_gives_eagers_graph(function: Callable[..., Any]) -> None:
     double = function is not grad_inside
     for steps in (1, 3):
         found = observed(to_static(function, autograd="eager"), steps, double=double)
-        same(found, observed(function, steps, double=double), tolerance=1e-5, apart=True)
+        same(found, observed(function, steps, double=double), tolerance=1e-5)
 
 
 @pytest.mark.parametrize("function", TOGETHER)
@@ -442,8 +442,8 @@ def test_the_switch_of_a_loaded_function(function: Callable[..., Any], tmp_path:
     args = (torch.zeros(2, 2, dtype=torch.double).requires_grad_(), torch.tensor(2))
     dy2static.save(to_static(function), tmp_path / "f", input_spec=list(args))
     loaded = dy2static.load(tmp_path / "f", autograd="eager")
-    same(observed(loaded, 2), observed(function, 2), tolerance=1e-5, apart=True)
-    same(observed(copy.deepcopy(loaded), 2), observed(function, 2), tolerance=1e-5, apart=True)
+    same(observed(loaded, 2), observed(function, 2), tolerance=1e-5)
+    same(observed(copy.deepcopy(loaded), 2), observed(function, 2), tolerance=1e-5)
 
 
 def test_the_switch_takes_two_names(tmp_path: Path) -> None:
@@ -541,7 +541,7 @@ def test_results_that_are_views(function: Callable[..., Any], autograd: str) -> 
     converted = to_static(function, autograd=autograd)
     steps = (1, 2)
     for step in steps:
-        same(observed(converted, step), observed(function, step), tolerance=1e-5, apart=True)
+        same(observed(converted, step), observed(function, step), tolerance=1e-5)
 
 
 def written(function: Callable[..., Any], which: int, steps: int) -> list[Any]:
@@ -563,7 +563,7 @@ def test_writing_a_result_shows_in_its_views(function: Callable[..., Any]) -> No
     converted = to_static(function)
     for step in (1, 2):
         for which in range(len(flat(function(torch.ones(2, 2, dtype=torch.double), torch.tensor(step))))):
-            same(written(converted, which, step), written(function, which, step), tolerance=1e-5, apart=True)
+            same(written(converted, which, step), written(function, which, step), tolerance=1e-5)
 
 
 def test_the_same_result_twice_and_an_argument() -> None:
@@ -599,4 +599,4 @@ def test_a_path_that_gives_an_earlier_value_as_it_is(autograd: str) -> None:
     for function in (perhaps, around_a_loop):
         converted = to_static(function, autograd=autograd)
         for step in (1, 2):
-            same(observed(converted, step), observed(function, step), tolerance=1e-5, apart=True)
+            same(observed(converted, step), observed(function, step), tolerance=1e-5)

@@ -66,7 +66,27 @@ def detached_argument_given_back(x, n):
     return x if n.sum() > 2 else x * 2
 
 
+def one_of_three_names(x, n):
+    a, b, c = x.detach(), x.data, (x * 2).detach()
+    z = a if n.sum() > 2 else b if n.sum() > 1 else c
+    z.mul_(3)
+    return z, a, b, c
+
+
+def name_of_a_later_iteration(x, n):
+    y = (x * 1).detach()
+    z = y
+    for i in range(3):
+        if n.sum() > i + 1:
+            z = (x * i).detach()
+        z += 1
+    y *= 2
+    return {"z": z, "y": y}, [z, y]
+
+
 PROGRAMS = (
+    one_of_three_names,
+    name_of_a_later_iteration,
     argument_under_no_grad,
     argument_through_detach,
     local_under_no_grad,
@@ -85,8 +105,7 @@ def calls():
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_history(program):
-    apart = program.__name__ == "detached_argument_on_one_path"
-    check(program, *calls(), tolerance=1e-6, none_is_zero=True, apart=apart)
+    check(program, *calls(), tolerance=1e-6, none_is_zero=True)
 
 
 class Shrinks(torch.nn.Module):

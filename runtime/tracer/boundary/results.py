@@ -179,6 +179,8 @@ class Outputs:
             )
         tree = leaf if own is not None or origin is not None else self._on_its_path(info, leaf)
         if own is None:
+            tree = self._or_earlier(value, info, tree)
+        if own is None:
             tree = self._with_attributes(value, tree)
         self._tensors[id(value)] = (value, tree)
         return tree
@@ -229,6 +231,25 @@ class Outputs:
             flag = root.when.staged(session)
             number = len(options) - 1
             selector = number if flag is True else session.scalar("select", flag, number, selector)
+        chosen = ("selector", self.leaf(session.operand(selector)))
+        return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
+
+    def _or_earlier(self, value: torch.Tensor, info: TensorInfo, tree: Leaf | Record) -> Leaf | Record:
+        """The tree of a tensor that on some paths is one whose tree was made before, and that was written since.
+
+        Written memory that was detached is read anew for each name: on such a path the earlier one's tree stands.
+        """
+        session = self.session
+        options, selector = [tree], cast("Any", 0)
+        for other, known in list(self._tensors.values()):
+            if not (_is_detached(info) or _is_detached(session.info(other))):
+                continue
+            if same_object.may_be_one(session, value, other) == "open":
+                flag = same_object.identical(session, value, other)
+                selector = session.scalar("select", flag, len(options), selector)
+                options.append(known)
+        if len(options) == 1:
+            return tree
         chosen = ("selector", self.leaf(session.operand(selector)))
         return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
 
@@ -498,6 +519,12 @@ class Outputs:
             return Record("growing tuple", "", (("items", inner),)) if item.kind is tuple else inner
 
         return Record("growing", "", (("arrays", tuple(arrays)), ("item", of_items(grown.item))))
+
+
+def _is_detached(info: TensorInfo) -> bool:
+    """Whether a tensor's memory may be another one's whose history it does not have."""
+    roots, _ = aliases.few_roots(info, ())
+    return any(step.detaches for steps in (info.steps, *(root.steps for root in roots)) for step in steps)
 
 
 def is_written(storage: Storage) -> bool:
