@@ -229,8 +229,8 @@ class Versions:
     def _links(self, memory: Memory, scope: Scope, hidden: Sequence[Scope] = ()) -> list[Link]:
         if not memory.parts:
             return []
-        visible = [one for one in scope.chain() if not any(one is other for other in hidden)]
-        return [link for link in memory.parts if any(link.scope is one for one in visible)]
+        visible = {id(one) for one in scope.chain()}.difference(map(id, hidden))
+        return [link for link in memory.parts if id(link.scope) in visible]
 
     def may_be_same(self, one: Memory, other: Memory, scope: Scope | None = None, hidden: Sequence[Scope] = ()) -> bool:
         """Whether two memories may be one."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from runtime.executor import reuse
 from runtime.ir import Block, Operator, Program, Variable, leaves
+from runtime.ir.block import captures_within
 from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 
@@ -39,7 +40,8 @@ class Liveness:
         """Variables of outer Blocks that ``block`` reads."""
         found = self.captures.get(id(block))
         if found is None:
-            found = self.captures[id(block)] = block.captures()
+            self.captures.update(captures_within(block))
+            found = self.captures[id(block)]
         return found
 
     def uses(self, op: Operator) -> list[Variable]:

@@ -30,21 +30,30 @@ class Block:
 
     def captures(self) -> list[Variable]:
         """Variables of outer Blocks read inside (each once, in order of first use)."""
-        defined: set[int] = set()
-        found: dict[int, Variable] = {}
+        return captures_within(self)[id(self)]
 
-        def visit(block: Block) -> None:
-            defined.update(id(arg) for arg in block.args)
-            for op in block.ops:
-                for var in op.inputs:
-                    if id(var) not in defined:
-                        found.setdefault(id(var), var)
-                for inner in op.blocks:
-                    visit(inner)
-                defined.update(id(out) for out in op.outputs)
-            for var in leaves(block.yields):
-                if id(var) not in defined:
-                    found.setdefault(id(var), var)
 
-        visit(self)
-        return list(found.values())
+def captures_within(block: Block) -> dict[int, list[Variable]]:
+    """By identity: what a Block and each Block inside it captures (``Block.captures``), found in one pass."""
+    found: dict[int, list[Variable]] = {}
+    _note_captures(block, found)
+    return found
+
+
+def _note_captures(block: Block, found: dict[int, list[Variable]]) -> list[Variable]:
+    defined: set[Variable] = set(block.args)
+    read: dict[Variable, None] = {}
+    for op in block.ops:
+        for var in op.inputs:
+            if var not in defined:
+                read[var] = None
+        for inner in op.blocks:
+            for var in _note_captures(inner, found):
+                if var not in defined:
+                    read[var] = None
+        defined.update(op.outputs)
+    for var in leaves(block.yields):
+        if var not in defined:
+            read[var] = None
+    found[id(block)] = captured = list(read)
+    return captured

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from runtime.ir import Block, Operand, Operator, Program, Variable
+from runtime.ir.block import captures_within
 from runtime.ir.flow import Kind, Port
 from runtime.ir.operator import leaves
 from runtime.ir.ports import drop_ports, flow_of
@@ -16,6 +17,8 @@ from runtime.passes.manager import Pass
 
 HasEffect = Callable[[Operator], bool]
 """Whether an Operator is to stay although nothing reads its results."""
+Captures = Mapping[int, list[Variable]]
+"""By identity of a Block: what it captures before anything is removed from it."""
 
 
 def remove_dead(
@@ -27,6 +30,13 @@ def remove_dead(
     (``has_effect=does_more``) eager does not compute. ``narrow``: whether what branches and loops give, and loops
     carry, for nobody is left out.
     """
+    _remove(block, results, has_effect, narrow, captures_within(block))
+
+
+def _remove(
+    block: Block, results: Sequence[Operand], has_effect: HasEffect, narrow: bool, captures: Captures
+) -> set[Variable]:
+    """What the Block, with what is left of it, reads, its own Variables among it."""
     live = set(leaves(list(results)))
     kept: list[Operator] = []
     for op in reversed(block.ops):
@@ -34,17 +44,21 @@ def remove_dead(
             continue
         flow = flow_of(op)
         if flow.is_path and narrow:
-            _narrow(op, flow.ports(op), live, has_effect)
+            _narrow(op, flow.ports(op), live, has_effect, captures)
         for inner in op.blocks:
-            if flow.kind is not Kind.INLINE:  # whose Operators are there for what they write
-                remove_dead(inner, inner.yields, has_effect, narrow)
-            live.update(inner.captures())
+            if flow.kind is Kind.INLINE:  # whose Operators are there for what they write
+                live.update(captures[id(inner)])
+            else:
+                live |= _remove(inner, inner.yields, has_effect, narrow, captures)
         live.update(op.inputs)
         kept.append(op)
     block.ops[:] = reversed(kept)
+    return live
 
 
-def _narrow(op: Operator, ports: Sequence[Port], live: set[Variable], has_effect: HasEffect) -> None:
+def _narrow(
+    op: Operator, ports: Sequence[Port], live: set[Variable], has_effect: HasEffect, captures: Captures
+) -> None:
     """Take out the ports that nothing reads: not what comes after, no Block, and no other value that is carried."""
     makers = {out: one for block in op.blocks for one in block.ops for out in one.outputs}
     inner = {block.args[place]: port for port in ports for block, place in zip(op.blocks, port.inner)
@@ -64,7 +78,7 @@ def _narrow(op: Operator, ports: Sequence[Port], live: set[Variable], has_effect
         todo += [var for place, value in enumerate(block.yields) if place not in flowing for var in leaves(value)]
         for one in block.ops:
             if has_effect(one):
-                todo += [*one.inputs, *_captured(one)]
+                todo += [*one.inputs, *_captured(one, captures)]
     for port in ports:
         if port.output is not None and op.outputs[port.output] in live:
             need(port)
@@ -76,12 +90,12 @@ def _narrow(op: Operator, ports: Sequence[Port], live: set[Variable], has_effect
         if var in inner:
             need(inner[var])
         if var in makers:
-            todo += [*makers[var].inputs, *_captured(makers[var])]
+            todo += [*makers[var].inputs, *_captured(makers[var], captures)]
     drop_ports(op, [port for port in ports if port not in needed and not port.is_own])
 
 
-def _captured(op: Operator) -> list[Variable]:
-    return [var for block in op.blocks for var in block.captures()]
+def _captured(op: Operator, captures: Captures) -> list[Variable]:
+    return [var for block in op.blocks for var in captures[id(block)]]
 
 
 def remove(program: Program) -> int:
