@@ -38,9 +38,9 @@ def set_(array: list[Any], index: int, item: Any) -> list[Any]:
     return result
 
 
-def load(array: list[Any], index: int) -> Any:
-    """``array[index]``, of a row that the tracer knows to be there."""
-    return array[index]
+def load(array: list[Any], index: int | None) -> Any:
+    """``array[index]``, of a row that the tracer knows to be there; nothing for None, which stands for no row."""
+    return [] if index is None else array[index]
 
 
 def store(array: list[Any], index: int, item: Any) -> list[Any]:

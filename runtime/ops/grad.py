@@ -82,9 +82,9 @@ def list_pop(grads: Gradients | None) -> tuple[Gradients | None, Tensor | None]:
     return grads, last
 
 
-def list_put(grads: Gradients | None, length: int, index: int, grad: Tensor | None) -> Gradients | None:
+def list_put(grads: Gradients | None, length: int, index: int | None, grad: Tensor | None) -> Gradients | None:
     """One more gradient for one item of ``length``."""
-    if grad is None:
+    if grad is None or index is None:  # None stands for no row
         return grads
     if grads is None:
         grads = [None] * length

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -14,7 +15,8 @@ from tests.oracle import check_module
 
 pytest.importorskip("expecttest", reason="needs the third-party extra: pip install dy2static[third-party]")
 
-from torch.testing._internal.common_modules import module_db
+with mock.patch("torch.backends.disable_global_flags"):  # its import forbids every other test to set these flags
+    from torch.testing._internal.common_modules import module_db
 from torch.utils._pytree import tree_map_only
 
 MODULES = {info.name: info for info in module_db if "Lazy" not in info.name}  # a lazy one becomes another class

@@ -89,9 +89,9 @@ def _stage(session: Session, name: str, pred: Staged, runs: tuple[Callable[[], A
     for place in places:
         before = _before(place)
         made = is_new(session, place, old, objects) and sum(place in path.places for path in paths) == 1
-        if made and not outside(session, entry, before):
-            before = NOWHERE
         content = place.kind == "content"
+        if made and (content and merged.made or not outside(session, entry, before)):
+            before = NOWHERE
         ends = [path.contents if content else path.places for path in paths]
         join.add([end.get(place, before) for end in ends], place.name, mixed_lists=content)
         if made and isinstance(join.items[-1][1], structure.Options):

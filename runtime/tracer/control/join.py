@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -88,10 +88,13 @@ class Join:
         """Whether a value means nothing outside the path that has it."""
         if structure.has_traced(value) and not outside(self.session, self.entry, value):
             return True
-        if not self.session.has_rows:
+        made = self.context.made
+        if not self.session.has_rows and not made:
             return False
-        with path.inside(self.session):  # where it is known which dicts and objects are rows
-            return _holds_row(value)
+        with path.inside(self.session):  # where it is known what containers hold, and which dicts and objects are rows
+            if self.session.has_rows and _holds_row(value):
+                return True
+            return bool(made) and _leads_to(value, made, set())  # a container that another one stands for from now on
 
     def emit(self, name: str, pred: Staged, location: Location | None) -> list[Any]:
         """Close the paths' Blocks with yields, record the Operator; the joined values."""
@@ -200,6 +203,21 @@ def _holds_row(value: Any) -> bool:
         return any(map(_holds_row, value))
     fields = structure.field_items(value)
     return fields is not None and any(map(_holds_row, fields[1]))
+
+
+def _leads_to(value: Any, made: Collection[int], seen: set[int]) -> bool:
+    """Whether one of some containers, told by identity, is in a value."""
+    if id(value) in made:
+        return True
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    if isinstance(value, structure.Choice):
+        return any(_leads_to(option, made, seen) for option in value.options)
+    if isinstance(value, (list, tuple)):
+        return any(_leads_to(item, made, seen) for item in value)
+    fields = structure.field_items(value)
+    return fields is not None and any(_leads_to(item, made, seen) for item in fields[1])
 
 
 def _step_variables(step: Any) -> list[Variable]:

@@ -92,17 +92,26 @@ def lower_nothing(session: Session, s: Structure, context: JoinContext) -> list[
     """The operands where no value stands: the user's code does not read them there.
 
     What is recorded to carry a value in another structure runs there all the same, and asks for lists that are lists
-    and for which of several a value is: the list is empty, and the value the first.
+    and for which of several a value is: the list is empty, and the value the first, of those that need no row of a
+    heap if there are such, as there may be no row.
     """
     if context.copying:
         return [UNDEF] * width(s)
     if isinstance(s, Array):
         return [session.emit("array.new", [[]], types=[type_])[0] for type_ in types_of(session, s)]
     if isinstance(s, Options):
-        return [0, *(operand for option in s.options for operand in lower_nothing(session, option, context))]
+        chosen = next((index for index, option in enumerate(s.options) if not _needs_row(option)), 0)
+        return [chosen, *(operand for option in s.options for operand in lower_nothing(session, option, context))]
     if isinstance(s, (Sequence, Fields)):
         return [operand for item in s.items for operand in lower_nothing(session, item, context)]
     return [UNDEF] * width(s)
+
+
+def _needs_row(s: Structure) -> bool:
+    """Whether what carries a value refers to a row of a heap."""
+    if isinstance(s, Reference):
+        return True
+    return isinstance(s, (Sequence, Fields)) and any(map(_needs_row, s.items))
 
 
 def _lower_options(session: Session, value: Any, s: Options, context: JoinContext) -> list[Operand]:
