@@ -306,6 +306,10 @@ class Lowering:
                 return loop
         return None
 
+    def is_unit(self, t: Tensor) -> bool:
+        """Whether the elements of its innermost dimension lie side by side."""
+        return bool(t.order) and (t.strides is None or t.strides[t.order[-1]] == 1)
+
     # -- results -------------------------------------------------------------------------------------------------
 
     def give(self, var: Variable, value: Value) -> None:
@@ -452,7 +456,8 @@ class Lowering:
             if common and all(value.strides is None for value in tensors):
                 slot.order = first.order
             else:
-                slot.strides = tuple(f"s{slot.n}_{dim}" for dim in range(slot.rank))
+                unit = first.order[-1:] if common and all(self.is_unit(value) for value in tensors) else ()
+                slot.strides = tuple(1 if (dim,) == unit else f"s{slot.n}_{dim}" for dim in range(slot.rank))
                 slot.order = first.order if common else ()
             slot.dims = tuple(
                 first.dims[dim] if isinstance(first.dims[dim], int) and all(v.dims[dim] == first.dims[dim] for v in
