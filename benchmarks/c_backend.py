@@ -129,6 +129,7 @@ def workloads() -> dict[str, Callable[[str | None], Step]]:
     matrix = q @ torch.diag(torch.linspace(0.5, 1.05, 16)) @ q.t()
     start = torch.randn(16)
     rows, state = torch.randn(64, 1, 256), torch.zeros(1, 256)
+    many_rows, many_states = torch.randn(64, 32, 256), torch.zeros(32, 256)
     recurrent = Recurrent(256)
     x, y, w, steps = torch.randn(32, 16), torch.randn(32, 1), torch.zeros(16, 1), torch.tensor(1000)
     small, small_state, gated = torch.randn(64, 4, 16), torch.zeros(4, 16), Gated(16)
@@ -163,6 +164,8 @@ def workloads() -> dict[str, Callable[[str | None], Step]]:
         "W4 power iteration 16x16": plain(power_iteration, matrix, start),
         "W3 dynamic RNN batch 1, h 256, T 64": plain(
             recurrent.forward, rows, state, spec=specs([None, 1, 256], [1, 256])),
+        "W3 dynamic RNN batch 32, h 256, T 64": plain(
+            recurrent.forward, many_rows, many_states, spec=specs([None, 32, 256], [32, 256])),
         "W6 1,000 SGD steps in the graph": plain(descend, w, x, y, steps, grad=True),
         "GRU-16 forward": plain(gated.forward, small, small_state, spec=specs([None, 4, 16], [4, 16])),
         "GRU-16 forward and backward": train(gated, specs([None, 4, 16], [4, 16]), small, small_state),

@@ -48,11 +48,23 @@ class Retry(Exception):
     """A loop carries something else than was taken for granted; what was learned is kept for the next try."""
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Of which tensor a loop takes rows, by which number, and by how much that changes from one to the next."""
+
+    whole: Operand
+    index: Operand
+    step: int
+
+
 @dataclass
 class Loop:
     """A loop being written: tensors numbered up to ``start`` were there before it, and stay what they are."""
 
     start: int
+    body: Block
+    rows: dict[Variable, Rows]
+    """What it takes of tensors, one after another."""
     kept: list[str] = field(default_factory=list)
     """Memory of what is computed once for all iterations."""
 
@@ -292,9 +304,9 @@ class Lowering:
             nest.write(self)
 
     @contextmanager
-    def loop(self, start: int) -> Iterator[None]:
+    def loop(self, start: int, body: Block, rows: dict[Variable, Rows]) -> Iterator[None]:
         """Around the text of a loop, before which there were so many names."""
-        self.loops.append(Loop(start))
+        self.loops.append(Loop(start, body, rows))
         yield
         for name in self.loops.pop().kept:
             self.w.line(f"d2s_put(c, {name}); {name} = 0;")

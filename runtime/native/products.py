@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import torch
 
-from runtime.ir import Operator
+from runtime.ir import Operand, Operator
+from runtime.native import chunks
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
 from runtime.native.pointwise import FLOATS
@@ -155,14 +156,18 @@ def dot(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
 def emit_mm(low: Lowering, op: Operator) -> None:
     """``mm``."""
     a, b = _operands(low, *op.args)
-    low.give(op.outputs[0], mm(low, a, b))
+    made = _ahead(low, op, op.args[0], b, None)
+    low.give(op.outputs[0], mm(low, a, b) if made is None else made)
 
 
 def emit_matmul(low: Lowering, op: Operator) -> None:
     """``matmul`` of matrices and vectors."""
     a, b = _operands(low, *op.args)
     ranks = (a.rank, b.rank)
-    if ranks == (2, 2):
+    made = _ahead(low, op, op.args[0], b, None) if ranks in ((2, 2), (1, 2)) else None
+    if made is not None:
+        pass
+    elif ranks == (2, 2):
         made = mm(low, a, b)
     elif ranks == (2, 1):
         made = matvec(low, a, b)
@@ -183,7 +188,20 @@ def emit_addmm(low: Lowering, op: Operator) -> None:
     if any(op.kwargs.get(name, 1) != 1 for name in ("alpha", "beta")) or len(op.args) > 3:
         raise Unsupported("factors")
     bias, a, b = _operands(low, *op.args[:3])
-    low.give(op.outputs[0], _with_bias(low, bias, a, b))
+    made = _ahead(low, op, op.args[1], b, bias)
+    low.give(op.outputs[0], _with_bias(low, bias, a, b) if made is None else made)
+
+
+def _ahead(low: Lowering, op: Operator, row: Operand, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+    """The product of a row that a loop takes, computed with those of the next ones; None where it is not so."""
+    row_of = low.tensor(row)
+    if bias is not None and (bias.rank != 1 or bias.dims != weight.dims[1:]) or row_of.dims[-1:] != weight.dims[:1]:
+        return None
+    return chunks.product(low, op, row, weight, bias, _gemm)
+
+
+def _gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, add: bool) -> None:
+    gemm(low, out, a, b, add=add)
 
 
 def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -214,6 +232,11 @@ def emit_linear(low: Lowering, op: Operator) -> None:
     turned = low.view(weight, (weight.dims[1], weight.dims[0]), (columns, rows), 0,
                       (1, 0) if weight.straight else (0, 1))  # fmt: skip
     turned.origin = weight.origin or weight
+    ahead = _ahead(low, op, op.args[0], turned, bias)
+    if ahead is not None:
+        low.release(turned)
+        low.give(op.outputs[0], ahead)
+        return
     flat = low.view(x, (low.w.product(x.dims[:-1]), x.dims[-1]), None)
     made = mm(low, flat, turned) if bias is None else _with_bias(low, bias, flat, turned)
     made.dims = (*x.dims[:-1], weight.dims[0])
