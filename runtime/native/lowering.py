@@ -71,11 +71,16 @@ class Loop:
 
 @dataclass
 class Part:
-    """What is zero but for one part: ``of`` gives that part of a tensor of these sizes, ``grad`` what stands there."""
+    """What is zero but for one part: ``of`` gives that part of a tensor of these sizes, ``grad`` what stands there.
+
+    rows: the part is rows with these numbers, that of ``padding`` left out.
+    """
 
     grad: Tensor
     dims: tuple[Expr, ...]
     of: Callable[[Tensor], Tensor]
+    rows: Tensor | None = None
+    padding: int | None = None
 
 
 @dataclass
