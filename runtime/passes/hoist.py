@@ -105,7 +105,7 @@ class _Hoist:
         outs = [out for op in ops for out in op.outputs if out in read]
         taken = copy_block(Block([], ops, list(outs)), {}, self.names.new)
         cond = Operator("cond", (first,), {}, tuple(outs), (taken, Block([], [], [UNDEF] * len(outs))),
-                        location=ops[0].location)  # fmt: skip
+                        location=loop.location)  # fmt: skip
         return [*tests, cond]
 
 
@@ -117,6 +117,8 @@ def _first_test(loop: Operator) -> Operand:
     test = loop.blocks[0]
     (going,) = test.yields
     if loop.name != "while_loop" or test.ops or not isinstance(going, Variable) or going not in test.args:
+        return None
+    if loop.attrs.get("max_iterations") == 0:  # it raises before its body runs
         return None
     first = loop.args[test.args.index(going)]
     return first if isinstance(first, Variable) or first is True else None

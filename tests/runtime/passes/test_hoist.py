@@ -132,6 +132,8 @@ CASES = [
     pytest.param(loop(SOLVE, test="%t : bool = scalar.lt(%k, %n)"), None, id="a test that is computed: no first test"),
     pytest.param(loop(ADD, test="%t : bool = scalar.lt(%k, %n)"),
                  loop("", test="%t : bool = scalar.lt(%k, %n)", before=ADD), id="which what is cheap does not need"),
+    pytest.param(loop(SOLVE).replace("\n}\nreturn", "\n} attrs {max_iterations: 0}\nreturn"), None,
+                 id="a loop that may not run"),
     pytest.param(loop("%a : list<f32[2, 2]> = array.new([%y])\n" + ADD), loop(
         "%a : list<f32[2, 2]> = array.new([%y])", before=ADD), id="a list stays"),
     pytest.param(loop("""
