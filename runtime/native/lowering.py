@@ -22,6 +22,7 @@ from runtime.native.nest import Nest
 from runtime.native.outer import Input, make_input
 from runtime.native.values import (
     CTYPES,
+    HALVES,
     NUMBERS,
     UNKNOWN,
     Assumed,
@@ -40,6 +41,9 @@ Rule = Callable[["Lowering", Operator], None]
 RULES: dict[str, Rule] = {}
 FAMILIES: dict[str, Rule] = {}
 """How an Operator becomes C, by its name or the first part of it: ``rules.py`` fills both."""
+
+OF_HALVES: set[str] = set()
+"""Operators whose C is right for floats of 16 bits; others Python runs for C."""
 
 LIMIT = 1 << 62
 
@@ -359,6 +363,13 @@ class Lowering:
         rule = RULES.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
         if id(op) in self.called or rule is None:
             rule = RULES["call"]
+        if rule is not RULES["call"] and op.name not in OF_HALVES and _has_halves(op):
+            if op.blocks and op.name != "update":
+                pass  # its Blocks are asked one by one
+            elif op.blocks or not op.name.startswith(("aten.", "scalar.")):
+                raise Unsupported("floats of 16 bits")
+            else:
+                rule = RULES["call"]
         try:
             rule(self, op)
             if id(op) not in self.called:
@@ -481,6 +492,13 @@ class Lowering:
                 tensors) else f"d{slot.n}_{dim}" for dim in range(slot.rank)
             )  # fmt: skip
         return slot
+
+
+def _has_halves(op: Operator) -> bool:
+    """Whether an Operator reads or gives floats of 16 bits."""
+    types = [var.type for var in (*op.inputs, *op.outputs)]
+    types += [type_.element for type_ in types if isinstance(type_, ArrayType)]
+    return any(isinstance(type_, TensorType) and type_.dtype in HALVES for type_ in types)
 
 
 def alike(a: Value, b: Value) -> bool:

@@ -29,6 +29,17 @@ typedef struct {
 } ctx;
 static chunk *d2s_spare; /* memory of the last call, for the next */
 
+static inline float bf_wide(uint16_t x) {
+    uint32_t u = (uint32_t)x << 16; float f; memcpy(&f, &u, 4); return f;
+}
+static inline uint16_t bf_narrow(float f) {
+    uint32_t u; memcpy(&u, &f, 4);
+    return f != f ? 0x7fc0 : (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
+#ifdef __FLT16_MAX__
+static inline float hf_wide(uint16_t x) { _Float16 h; memcpy(&h, &x, 2); return (float)h; }
+static inline uint16_t hf_narrow(float f) { _Float16 h = (_Float16)f; uint16_t x; memcpy(&x, &h, 2); return x; }
+#endif
 static inline void d2s_copy(void *to, const void *from, i64 bytes) { if (bytes) memcpy(to, from, bytes); }
 static inline void d2s_zero(void *to, i64 bytes) { if (bytes) memset(to, 0, bytes); }
 static buf *d2s_big(ctx *c, i64 bytes, i64 what, i64 word) { /* PyTorch's memory; word: what Python is told */

@@ -22,7 +22,7 @@ from runtime.native import (
     update,
     views,
 )
-from runtime.native.lowering import FAMILIES, RULES, Lowering
+from runtime.native.lowering import FAMILIES, OF_HALVES, RULES, Lowering
 from runtime.native.values import Nothing
 
 
@@ -107,3 +107,11 @@ _OVERLOADS = {
 }  # fmt: skip
 
 RULES |= {f"aten.{name}": rule for rule, names in _OVERLOADS.items() for name in names}
+
+_WHOLE = {"remainder", "floor_divide", "pow", "erf", *pointwise.BITWISE, "bitwise_not"}
+_MOVE = (pointwise.emit_where, pointwise.emit_masked_fill, pointwise.emit_to, pointwise.emit_clone, views.emit_select,
+         views.emit_slice, views.emit_split, views.emit_transpose, views.emit_unsqueeze, views.emit_squeeze,
+         views.emit_expand, views.emit_view, views.emit_alias, views.emit_contiguous, array.emit_stack,
+         array.emit_cat)  # fmt: skip
+OF_HALVES |= {f"aten.{name}" for rule in _MOVE for name in _OVERLOADS[rule]}
+OF_HALVES |= {f"aten.{name}" for name in _OVERLOADS[pointwise.emit] if name.split(".")[0] not in _WHOLE}
