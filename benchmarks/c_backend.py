@@ -112,6 +112,23 @@ class Block(nn.Module):
         return torch.softmax(self.second(y), -1) * x
 
 
+class Reader(nn.Module):
+    """Reads a memory again in each step: its keys and values are the same each time."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+
+    def forward(self, memory: torch.Tensor, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        """What was read last."""
+        i = 0
+        while i < steps:
+            keys, values = self.key(memory), self.value(memory)
+            x = torch.tanh(x + torch.softmax(self.query(x) @ keys.t(), -1) @ values)
+            i = i + 1
+        return x
+
+
 def trained(model: nn.Module, static: Any, args: tuple[torch.Tensor, ...]) -> Step:
     """Forward and backward, to the parameters and the arguments that need gradients."""
     wanted = [*model.parameters(), *(arg for arg in args if arg.requires_grad)]
@@ -171,6 +188,8 @@ def workloads() -> dict[str, Callable[[str | None], Step]]:
         "GRU-16 forward and backward": train(gated, specs([None, 4, 16], [4, 16]), small, small_state),
         "GRU-128 forward and backward": train(gated_wide, specs([None, 4, 128], [4, 128]), wide, wide_state),
         "GRU-128, gradients of the rows too": train(gated_wide, specs([None, 4, 128], [4, 128]), learned, wide_state),
+        "reads of a memory, 32 steps": plain(Reader(128).forward, torch.randn(64, 128), torch.randn(8, 128),
+                                             torch.tensor(32)),
         "elementwise chain, 1,000,000": plain(chain, big),
         "activations, norms, softmax, 1,000,000, f+b": train(Block(1000), None, big.clone().requires_grad_()),
     }  # fmt: skip

@@ -19,6 +19,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 from typing import Any
@@ -58,11 +59,16 @@ class Peer:
         self.name = name
         self.process = subprocess.Popen(
             [python, HERE / "peer" / f"{name}_.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, env={**os.environ, **ONE_THREAD},
+            stderr=subprocess.DEVNULL, text=True, env={**os.environ, **ONE_THREAD, **self.caches()},
         )  # fmt: skip
         said = self.ask({"versions": True})
         self.versions: dict[str, str] = said.get("versions", {})
         self.columns: list[str] = said.get("columns", [])
+
+    def caches(self) -> dict[str, str]:
+        """Where compilers keep what they made: nothing is there at first."""
+        self.folder = tempfile.TemporaryDirectory()
+        return dict.fromkeys(("DY2STATIC_CACHE", "TORCHINDUCTOR_CACHE_DIR"), self.folder.name)
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """One answer; a process that is gone has none."""
@@ -83,6 +89,7 @@ class Peer:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
         self.process.wait()
+        self.folder.cleanup()
 
 
 def measure(name: str, peers: list[tuple[Peer, str]], repeats: int) -> dict[str, Any]:
