@@ -124,7 +124,7 @@ class Reader(nn.Module):
         i = 0
         while i < steps:
             keys, values = self.key(memory), self.value(memory)
-            x = torch.tanh(x + torch.softmax(self.query(x) @ keys.t(), -1) @ values)
+            x = torch.tanh(0.5 * x + torch.softmax(self.query(x) @ keys.t(), -1) @ values)
             i = i + 1
         return x
 
