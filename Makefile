@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 TESTS ?=
 MATRIX ?=
+BENCH ?=
 
-.PHONY: help demo test lint types test-slow test-matrix clean
+.PHONY: help demo test lint types test-slow test-matrix bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -17,6 +18,7 @@ help:
 	@echo "make test         set up .venv, then lint, types and the default tests"
 	@echo "make test-slow    the tests marked slow"
 	@echo "make test-matrix  the default tests with the lowest, the pinned and the newest torch"
+	@echo "make bench        measure beside JAX, TensorFlow, ONNX Runtime and Paddle (installs them into .venv-bench)"
 	@echo "make clean        remove .venv and everything that was generated"
 
 demo: $(VENV)/.installed-examples
@@ -33,6 +35,12 @@ test-slow: $(VENV)/.installed-dev
 # MATRIX=newest (or lowest, pinned) runs one row of it; see scripts/test_matrix.py
 test-matrix: $(VENV)/.installed-dev
 	@$(BIN)/python scripts/test_matrix.py $(MATRIX) -n $(JOBS) --dist loadgroup $(TESTS)
+
+# BENCH narrows what is measured, as in make bench BENCH="--only W3,W4 --columns jax"
+bench: $(VENV)/.installed-dev
+	@echo "== set-up: .venv-bench with the frameworks that install here (the first time, several minutes)"
+	@$(BIN)/python benchmarks/peers.py --install
+	@$(BIN)/python benchmarks/peers.py $(BENCH)
 
 lint: $(VENV)/.installed-dev
 	@echo "== lint: ruff"
@@ -54,5 +62,5 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-matrix build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-matrix .venv-bench build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -112,6 +112,23 @@ class Block(nn.Module):
         return torch.softmax(self.second(y), -1) * x
 
 
+class Reader(nn.Module):
+    """Reads a memory again in each step: its keys and values are the same each time."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+
+    def forward(self, memory: torch.Tensor, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        """What was read last."""
+        i = 0
+        while i < steps:
+            keys, values = self.key(memory), self.value(memory)
+            x = torch.tanh(0.5 * x + torch.softmax(self.query(x) @ keys.t(), -1) @ values)
+            i = i + 1
+        return x
+
+
 def trained(model: nn.Module, static: Any, args: tuple[torch.Tensor, ...]) -> Step:
     """Forward and backward, to the parameters and the arguments that need gradients."""
     wanted = [*model.parameters(), *(arg for arg in args if arg.requires_grad)]
@@ -129,6 +146,7 @@ def workloads() -> dict[str, Callable[[str | None], Step]]:
     matrix = q @ torch.diag(torch.linspace(0.5, 1.05, 16)) @ q.t()
     start = torch.randn(16)
     rows, state = torch.randn(64, 1, 256), torch.zeros(1, 256)
+    many_rows, many_states = torch.randn(64, 32, 256), torch.zeros(32, 256)
     recurrent = Recurrent(256)
     x, y, w, steps = torch.randn(32, 16), torch.randn(32, 1), torch.zeros(16, 1), torch.tensor(1000)
     small, small_state, gated = torch.randn(64, 4, 16), torch.zeros(4, 16), Gated(16)
@@ -163,11 +181,15 @@ def workloads() -> dict[str, Callable[[str | None], Step]]:
         "W4 power iteration 16x16": plain(power_iteration, matrix, start),
         "W3 dynamic RNN batch 1, h 256, T 64": plain(
             recurrent.forward, rows, state, spec=specs([None, 1, 256], [1, 256])),
+        "W3 dynamic RNN batch 32, h 256, T 64": plain(
+            recurrent.forward, many_rows, many_states, spec=specs([None, 32, 256], [32, 256])),
         "W6 1,000 SGD steps in the graph": plain(descend, w, x, y, steps, grad=True),
         "GRU-16 forward": plain(gated.forward, small, small_state, spec=specs([None, 4, 16], [4, 16])),
         "GRU-16 forward and backward": train(gated, specs([None, 4, 16], [4, 16]), small, small_state),
         "GRU-128 forward and backward": train(gated_wide, specs([None, 4, 128], [4, 128]), wide, wide_state),
         "GRU-128, gradients of the rows too": train(gated_wide, specs([None, 4, 128], [4, 128]), learned, wide_state),
+        "reads of a memory, 32 steps": plain(Reader(128).forward, torch.randn(64, 128), torch.randn(8, 128),
+                                             torch.tensor(32)),
         "elementwise chain, 1,000,000": plain(chain, big),
         "activations, norms, softmax, 1,000,000, f+b": train(Block(1000), None, big.clone().requires_grad_()),
     }  # fmt: skip

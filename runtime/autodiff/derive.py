@@ -47,6 +47,11 @@ class Derivative:
     sized: bool = False
     """Whether it holds only for arguments of these very sizes: PyTorch's own derivative asked for one as a number."""
 
+    def programs(self) -> list[Program]:
+        """All that runs without autograd: the forward half, and each stage's backward halves."""
+        backward = [half for stage in self.stages for half in (stage.backward, stage.whole) if half is not None]
+        return [self.forward, *backward]
+
     @property
     def kept(self) -> frozenset[int]:
         """Positions of the forward yields that nothing but backward halves read."""

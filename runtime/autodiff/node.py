@@ -21,6 +21,8 @@ from runtime.autodiff.halves import Casting, Compile, Executable, Halves, Runs, 
 from runtime.autodiff.lower import lower_gradients, targets
 from runtime.errors import InternalError, TraceError
 from runtime.ir import Program
+from runtime.ir.walk import copy_program
+from runtime.passes.manager import PassManager
 from runtime.tracer.recording import faults
 
 
@@ -51,6 +53,9 @@ def gradient_path(name: str) -> Iterator[None]:
 _CHOOSES = ("aten.scaled_dot_product_attention.default",)
 """Composite operators that choose a kernel by settings of the process: so does their derivative when it is made."""
 
+_WITH_HISTORY = ("grad.leaf", "grad.named")
+"""Operators whose results have a history under autograd although no argument has one."""
+
 _NO_PROGRAM = (NotDifferentiable, TraceError)
 """What a replay raises where the gradient has no static form: torch's autograd does it at run time."""
 
@@ -78,14 +83,15 @@ def choose_autograd(name: Any) -> str:
 
 class Runner:
     """Runs one Program, with gradients. ``eager``: always under torch's autograd, operator by operator. ``takeover``:
-    another executor runs what needs no such autograd, after some calls."""
+    another executor runs what needs no such autograd, after some calls. ``unwatched``: the passes for that."""
 
     def __init__(
         self, program: Program, compile: Compile, skip: Sequence[int] = (), *, eager: bool = False,
-        takeover: Takeover | None = None,
+        takeover: Takeover | None = None, unwatched: PassManager | None = None,
     ) -> None:
         self.eager = eager
         self.takeover = takeover
+        self.unwatched = unwatched or PassManager(())
         self.program = program
         self.compile = compile
         self.skip = tuple(skip)
@@ -117,11 +123,20 @@ class Runner:
         found = self._ungraded
         if found is None:
             with self._lock:
-                plain = self.plain
                 if self._ungraded is None:
-                    self._ungraded = plain if self.takeover is None else self.takeover.plain(plain, self.program)
+                    with _preparing():
+                        self._ungraded = self._without_gradients()
                 found = self._ungraded
         return found
+
+    def _without_gradients(self) -> Executable:
+        program = self.program
+        if self.unwatched.passes and not any(op.name in _WITH_HISTORY for op in program.block.walk()):
+            program = copy_program(self.program)
+            if not self.unwatched.run(program).changes:
+                program = self.program
+        plain = self.plain if program is self.program else self.compile(program)
+        return plain if self.takeover is None else self.takeover.plain(plain, program)
 
     def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
         """The flat yields of the main Block; tensors among them carry their gradient history."""
@@ -212,6 +227,8 @@ class Runner:
             if not torch_internals.is_shape_error(error):  # a kernel that cannot be replayed while sizes are not known
                 raise
             return None
+        for half in derivative.programs():
+            self.unwatched.run(half)
         made = Halves(self, derivative, casting)
         if self.takeover is None:
             return made
@@ -235,7 +252,7 @@ class Runner:
                 program = lower_gradients(self.program, arguments)
         except _NO_PROGRAM:
             return None
-        return Runner(program, self.compile, self.skip, takeover=self.takeover)
+        return Runner(program, self.compile, self.skip, takeover=self.takeover, unwatched=self.unwatched)
 
 
 def _key(arguments: Sequence[Any]) -> Any:

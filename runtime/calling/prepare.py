@@ -15,7 +15,7 @@ from runtime.calling.executors import SUCCESSORS, executor
 from runtime.calling.takeover import AfterSomeCalls
 from runtime.executor.reuse import USUAL, Memory
 from runtime.ir import Program
-from runtime.passes import BuildStrategy, PassManager, chosen
+from runtime.passes import BuildStrategy, PassManager, chosen, chosen_unwatched
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ def prepare(program: Program, options: Options) -> Runner:
     later = SUCCESSORS.get(options.backend)
     takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
     PassManager(chosen(strategy)).run(program)
-    return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover)
+    return Runner(program, compiled, list(options.views), eager=options.eager_autograd, takeover=takeover,
+                  unwatched=PassManager(chosen_unwatched(strategy)))  # fmt: skip
 
 
 __all__ = ["Options", "prepare"]

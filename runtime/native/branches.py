@@ -9,13 +9,15 @@ from collections.abc import Sequence
 
 from runtime.ir import UNDEF, Block, Operator, TensorType, Variable
 from runtime.native.lowering import Lowering
-from runtime.native.values import Nothing, Tensor, Unsupported, Value
+from runtime.native.values import HALVES, Nothing, Tensor, Unsupported, Value
 
 
 def flag_of(low: Lowering, operand: object) -> str:
     """What a branch or loop tests, as a C expression."""
     if isinstance(operand, Variable) and isinstance(operand.type, TensorType):
         t = low.tensor(operand)
+        if t.dtype in HALVES:
+            raise Unsupported("a flag of 16 bits")
         if t.pending:
             low.flush()
         for dim in t.dims:

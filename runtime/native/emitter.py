@@ -148,8 +148,7 @@ class NativeEmitter(Emitter):
         except Unsupported:
             self._as_python(ops)
             return
-        if _has_loop(ops):  # else Python is about as fast as C that has to look twice
-            region.again = functools.partial(self._again, ops, results)
+        region.again = functools.partial(self._again, ops, results)
         self.compiled.append(region)
         self.done_by_c.update(low.in_c)
         self.done_for_c.update((key, op.name) for key, op in low.called.items())

@@ -193,6 +193,8 @@ def _accumulate_part(low: Lowering, op: Operator, part: Part) -> None:
             low.release(made)
             given.append(made)
     low.release(part.grad)
+    if part.rows is not None:
+        low.release(part.rows)
     low.give(op.outputs[0], low.settle(out, given))
 
 

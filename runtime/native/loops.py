@@ -12,6 +12,7 @@ import torch
 
 from runtime.ir import UNDEF, Block, Operand, Operator, TensorType, Variable
 from runtime.native.branches import flag_of, spill
+from runtime.native.chunks import rows_of_scan, rows_of_while
 from runtime.native.lowering import Lowering, Retry
 from runtime.native.values import (
     UNKNOWN,
@@ -165,7 +166,7 @@ def emit_while(low: Lowering, op: Operator) -> None:
     limit = op.attrs.get("max_iterations")
     counter = low.w.local("i64", "y")
     low.w.line(f"{counter} = 0;")
-    with low.loop(start), low.w.block("for (;;)"):
+    with low.loop(start, body, rows_of_while(op)), low.w.block("for (;;)"):
         low.enter(test)
         low.operators(test.ops)
         flag = low.w.local("i64", "n")
@@ -229,7 +230,7 @@ def emit_scan(low: Lowering, op: Operator) -> None:
     held = {id(column) for column in columns}
     low.drop(var for var in dying if var not in captured and id(low.values.get(var)) not in held)
     step, at = w.local("i64", "y"), w.local("i64", "n")
-    with low.loop(start), w.block(f"for ({step} = 0; {step} < {length}; {step}++)"):
+    with low.loop(start, body, rows_of_scan(op)), w.block(f"for ({step} = 0; {step} < {length}; {step}++)"):
         w.line(f"{at} = {f'{length} - 1 - {step}' if reverse else step};")
         w.bail("d2s_spin(c)")
         low.give(index, Number("int", at))

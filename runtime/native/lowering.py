@@ -22,6 +22,7 @@ from runtime.native.nest import Nest
 from runtime.native.outer import Input, make_input
 from runtime.native.values import (
     CTYPES,
+    HALVES,
     NUMBERS,
     UNKNOWN,
     Assumed,
@@ -41,6 +42,9 @@ RULES: dict[str, Rule] = {}
 FAMILIES: dict[str, Rule] = {}
 """How an Operator becomes C, by its name or the first part of it: ``rules.py`` fills both."""
 
+OF_HALVES: set[str] = set()
+"""Operators whose C is right for floats of 16 bits; others Python runs for C."""
+
 LIMIT = 1 << 62
 
 
@@ -48,22 +52,39 @@ class Retry(Exception):
     """A loop carries something else than was taken for granted; what was learned is kept for the next try."""
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Of which tensor a loop takes rows, by which number, and by how much that changes from one to the next."""
+
+    whole: Operand
+    index: Operand
+    step: int
+
+
 @dataclass
 class Loop:
     """A loop being written: tensors numbered up to ``start`` were there before it, and stay what they are."""
 
     start: int
+    body: Block
+    rows: dict[Variable, Rows]
+    """What it takes of tensors, one after another."""
     kept: list[str] = field(default_factory=list)
     """Memory of what is computed once for all iterations."""
 
 
 @dataclass
 class Part:
-    """What is zero but for one part: ``of`` gives that part of a tensor of these sizes, ``grad`` what stands there."""
+    """What is zero but for one part: ``of`` gives that part of a tensor of these sizes, ``grad`` what stands there.
+
+    rows: the part is rows with these numbers, that of ``padding`` left out.
+    """
 
     grad: Tensor
     dims: tuple[Expr, ...]
     of: Callable[[Tensor], Tensor]
+    rows: Tensor | None = None
+    padding: int | None = None
 
 
 @dataclass
@@ -292,9 +313,9 @@ class Lowering:
             nest.write(self)
 
     @contextmanager
-    def loop(self, start: int) -> Iterator[None]:
+    def loop(self, start: int, body: Block, rows: dict[Variable, Rows]) -> Iterator[None]:
         """Around the text of a loop, before which there were so many names."""
-        self.loops.append(Loop(start))
+        self.loops.append(Loop(start, body, rows))
         yield
         for name in self.loops.pop().kept:
             self.w.line(f"d2s_put(c, {name}); {name} = 0;")
@@ -305,6 +326,10 @@ class Lowering:
             if not t.mine or t.n <= loop.start:
                 return loop
         return None
+
+    def is_unit(self, t: Tensor) -> bool:
+        """Whether the elements of its innermost dimension lie side by side."""
+        return bool(t.order) and (t.strides is None or t.strides[t.order[-1]] == 1)
 
     # -- results -------------------------------------------------------------------------------------------------
 
@@ -338,6 +363,13 @@ class Lowering:
         rule = RULES.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
         if id(op) in self.called or rule is None:
             rule = RULES["call"]
+        if rule is not RULES["call"] and op.name not in OF_HALVES and _has_halves(op):
+            if op.blocks and op.name != "update":
+                pass  # its Blocks are asked one by one
+            elif op.blocks or not op.name.startswith(("aten.", "scalar.")):
+                raise Unsupported("floats of 16 bits")
+            else:
+                rule = RULES["call"]
         try:
             rule(self, op)
             if id(op) not in self.called:
@@ -452,13 +484,21 @@ class Lowering:
             if common and all(value.strides is None for value in tensors):
                 slot.order = first.order
             else:
-                slot.strides = tuple(f"s{slot.n}_{dim}" for dim in range(slot.rank))
+                unit = first.order[-1:] if common and all(self.is_unit(value) for value in tensors) else ()
+                slot.strides = tuple(1 if (dim,) == unit else f"s{slot.n}_{dim}" for dim in range(slot.rank))
                 slot.order = first.order if common else ()
             slot.dims = tuple(
                 first.dims[dim] if isinstance(first.dims[dim], int) and all(v.dims[dim] == first.dims[dim] for v in
                 tensors) else f"d{slot.n}_{dim}" for dim in range(slot.rank)
             )  # fmt: skip
         return slot
+
+
+def _has_halves(op: Operator) -> bool:
+    """Whether an Operator reads or gives floats of 16 bits."""
+    types = [var.type for var in (*op.inputs, *op.outputs)]
+    types += [type_.element for type_ in types if isinstance(type_, ArrayType)]
+    return any(isinstance(type_, TensorType) and type_.dtype in HALVES for type_ in types)
 
 
 def alike(a: Value, b: Value) -> bool:

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from runtime.native.values import Expr, Tensor
+from runtime.native.values import HALVES, Expr, Tensor
 
 if TYPE_CHECKING:
     from runtime.native.lowering import Lowering
@@ -72,6 +72,8 @@ class Nest:
 
     def load(self, low: Lowering, t: Tensor) -> str:
         """The element of an operand."""
+        if t.half is not None:
+            return f"{HALVES[t.half.dtype]}_wide({self.load(low, t.half)})"
         if t.reg:
             return t.reg
         if self.holds(t):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ import torch
 from runtime.ir import Operand, Operator, TensorType, Variable
 from runtime.native.lowering import Lowering
 from runtime.native.nest import MOST, Nest
-from runtime.native.values import CTYPES, Expr, Number, Tensor, Unsupported, identity
+from runtime.native.values import CTYPES, HALVES, Expr, Number, Tensor, Unsupported, identity
 from runtime.ops import aten
 
 FLOATS = (torch.float32, torch.float64)
@@ -43,6 +44,10 @@ def convert(text: str, source: torch.dtype, to: torch.dtype) -> str:
     """An element as another dtype."""
     if source == to:
         return text
+    if source in HALVES:
+        return convert(f"{HALVES[source]}_wide({text})", torch.float32, to)
+    if to in HALVES:
+        return f"{HALVES[to]}_narrow({convert(text, source, torch.float32)})"
     if to == torch.bool:
         return f"({text} != 0)"
     return f"(({CTYPES[to]}){text})"
@@ -71,6 +76,8 @@ def element(low: Lowering, nest: Nest, one: Tensor | Number, dtype: torch.dtype)
     if isinstance(one, Number):
         if dtype == torch.bool:
             return f"({one.text} != 0)"
+        if dtype in HALVES:
+            return f"{HALVES[dtype]}_narrow((float){one.text})"
         return f"(({CTYPES[dtype]}){one.text})"
     return convert(nest.load(low, one), one.dtype, dtype)
 
@@ -92,7 +99,7 @@ def compute(
     text: Callable[[Nest], str],
 ) -> Tensor:  # fmt: skip
     """A new tensor of elements; it stands in a nest, or in a local if it has no dimensions."""
-    tensors = [one for one in operands if isinstance(one, Tensor)]
+    tensors = [one.half or one for one in operands if isinstance(one, Tensor)]
     dims = broadcast(low, [one.dims for one in tensors])
     if not dims:
         if any(one.pending for one in tensors):
@@ -216,6 +223,8 @@ def _unary(low: Lowering, op: Operator, x: Tensor, short: str) -> tuple[torch.dt
         return dtype, lambda nest: f"({ctype})~{nest.load(low, x)}"
     if short == "sign" and dtype in FLOATS:
         return dtype, lambda nest: f"(({ctype})(({nest.load(low, x)} > 0) - ({nest.load(low, x)} < 0)))"
+    if short == "relu" and x.half is not None:  # which keeps the sign of zero
+        return dtype, lambda nest: f"({nest.load(low, x)} < 0 ? 0.0f : {nest.load(low, x)})"
     if short in SAME_UNARY and (dtype in FLOATS or dtype == torch.int64):
         return dtype, lambda nest: _wrap(dtype, SAME_UNARY[short](nest.load(low, x), ctype))
     raise Unsupported(short)
@@ -283,6 +292,8 @@ def _binary(low: Lowering, op: Operator, a: Tensor | Number, b: Tensor | Number,
         return dtype, lambda nest: (
             f"{element(low, nest, a, dtype)} * (1 - {element(low, nest, b, dtype)} * {element(low, nest, b, dtype)})")
     if short == "sigmoid_backward":
+        if any(isinstance(one, Tensor) and one.half and one.half.dtype is torch.float16 for one in (a, b)):
+            raise Unsupported("more roundings")
         return dtype, lambda nest: (
             f"{element(low, nest, a, dtype)} * (1 - {element(low, nest, b, dtype)}) * {element(low, nest, b, dtype)}")
     make = ARITHMETIC.get(short)
@@ -295,6 +306,8 @@ def _sum(low: Lowering, a: Tensor | Number, b: Tensor | Number, dtype: torch.dty
          ) -> Callable[[Nest], str]:  # fmt: skip
     if type(alpha) not in (int, float):
         raise Unsupported("alpha")
+    if alpha != 1 and any(isinstance(one, Tensor) and one.half is not None for one in (a, b)):
+        raise Unsupported("a factor that is rounded")
     if alpha == 1:
         return lambda nest: _wrap(dtype, f"{element(low, nest, a, dtype)} {sign} {element(low, nest, b, dtype)}")
     if type(alpha) is float and dtype not in FLOATS:
@@ -314,11 +327,33 @@ BINARY_NAMES = (*ARITHMETIC, *COMPARISONS, *LOGICAL, *BITWISE, "add", "sub", "rs
                 "floor_divide", "tanh_backward", "sigmoid_backward")  # fmt: skip
 
 
+def wide(one: Tensor | Number) -> Tensor | Number:
+    """An operand to compute with: one of 16 bits as float32."""
+    if not isinstance(one, Tensor) or one.dtype not in HALVES:
+        return one
+    return replace(one, dtype=torch.float32, half=one)
+
+
+def narrowed(op: Operator, operands: Sequence[Tensor | Number], dtype: torch.dtype, text: Callable[[Nest], str]
+             ) -> tuple[torch.dtype, Callable[[Nest], str]]:  # fmt: skip
+    """The dtype and elements of a result; those of 16 bits are rounded once, as PyTorch does after each operator.
+
+    Errors raised: Unsupported where PyTorch rounds operands before.
+    """
+    told = declared(op)
+    given = {(one.half or one).dtype for one in operands if isinstance(one, Tensor)}
+    if told not in HALVES:
+        return _expect(op, dtype), text
+    if dtype != torch.float32 or given - {told, torch.bool}:
+        raise Unsupported("operands of other dtypes")
+    return told, lambda nest: f"{HALVES[told]}_narrow({text(nest)})"
+
+
 def plan(low: Lowering, op: Operator) -> tuple[list[Tensor | Number], torch.dtype, Callable[[Nest], str]]:
     """The operands, the dtype of the result, and what an element of it is."""
     short = op.name.split(".")[1]
     short = short[:-1] if short.endswith("_") and not short.endswith("__") else short
-    a = operand(low, op.args[0])
+    a = wide(operand(low, op.args[0]))
     if short in UNARY_NAMES:
         if not isinstance(a, Tensor) or len(op.args) > 1 or op.kwargs:
             raise Unsupported("more arguments")
@@ -331,9 +366,11 @@ def plan(low: Lowering, op: Operator) -> tuple[list[Tensor | Number], torch.dtyp
         return [a], dtype, text
     if short not in BINARY_NAMES or set(op.kwargs) - {"alpha", "rounding_mode"}:
         raise Unsupported(short)
-    b = operand(low, op.args[1])
+    b = wide(operand(low, op.args[1]))
     if isinstance(a, Number) and isinstance(b, Number):
         raise Unsupported("numbers")
+    if short in COMPARISONS or short in ("add", "sub", "rsub"):
+        a, b = _rounded(a, b), _rounded(b, a)
     dtype, text = _binary(low, op, a, b, short)
     return [a, b], dtype, text
 
@@ -341,7 +378,16 @@ def plan(low: Lowering, op: Operator) -> tuple[list[Tensor | Number], torch.dtyp
 def emit(low: Lowering, op: Operator) -> None:
     """A new tensor, element by element."""
     operands, dtype, text = plan(low, op)
-    low.give(op.outputs[0], compute(low, op.outputs[0], operands, _expect(op, dtype), text))
+    dtype, text = narrowed(op, operands, dtype, text)
+    low.give(op.outputs[0], compute(low, op.outputs[0], operands, dtype, text))
+
+
+def _rounded(one: Tensor | Number, other: Tensor | Number) -> Tensor | Number:
+    """A number as it is compared with, or added to, a tensor of 16 bits: rounded to its dtype."""
+    if isinstance(one, Tensor) or not isinstance(other, Tensor) or other.half is None:
+        return one
+    short = HALVES[other.half.dtype]
+    return Number("float", f"(double){short}_wide({short}_narrow((float){one.text}))", one.has)
 
 
 def emit_where(low: Lowering, op: Operator) -> None:
@@ -359,7 +405,8 @@ def emit_where(low: Lowering, op: Operator) -> None:
 def emit_masked_fill(low: Lowering, op: Operator) -> None:
     """``where(mask, value, x)``, in x's dtype."""
     x, mask, value = low.tensor(op.args[0]), low.tensor(op.args[1]), low.number(op.args[2])
-    if mask.dtype != torch.bool or (value.kind == "float" and x.dtype not in FLOATS) or x.rank < mask.rank:
+    real = x.dtype in FLOATS or x.dtype in HALVES
+    if mask.dtype != torch.bool or (value.kind == "float" and not real) or x.rank < mask.rank:
         raise Unsupported("this mask")
     low.give(op.outputs[0], compute(
         low, op.outputs[0], [x, mask], _expect(op, x.dtype),
@@ -411,7 +458,8 @@ def emit_to(low: Lowering, op: Operator) -> None:
     if op.name == "aten.to.dtype" and dtype == x.dtype:
         low.give(op.outputs[0], low.same(x))
         return
-    if x.dtype in FLOATS and dtype not in (*FLOATS, torch.bool, torch.int64, torch.int32):
+    real = x.dtype in FLOATS or x.dtype in HALVES
+    if real and dtype not in (*FLOATS, *HALVES, torch.bool, torch.int64, torch.int32):
         raise Unsupported("this conversion")
     low.give(op.outputs[0], compute(
         low, op.outputs[0], [x], _expect(op, dtype), lambda nest: convert(nest.load(low, x), x.dtype, dtype)))

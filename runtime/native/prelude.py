@@ -29,28 +29,42 @@ typedef struct {
 } ctx;
 static chunk *d2s_spare; /* memory of the last call, for the next */
 
+static inline float bf_wide(uint16_t x) {
+    uint32_t u = (uint32_t)x << 16; float f; memcpy(&f, &u, 4); return f;
+}
+static inline uint16_t bf_narrow(float f) {
+    uint32_t u; memcpy(&u, &f, 4);
+    return f != f ? 0x7fc0 : (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
+#ifdef __FLT16_MAX__
+static inline float hf_wide(uint16_t x) { _Float16 h; memcpy(&h, &x, 2); return (float)h; }
+static inline uint16_t hf_narrow(float f) { _Float16 h = (_Float16)f; uint16_t x; memcpy(&x, &h, 2); return x; }
+#endif
 static inline void d2s_copy(void *to, const void *from, i64 bytes) { if (bytes) memcpy(to, from, bytes); }
 static inline void d2s_zero(void *to, i64 bytes) { if (bytes) memset(to, 0, bytes); }
+static buf *d2s_big(ctx *c, i64 bytes, i64 what, i64 word) { /* PyTorch's memory; word: what Python is told */
+    i64 words[2] = {word, 0};
+    buf *b;
+    for (buf **at = &c->pool[62]; *at; at = &(*at)->next)
+        if ((*at)->size == bytes) { b = *at; *at = b->next; b->rc = 1; return b; }
+    if ((b = c->pool[61])) c->pool[61] = b->next;
+    else {
+        if (!(b = malloc(sizeof(buf)))) return 0;
+        b->all = c->bufs; c->bufs = b;
+    }
+    words[1] = (i64)b;
+    if (c->call(c->token, what, words)) return 0;
+    b->rc = 1; b->size = bytes; b->src = -1; b->cls = 61; b->data = (char *)words[0]; b->next = 0;
+    return b;
+}
+#define d2s_out(c, bytes, output) d2s_big(c, bytes, -6, output) /* what leaves the region as it is */
 static buf *d2s_new(ctx *c, i64 bytes) {
     if (bytes < 0 || bytes > ((i64)1 << 46)) return 0;
     i64 cls = bytes <= 64 ? 0 : 58 - __builtin_clzll((unsigned long long)(bytes - 1));
     buf *b = c->pool[cls];
     if (b) { c->pool[cls] = b->next; b->rc = 1; b->size = bytes; return b; }
     i64 room = ((i64)64 << cls) + 64;
-    if (bytes > (1 << 18)) {
-        i64 words[2] = {bytes, 0};
-        for (buf **at = &c->pool[62]; *at; at = &(*at)->next)
-            if ((*at)->size == bytes) { b = *at; *at = b->next; b->rc = 1; return b; }
-        if ((b = c->pool[61])) c->pool[61] = b->next;
-        else {
-            if (!(b = malloc(sizeof(buf)))) return 0;
-            b->all = c->bufs; c->bufs = b;
-        }
-        words[1] = (i64)b;
-        if (c->call(c->token, -4, words)) return 0;
-        b->rc = 1; b->size = bytes; b->src = -1; b->cls = 61; b->data = (char *)words[0]; b->next = 0;
-        return b;
-    }
+    if (bytes > (1 << 18)) return d2s_big(c, bytes, -4, bytes);
 #ifdef __SANITIZE_ADDRESS__
     if (posix_memalign((void **)&b, 64, room)) return 0;
     b->all = c->bufs; c->bufs = b;

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import torch
 
-from runtime.ir import Operator
+from runtime.ir import Operand, Operator
+from runtime.native import chunks
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
 from runtime.native.pointwise import FLOATS
-from runtime.native.values import Expr, Tensor, Unsupported
+from runtime.native.values import Expr, Tensor, Unsupported, identity
 
 
 def _fit(low: Lowering, a: Expr, b: Expr) -> None:
@@ -155,14 +158,18 @@ def dot(low: Lowering, a: Tensor, b: Tensor) -> Tensor:
 def emit_mm(low: Lowering, op: Operator) -> None:
     """``mm``."""
     a, b = _operands(low, *op.args)
-    low.give(op.outputs[0], mm(low, a, b))
+    made = _ahead(low, op, op.args[0], b, None)
+    low.give(op.outputs[0], mm(low, a, b) if made is None else made)
 
 
 def emit_matmul(low: Lowering, op: Operator) -> None:
     """``matmul`` of matrices and vectors."""
     a, b = _operands(low, *op.args)
     ranks = (a.rank, b.rank)
-    if ranks == (2, 2):
+    made = _ahead(low, op, op.args[0], b, None) if ranks in ((2, 2), (1, 2)) else None
+    if made is not None:
+        pass
+    elif ranks == (2, 2):
         made = mm(low, a, b)
     elif ranks == (2, 1):
         made = matvec(low, a, b)
@@ -173,8 +180,14 @@ def emit_matmul(low: Lowering, op: Operator) -> None:
         low.release(turned)
     elif ranks == (1, 1):
         made = dot(low, a, b)
+    elif a.rank > 2 and b.rank == 2 and a.strides is None and a.straight:
+        flat = low.view(a, (low.w.product(a.dims[:-1]), a.dims[-1]), None)
+        made = mm(low, flat, b)
+        made.dims = (*a.dims[:-1], b.dims[1])
+        made.order = identity(a.rank)
+        low.release(flat)
     else:
-        raise Unsupported("batches")
+        made = _batched(low, a, b)
     low.give(op.outputs[0], made)
 
 
@@ -183,7 +196,20 @@ def emit_addmm(low: Lowering, op: Operator) -> None:
     if any(op.kwargs.get(name, 1) != 1 for name in ("alpha", "beta")) or len(op.args) > 3:
         raise Unsupported("factors")
     bias, a, b = _operands(low, *op.args[:3])
-    low.give(op.outputs[0], _with_bias(low, bias, a, b))
+    made = _ahead(low, op, op.args[1], b, bias)
+    low.give(op.outputs[0], _with_bias(low, bias, a, b) if made is None else made)
+
+
+def _ahead(low: Lowering, op: Operator, row: Operand, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+    """The product of a row that a loop takes, computed with those of the next ones; None where it is not so."""
+    row_of = low.tensor(row)
+    if bias is not None and (bias.rank != 1 or bias.dims != weight.dims[1:]) or row_of.dims[-1:] != weight.dims[:1]:
+        return None
+    return chunks.product(low, op, row, weight, bias, _gemm)
+
+
+def _gemm(low: Lowering, out: Tensor, a: Tensor, b: Tensor, add: bool) -> None:
+    gemm(low, out, a, b, add=add)
 
 
 def _with_bias(low: Lowering, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -214,6 +240,11 @@ def emit_linear(low: Lowering, op: Operator) -> None:
     turned = low.view(weight, (weight.dims[1], weight.dims[0]), (columns, rows), 0,
                       (1, 0) if weight.straight else (0, 1))  # fmt: skip
     turned.origin = weight.origin or weight
+    ahead = _ahead(low, op, op.args[0], turned, bias)
+    if ahead is not None:
+        low.release(turned)
+        low.give(op.outputs[0], ahead)
+        return
     flat = low.view(x, (low.w.product(x.dims[:-1]), x.dims[-1]), None)
     made = mm(low, flat, turned) if bias is None else _with_bias(low, bias, flat, turned)
     made.dims = (*x.dims[:-1], weight.dims[0])
@@ -226,20 +257,50 @@ def emit_linear(low: Lowering, op: Operator) -> None:
 def emit_bmm(low: Lowering, op: Operator) -> None:
     """``bmm``: one product for each of the batch."""
     a, b = _operands(low, *op.args)
-    if not (a.straight and b.straight and a.strides is None and b.strides is None):
+    low.give(op.outputs[0], _batched(low, a, b))
+
+
+def emit_baddbmm(low: Lowering, op: Operator) -> None:
+    """``bias + a @ b`` for each of the batch, the bias of one size with the result."""
+    if any(op.kwargs.get(name, 1) != 1 for name in ("alpha", "beta")) or len(op.args) > 3:
+        raise Unsupported("factors")
+    bias, a, b = _operands(low, *op.args)
+    low.give(op.outputs[0], _batched(low, a, b, bias))
+
+
+def _batched(low: Lowering, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """One product for each of a batch of any rank; matrices may lie anywhere, and be transposed."""
+    if a.rank != b.rank or a.rank < 3 or not a.order or not b.order:
         raise Unsupported("a layout")
-    _fit(low, a.dims[0], b.dims[0])
-    _fit(low, a.dims[2], b.dims[1])
-    _limit(low, *a.dims, *b.dims)
-    out = low.fresh(a.dtype, (a.dims[0], a.dims[1], b.dims[2]))
+    for own, other in zip(a.dims[:-2], b.dims[:-2]):
+        _fit(low, own, other)
+    _fit(low, a.dims[-1], b.dims[-2])
+    _limit(low, *a.dims[-2:], *b.dims[-2:])
     w = low.w
-    at = w.local("i64", "y")
-    sizes = [w.product(t.dims[1:]) for t in (a, b, out)]
-    with w.block(f"for ({at} = 0; {at} < {a.dims[0]}; {at}++)"):
-        parts = []
-        for t, size in zip((a, b, out), sizes):
-            part = low.blank(t.dtype, t.dims[1:])
-            w.line(f"p{part.n} = p{t.n} + {at} * {size};")
-            parts.append(part)
-        gemm(low, parts[2], parts[0], parts[1], add=False)
-    low.give(op.outputs[0], out)
+    out = low.fresh(a.dtype, (*a.dims[:-1], b.dims[-1]))
+    if bias is not None:
+        if bias.dims != out.dims:
+            raise Unsupported("a bias")
+        low.copy(out, bias)
+    indices = [w.local("i64", "y") for _ in a.dims[:-2]]
+    parts = [_part(low, t) for t in (a, b, out)]
+    steps = [low.strides(t) for t in (a, b, out)]
+    with ExitStack() as loops:
+        for index, size in zip(indices, a.dims):
+            loops.enter_context(w.block(f"for ({index} = 0; {index} < {size}; {index}++)"))
+        for t, part, step in zip((a, b, out), parts, steps):
+            offsets = [f"{index} * {one}" for index, one in zip(indices, step) if one != 0]
+            w.line(f"p{part.n} = p{t.n}{''.join(' + ' + one for one in offsets)};")
+        gemm(low, parts[2], parts[0], parts[1], add=bias is not None)
+    return out
+
+
+def _part(low: Lowering, t: Tensor) -> Tensor:
+    """The form of one matrix of a batch: it has no memory of its own."""
+    part = low.blank(t.dtype, t.dims[-2:])
+    part.mine = False
+    if t.strides is not None or not t.straight:
+        part.strides = low.strides(t)[-2:]
+        turned = t.order.index(t.rank - 2) > t.order.index(t.rank - 1)
+        part.order = (1, 0) if turned else (0, 1)
+    return part

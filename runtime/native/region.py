@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import struct
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -43,6 +44,8 @@ def _serve(token: int, what: int, address: int) -> int:
             call.memory(address)
         elif what == -5:
             call.forget(address)
+        elif what == -6:
+            call.result(address)
         return 0
     except BaseException as error:
         call.error = error
@@ -51,10 +54,13 @@ def _serve(token: int, what: int, address: int) -> int:
 
 CALLBACK = build.Callback(_serve)
 """The one function that C calls: -1 lets Python handle signals, -2 hands over results, -3 gives back what an
-Operator gave, -4 asks for memory, -5 gives it back, others are Operators."""
+Operator gave, -4 asks for memory, -5 gives it back, -6 asks for that of an output, others are Operators."""
 
 Layouts = Mapping[Variable, tuple[int, ...]]
 """The order of the dimensions of arguments in memory, from the outermost inwards, where it is not their own order."""
+Shape = tuple[tuple[int, ...], torch.dtype]
+OWN = 1 << 13
+"""Bytes from which on copying a result takes longer than asking for its memory."""
 _QUICKER = (3, 24, 192)
 """After how many calls the arguments' tensors are held against those of the last."""
 MOST_VARIANTS = 4
@@ -81,6 +87,8 @@ class Region:
     """The Blocks' counters that stand behind the results."""
     strict: bool
     """Whether gradients may be recorded in it although they are off where it is called."""
+    shapes: list[Shape | None] = field(default_factory=list)
+    """The sizes and dtypes of outputs whose memory Python makes."""
     hits: list[int] = field(default_factory=list)
     """The executable's counters."""
     failures: int = 0
@@ -88,6 +96,8 @@ class Region:
     """Writes it once more, for other layouts."""
     variants: dict[tuple[Any, ...], tuple[Region, list[int]] | None] = field(default_factory=dict)
     """Layouts of the arguments -> the region for them, and which arguments it takes."""
+    _favourite: tuple[Region, list[int]] | None = None
+    """The variant that served the last call."""
     _run: Callable[..., Any] | None = None
     _slow: Callable[..., Any] | None = None
     """What serves all calls; ``_run`` may be quicker for those like an earlier one."""
@@ -103,6 +113,11 @@ class Region:
         """The values of the outputs; None where Python has to do it."""
         if self.failures > PATIENCE:
             return None
+        if self._favourite is not None:
+            variant, taken = self._favourite
+            found = variant.call(*[arguments[place] for place in taken])
+            if found is not None:
+                return found
         if self._run is None:
             try:
                 self._run = self._prepare()
@@ -114,8 +129,9 @@ class Region:
                 self.failures = PATIENCE + 1
                 return None
         before = self.failures
-        found: tuple[Any, ...] | None = self._run(*arguments)
+        found = self._run(*arguments)
         if found is not None:
+            self._favourite = None
             self._served += 1
             if self._served in _QUICKER:
                 self._run = self._runner(self._function, arguments) or self._run
@@ -136,7 +152,9 @@ class Region:
             return None
         variant, taken = found
         variant.hits = self.hits
-        return variant.call(*[arguments[place] for place in taken])
+        results = variant.call(*[arguments[place] for place in taken])
+        self._favourite = found if results is not None else None
+        return results
 
     def gave_up(self, call: Call) -> None:
         """C gave up. Errors raised: KeyboardInterrupt and the like, if that is why."""
@@ -173,7 +191,7 @@ class Region:
             "plain": torch_internals.is_plain_memory, "grad": torch.is_grad_enabled, "Call": Call, "calls": _calls,
             "tokens": _tokens, "counters": self.counters, "hits": self.hits, "call_c": function,
             "Out": ctypes.c_int64 * max(self.size, 1), "address": ctypes.addressof, "operators": self.calls,
-            "readers": self._readers(), "errors": (struct.error, OverflowError),
+            "readers": self._readers(), "shapes": self.shapes, "errors": (struct.error, OverflowError),
             "region": self, "gave_up": self.gave_up,
             "state": torch.get_rng_state, "restore": torch.set_rng_state, "extend": _extend, "KINDS": _KINDS,
         }  # fmt: skip
@@ -244,7 +262,7 @@ class Region:
             lines.append(" words = b''.join([words, *tail])")
         lines.append(" out = Out()")
         lines.append(" token = next(tokens)")
-        lines.append(" call = calls[token] = Call(operators, readers, sources, out)")
+        lines.append(" call = calls[token] = Call(operators, readers, sources, out, shapes)")
         if self.counters:
             lines.append(" call.counters = counters")
         if self.random:
@@ -361,6 +379,7 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
         found = stacked(low, value) if var in stacks and isinstance(value, Items) else value
         outputs.append(found)
         size += _words(found)
+    shapes = _own_memory(w.lines, outputs)
     at = 0
     for output in outputs:
         _write(low, output, at)
@@ -384,7 +403,25 @@ def finish(low: Lowering, name: str, results: Sequence[Variable], library: Libra
     calls = [(op, list(dict.fromkeys(op.inputs))) for op, _ in low.calls]
     strict = any(op.grad_mode == "on" for op in _all(ops))
     seen = annotated(text, w.places)
-    return Region(name, inputs, outputs, calls, seen, low.random, size, library, list(low.hits), strict)
+    return Region(name, inputs, outputs, calls, seen, low.random, size, library, list(low.hits), strict, shapes)
+
+
+def _own_memory(lines: list[str], outputs: Sequence[Value | Stacked]) -> list[Shape | None]:
+    """Let outputs of a certain size be computed in the memory of the tensors that they become; their forms."""
+    places = {line.split("(b", 1)[1].split(" ", 1)[0]: place for place, line in enumerate(lines) if "d2s_new(" in line}
+    found: list[Shape | None] = []
+    for number, output in enumerate(outputs):
+        place = places.get(str(output.n)) if isinstance(output, Tensor) else None
+        if place is None or not isinstance(output, Tensor) or output.strides is not None or not output.straight:
+            found.append(None)
+            continue
+        sizes = tuple(size for size in output.dims if isinstance(size, int))
+        fits = len(sizes) == output.rank and math.prod(sizes) * output.dtype.itemsize >= OWN
+        found.append((sizes, output.dtype) if fits else None)
+        if fits:
+            head, _, tail = lines[place].partition("d2s_new(")
+            lines[place] = f"{head}d2s_out({tail.replace('))) goto', f', {number}))) goto', 1)}"
+    return found
 
 
 def _all(ops: Sequence[Operator]) -> Iterator[Operator]:

@@ -52,7 +52,8 @@ def _each(low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor]) -> I
         yield
 
 
-def _fold(low: Lowering, n: Expr, clause: str, step: str) -> None:
+def fold(low: Lowering, n: Expr, clause: str, step: str) -> None:
+    """A fold over the elements of a row."""
     low.w.line(f"#pragma omp simd reduction({clause})")
     low.w.line(f"for (i64 j = 0; j < {n}; j++) {{ {step} }}")
 
@@ -73,13 +74,13 @@ def emit_softmax(low: Lowering, op: Operator) -> None:
     n, s, t = x.dims[-1], suffix(x.dtype), x.ctype
     with _each(low, low.w.product(x.dims[:-1]), n, ("x", x), ("y", made)):
         low.w.line(f"{t} top = -INFINITY; double sum = 0;")
-        _fold(low, n, "max:top", "top = x[j] > top ? x[j] : top;")
+        fold(low, n, "max:top", "top = x[j] > top ? x[j] : top;")
         if "log" in op.name:
-            _fold(low, n, "+:sum", f"sum += m_exp_{s}(x[j] - top);")
+            fold(low, n, "+:sum", f"sum += m_exp_{s}(x[j] - top);")
             low.w.line(f"const {t} rest = ({t})log(sum);")
             _map(low, n, "y[j] = x[j] - top - rest;")
         else:
-            _fold(low, n, "+:sum", f"const {t} e = m_exp_{s}(x[j] - top); y[j] = e; sum += e;")
+            fold(low, n, "+:sum", f"const {t} e = m_exp_{s}(x[j] - top); y[j] = e; sum += e;")
             low.w.line(f"const {t} part = ({t})(1 / sum);")
             _map(low, n, "y[j] = y[j] * part;")
     low.give(op.outputs[0], made)
@@ -96,11 +97,11 @@ def emit_softmax_backward(low: Lowering, op: Operator) -> None:
     with _each(low, low.w.product(y.dims[:-1]), n, ("g", g), ("y", y), ("d", made)):
         low.w.line("double sum = 0;")
         if "log" in op.name:
-            _fold(low, n, "+:sum", "sum += g[j];")
+            fold(low, n, "+:sum", "sum += g[j];")
             low.w.line(f"const {t} total = ({t})sum;")
             _map(low, n, f"d[j] = g[j] - m_exp_{s}(y[j]) * total;")
         else:
-            _fold(low, n, "+:sum", "sum += g[j] * y[j];")
+            fold(low, n, "+:sum", "sum += g[j] * y[j];")
             low.w.line(f"const {t} total = ({t})sum;")
             _map(low, n, "d[j] = y[j] * (g[j] - total);")
     low.give(op.outputs[0], made)
@@ -149,9 +150,9 @@ def emit_layer_norm(low: Lowering, op: Operator) -> None:
     facts = [low.fresh(x.dtype, (*x.dims[:stay], *[1] * (x.rank - stay))) for _ in range(2)] if whole else []
     with _each(low, rows, n, ("x", x), ("y", made)):
         w.line("double sum = 0, squares = 0;")
-        _fold(low, n, "+:sum", "sum += x[j];")
+        fold(low, n, "+:sum", "sum += x[j];")
         w.line(f"const double mean = sum / {n};")
-        _fold(low, n, "+:squares", "const double v = x[j] - mean; squares += v * v;")
+        fold(low, n, "+:squares", "const double v = x[j] - mean; squares += v * v;")
         w.line(f"const double inverse = 1 / sqrt(squares / {n} + {eps});")
         w.line(f"const {t} a = ({t})inverse, m = ({t})mean;")
         factor = "" if weight is None else f" * p{weight.n}[j]"
@@ -193,7 +194,7 @@ def emit_layer_norm_backward(low: Lowering, op: Operator) -> None:
         w.line(f"const {t} a = p{inverse.n}[i], m = p{mean.n}[i];")
         if made[0] is not None:
             w.line("double first = 0, second = 0;")
-            _fold(low, n, "+:first, second",
+            fold(low, n, "+:first, second",
                   f"const {t} v = g[j]{factor}; first += v; second += v * ((x[j] - m) * a);")  # fmt: skip
             w.line(f"const {t} u = ({t})(first / {n}), s = ({t})(second / {n});")
             _map(low, n, f"d[j] = a * (g[j]{factor} - u - (x[j] - m) * a * s);")
@@ -225,7 +226,7 @@ def emit_rms_norm(low: Lowering, op: Operator) -> None:
     w, t = low.w, x.ctype
     with _each(low, rows, n, ("x", x), ("y", made)):
         w.line("double squares = 0;")
-        _fold(low, n, "+:squares", "squares += (double)x[j] * x[j];")
+        fold(low, n, "+:squares", "squares += (double)x[j] * x[j];")
         w.line(f"const {t} a = ({t})(1 / sqrt(squares / {n} + {text}));")
         _map(low, n, f"y[j] = x[j] * a{'' if weight is None else f' * p{weight.n}[j]'};")
     low.give(op.outputs[0], made)

@@ -9,8 +9,10 @@ from runtime.native import (
     branches,
     calls,
     factories,
+    gather,
     grad,
     loops,
+    losses,
     pointwise,
     products,
     reductions,
@@ -20,7 +22,7 @@ from runtime.native import (
     update,
     views,
 )
-from runtime.native.lowering import FAMILIES, RULES, Lowering
+from runtime.native.lowering import FAMILIES, OF_HALVES, RULES, Lowering
 from runtime.native.values import Nothing
 
 
@@ -69,6 +71,14 @@ _OVERLOADS = {
     rows.emit_layer_norm: ["layer_norm.default", "native_layer_norm.default"],
     rows.emit_layer_norm_backward: ["native_layer_norm_backward.default"],
     rows.emit_rms_norm: ["rms_norm.default"],
+    gather.emit_index: ["index.Tensor"],
+    gather.emit_embedding: ["embedding.default"],
+    gather.emit_index_put: ["index_put.default"],
+    gather.emit_embedding_backward: ["embedding_dense_backward.default"],
+    gather.emit_argmax: ["argmax.default"],
+    losses.emit_nll: ["nll_loss_forward.default"],
+    losses.emit_nll_backward: ["nll_loss_backward.default"],
+    losses.emit_cross_entropy: ["cross_entropy_loss.default"],
     views.emit_select: ["select.int"],
     views.emit_slice: ["slice.Tensor"],
     views.emit_split: ["split.Tensor", "unsafe_split.Tensor", "chunk.default"],
@@ -91,8 +101,17 @@ _OVERLOADS = {
     products.emit_addmm: ["addmm.default"],
     products.emit_linear: ["linear.default"],
     products.emit_bmm: ["bmm.default"],
+    products.emit_baddbmm: ["baddbmm.default"],
     array.emit_stack: ["stack.default"],
     array.emit_cat: ["cat.default"],
 }  # fmt: skip
 
 RULES |= {f"aten.{name}": rule for rule, names in _OVERLOADS.items() for name in names}
+
+_WHOLE = {"remainder", "floor_divide", "pow", "erf", *pointwise.BITWISE, "bitwise_not"}
+_MOVE = (pointwise.emit_where, pointwise.emit_masked_fill, pointwise.emit_to, pointwise.emit_clone, views.emit_select,
+         views.emit_slice, views.emit_split, views.emit_transpose, views.emit_unsqueeze, views.emit_squeeze,
+         views.emit_expand, views.emit_view, views.emit_alias, views.emit_contiguous, array.emit_stack,
+         array.emit_cat)  # fmt: skip
+OF_HALVES |= {f"aten.{name}" for rule in _MOVE for name in _OVERLOADS[rule]}
+OF_HALVES |= {f"aten.{name}" for name in _OVERLOADS[pointwise.emit] if name.split(".")[0] not in _WHOLE}

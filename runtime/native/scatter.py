@@ -21,7 +21,7 @@ def _give(low: Lowering, op: Operator, of: Callable[[Tensor], Tensor]) -> None:
     g = low.memory(low.tensor(op.args[0]))
     dims = low.sizes(op.args[1])
     low.flush()
-    if _is_only_added(low, op):
+    if is_only_added(low, op):
         low.parts[op.outputs[0]] = Part(low.same(g), dims, of)
         return
     made = low.fresh(g.dtype, dims)
@@ -30,7 +30,8 @@ def _give(low: Lowering, op: Operator, of: Callable[[Tensor], Tensor]) -> None:
     low.give(op.outputs[0], made)
 
 
-def _is_only_added(low: Lowering, op: Operator) -> bool:
+def is_only_added(low: Lowering, op: Operator) -> bool:
+    """Whether nothing happens to what an Operator gives but that it is added to a total."""
     (out,) = op.outputs
     readers = [other for other in (low.around[-1] if low.around else ()) if out in other.inputs or any(
         out in block.captures() for block in other.blocks)]  # fmt: skip
@@ -45,6 +46,9 @@ def zero(low: Lowering, t: Tensor) -> None:
 
 def put(low: Lowering, whole: Tensor, part: Part, *, add: bool) -> None:
     """Write a part of some memory, or add to it."""
+    if part.rows is not None:
+        add_rows(low, whole, part)
+        return
     to, g = part.of(whole), part.grad
     if to.rank != g.rank:
         raise Unsupported("another rank")
@@ -58,6 +62,27 @@ def put(low: Lowering, whole: Tensor, part: Part, *, add: bool) -> None:
     else:
         low.copy(to, g)
     low.release(to)
+
+
+def row_number(low: Lowering, text: str, count: Expr, negative: bool) -> None:
+    """A row's number as ``k``; one that is out of range ends the attempt. ``negative``: from the end, too."""
+    low.w.line(f"i64 k = {text};")
+    if negative:
+        low.w.line(f"k += k < 0 ? {count} : 0;")
+    low.w.bail(f"k < 0 || k >= {count}")
+
+
+def add_rows(low: Lowering, whole: Tensor, part: Part) -> None:
+    """Add rows where their numbers say, one after another."""
+    numbers, g = part.rows, part.grad
+    assert numbers is not None
+    width = low.w.product(part.dims[1:])
+    with low.w.block(f"for (i64 i = 0; i < {low.w.product(numbers.dims)}; i++)"):
+        if part.padding is not None:
+            low.w.line(f"if (p{numbers.n}[i] == {part.padding}) continue;")
+        row_number(low, f"p{numbers.n}[i]", part.dims[0], part.padding is None)
+        low.w.line("#pragma GCC ivdep")
+        low.w.line(f"for (i64 j = 0; j < {width}; j++) p{whole.n}[k * {width} + j] += p{g.n}[i * {width} + j];")
 
 
 def emit_select(low: Lowering, op: Operator) -> None:

@@ -54,15 +54,16 @@ class Call:
     """The tensors of one call: those that were given, and what is made for C or of what C has made."""
 
     __slots__ = (
-        "_made", "_memory", "_objects", "_operators", "_out", "_readers", "counters", "error", "found", "hits",
-        "sources",
+        "_made", "_memory", "_objects", "_operators", "_out", "_readers", "_shapes", "counters", "error", "found",
+        "hits", "sources",
     )  # fmt: skip
 
     def __init__(
         self, operators: Sequence[tuple[Operator, list[Variable]]], readers: Sequence[Reader], sources: list[Any],
-        out: ctypes.Array[ctypes.c_int64],
+        out: ctypes.Array[ctypes.c_int64], shapes: Sequence[tuple[tuple[int, ...], torch.dtype] | None] = (),
     ) -> None:  # fmt: skip
         self._operators = operators
+        self._shapes = shapes
         self._readers = readers
         self._out = out
         """The words that C writes its results to."""
@@ -75,7 +76,7 @@ class Call:
         self._made: dict[int, torch.Tensor] = {}
         """Memory of C -> the tensor that stands for all of it."""
         self._memory: dict[int, torch.Tensor] = {}
-        """The same for memory that C asked for, as bytes."""
+        """The same for memory that C asked for: bytes, or an output."""
         self._objects: dict[int, torch.Tensor] = {}
 
     def tensor(
@@ -94,6 +95,8 @@ class Call:
         if src >= 0:
             base = self.sources[src]
             made = _sharing(base, sizes, strides, base.storage_offset() + offset // width, bool(obj & VIEW))
+        elif buf in self._memory and obj & VIEW and self._memory[buf].dtype is dtype:
+            made = self._memory[buf].as_strided(sizes, strides, offset // width)
         elif buf in self._memory:
             base = torch.empty(0, dtype=dtype)
             base.set_(self._memory[buf].untyped_storage(), offset // width, sizes, strides)
@@ -115,10 +118,31 @@ class Call:
         self._objects[obj] = made
         return made
 
+    def is_new(self, buf: int, obj: int) -> bool:
+        """Whether neither an object nor its memory was made a tensor yet."""
+        return obj not in self._objects and buf not in self._made
+
+    def own(self, buf: int) -> torch.Tensor | None:
+        """The tensor, of bytes or an output, whose memory C asked for."""
+        return self._memory.get(buf)
+
+    def note(self, buf: int, obj: int, made: torch.Tensor) -> None:
+        """An object is a tensor with a copy of its memory from now on."""
+        self._made[buf] = self._objects[obj] = made
+
     def memory(self, address: int) -> None:
         """Memory of so many bytes for C; its address is written over their number."""
         words = _words(address, 2)
         made = torch.empty(words[0], dtype=torch.uint8)
+        self._memory[words[1]] = made
+        words[0] = made.data_ptr()
+
+    def result(self, address: int) -> None:
+        """Memory of an output for C; its address is written over the output's number."""
+        words = _words(address, 2)
+        shape = self._shapes[words[0]]
+        assert shape is not None
+        made = torch.empty(shape[0], dtype=shape[1])
         self._memory[words[1]] = made
         words[0] = made.data_ptr()
 
@@ -247,7 +271,28 @@ def _tensor_reader(value: Tensor, at: int) -> Reader:
             return None
         return call.tensor(dtype, rank, buf, src, offset, obj, data, size, words[at + 6 : at + 6 + 2 * rank], dense)
 
-    return read
+    sizes = [size for size in value.dims if isinstance(size, int)]
+    if not dense or len(sizes) < rank:
+        return read
+    shape, bytes_, empty, copy = tuple(sizes), _product(sizes) * dtype.itemsize, torch.empty, ctypes.memmove
+
+    def read_whole(call: Call, words: list[int]) -> torch.Tensor | None:
+        """The same, quicker for memory of C's that is this tensor and nothing else."""
+        buf, src, _, obj, data, size = words[at : at + 6]
+        if src >= 0 or size != bytes_ or not buf or not bytes_ or obj & VIEW or not call.is_new(buf, obj):
+            return read(call, words)
+        own = call.own(buf)
+        if own is not None:
+            if own.dtype is not dtype or own.shape != shape:
+                return read(call, words)
+            call.note(buf, obj, own)
+            return own
+        made = empty(shape, dtype=dtype)
+        copy(made.data_ptr(), data, bytes_)
+        call.note(buf, obj, made)
+        return made
+
+    return read_whole
 
 
 def _stack_reader(value: Stacked, at: int) -> Reader:

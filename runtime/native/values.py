@@ -15,8 +15,12 @@ Expr = int | str
 CTYPES: dict[torch.dtype, str] = {
     torch.float32: "float", torch.float64: "double", torch.int64: "int64_t", torch.int32: "int32_t",
     torch.int16: "int16_t", torch.int8: "int8_t", torch.uint8: "uint8_t", torch.bool: "uint8_t",
+    torch.bfloat16: "uint16_t", torch.float16: "uint16_t",
 }  # fmt: skip
 """The dtypes that C computes with."""
+
+HALVES = {torch.bfloat16: "bf", torch.float16: "hf"}
+"""Floats of 16 bits: C moves their bits, and computes with them as floats of 32."""
 
 NUMBERS = {"int": "i64", "float": "double", "bool": "i64"}
 """The kinds of Python numbers that C computes with; an int that does not fit ends the attempt."""
@@ -36,7 +40,8 @@ class Tensor:
 
     strides: None where it is dense in row-major order. order: its dimensions from the outermost in memory inwards.
     null: it may be None. mine: the region counts references to it. pending: it stands in a nest that is not written.
-    origin: the tensor of which it is the transposed whole.
+    origin: the tensor of which it is the transposed whole. half: of a float32 tensor that is nowhere, the tensor of 16
+    bits whose elements it has.
     """
 
     n: int
@@ -49,6 +54,7 @@ class Tensor:
     reg: str = ""
     pending: bool = False
     origin: Tensor | None = None
+    half: Tensor | None = None
 
     @property
     def ctype(self) -> str:

@@ -129,6 +129,12 @@ _ON_FLOATS = _ON_NUMBERS | frozenset({
 })  # fmt: skip
 """Operators that take all values of all their dtypes, and sizes that broadcast. Whole numbers are not to be divided."""
 
+_PRODUCTS = frozenset({"mm", "bmm", "linear", "addmm", "matmul"})
+"""Products, of sizes that fit."""
+
+_ROWS = frozenset({"softmax", "_softmax", "log_softmax", "_log_softmax", "gelu", "layer_norm"})
+"""Operators on floats that look at ranks and constants besides."""
+
 _NUMBERS = frozenset({torch.float32, torch.float64, torch.int64, torch.int32})
 _FLOATS = frozenset({torch.float32, torch.float64})
 
@@ -192,11 +198,56 @@ def _sized(op: Operator, types: list[Any]) -> bool:
     return True
 
 
+def _fits(op: Operator, types: list[Any]) -> bool:
+    """Whether a product's sizes surely go together: equal numbers, or one symbol."""
+    packet = op.name.split(".")[1]
+    dtypes = {type_.dtype for type_ in types}
+    if len(types) != len(op.inputs) or len(dtypes) > 1 or not dtypes <= _FLOATS or op.kwargs or (
+            len({type_.device for type_ in types}) > 1):  # fmt: skip
+        return False
+    shapes = [type_.shape for type_ in types]
+    if packet == "linear":
+        if len(shapes) < 2 or not shapes[0] or len(shapes[1]) != 2 or any(arg is None for arg in op.args[:2]):
+            return False
+        return shapes[0][-1] == shapes[1][1] and all(shape == shapes[1][:1] for shape in shapes[2:])
+    ranks = [len(shape) for shape in shapes]
+    if packet == "addmm":
+        if ranks[1:] != [2, 2] or shapes[0] not in (shapes[2][1:], (shapes[1][0], shapes[2][1])):
+            return False
+        shapes = shapes[1:]
+    elif ranks != ([3, 3] if packet == "bmm" else [2, 2]):
+        return False
+    a, b = shapes
+    return a[-1] == b[-2] and a[:-2] == b[:-2]
+
+
+def _in_rows(op: Operator, types: list[Any]) -> bool:
+    """Whether an operator on rows surely finds the dimensions that it asks for."""
+    packet = op.name.split(".")[1]
+    if len(types) != len(op.inputs) or not all(type_.dtype in _FLOATS for type_ in types) or (
+            len({(type_.dtype, type_.device) for type_ in types}) > 1):  # fmt: skip
+        return False
+    first = types[0].shape
+    if packet == "gelu":
+        return len(types) == 1
+    if packet == "layer_norm":
+        row = op.args[1]
+        rest = [type_.shape for type_ in types[1:]]
+        return isinstance(row, (list, tuple)) and 0 < len(row) <= len(first) and all(
+            type(size) is int for size in row
+        ) and all(shape == tuple(row) for shape in (first[len(first) - len(row) :], *rest))
+    dim = op.args[1] if len(op.args) > 1 else None
+    named = packet.startswith("_") and op.args[2:] == (False,)
+    return type(dim) is int and -len(first) <= dim < len(first) and (named or len(op.args) == 2) and not op.kwargs
+
+
 _PROOFS: list[tuple[frozenset[str], Callable[[Operator, list[Any]], bool]]] = [
     (_VIEWS_BY_RANK, _rank_alone),
     (_VIEWS_BY_SIZE, _sizes_alone),
     (_ON_FLOATS, _pointwise),
     (_OF_SIZES, _sized),
+    (_PRODUCTS, _fits),
+    (_ROWS, _in_rows),
 ]
 """ATen's operators by what they have to be given not to raise."""
 

@@ -33,6 +33,8 @@ class BuildStrategy:
     """What nothing reads is left out."""
     scan: bool = True
     """Loops of known length that make lists become scans."""
+    hoist: bool = True
+    """What is the same in all iterations of a loop is computed once, before it."""
 
     enable_inplace: bool = True
     """Results of pointwise operators are written in the place of operands that nobody else can see."""

@@ -26,7 +26,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.inference import type_of
 from runtime.ir.ports import flow_of
 from runtime.ir.walk import variables
-from runtime.ops import aten
+from runtime.ops.escaping import escapes
 from runtime.passes.manager import Pass
 
 _KEPT = ("recompute", "checkpoint")
@@ -251,7 +251,7 @@ class _Rewrite:
             whole, dim, index = op.args
             if type(dim) is not int or dim != 0 or index is not body.args[plan.counter] or op.attrs.keys() - _OF_ROWS:
                 continue
-            if self.has_rows(whole, plan.length) and not self.is_inside(whole, body) and not _escapes(op, body):
+            if self.has_rows(whole, plan.length) and not self.is_inside(whole, body) and not escapes(op.outputs, body):
                 found.append(op)
         return found
 
@@ -298,23 +298,6 @@ def _is_one(value: Operand) -> bool:
 def _symbols(var: Variable) -> set[str]:
     shape = var.type.shape if isinstance(var.type, TensorType) else None
     return {size for size in shape or () if isinstance(size, str)}
-
-
-def _escapes(select: Operator, body: Block) -> bool:
-    """Whether a row, or what may be a view of it, is more than read: it leaves a Block, or goes where it may stay."""
-    shared = set(select.outputs)
-    blocks = [body]
-    for op in body.walk():
-        blocks += op.blocks
-        if op is select or shared.isdisjoint(op.inputs):
-            continue
-        if not op.name.startswith("aten."):
-            if op.name.startswith(("scalar.", "grad.needed")):
-                continue
-            return True
-        if aten.may_alias(aten.resolve(op.name), op.args, op.kwargs):
-            shared.update(op.outputs)
-    return any(not shared.isdisjoint(leaves(block.yields)) for block in blocks)
 
 
 PASS = Pass("scan", "loops of known length that make lists", rewrite)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 
@@ -44,3 +46,56 @@ def test_matrices(dtype: torch.dtype, left: bool, right: bool) -> None:
         for got, expected in zip(mine.run([a, b, c], []), reference.run([a, b, c], [])):
             torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
     assert all(not region.failures for region in mine.written.compiled)
+
+
+_BATCHES = """program "f" {
+  input %a : DTYPE[SA] = "a"
+  input %b : DTYPE[SB] = "b"
+  input %c : DTYPE[SC] = "c"
+  %l : DTYPE[g, h, m, k] = LEFT
+  %r : DTYPE[g, h, k, n] = RIGHT
+  %y : DTYPE[g, h, m, n] = aten.matmul.default(%l, %r)
+  %fl : DTYPE[h, m, k] = aten.select.int(%l, 0, 0)
+  %fr : DTYPE[h, k, n] = aten.select.int(%r, 0, 0)
+  %z : DTYPE[h, m, n] = aten.bmm.default(%fl, %fr)
+  %s : DTYPE[h, m, n] = aten.baddbmm.default(%c, %fl, %fr)
+  %e : DTYPE[k, n] = aten.select.int(%fr, 0, 0)
+  %flat : DTYPE[h, m, n] = aten.matmul.default(%fl, %e)
+  return %y, %z, %s, %flat as ($0, $1, $2, $3)
+}"""
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("left", ["aten.neg.default({})", "aten.transpose.int({}, 2, 3)", "aten.transpose.int({}, 1, 2)"
+                                  ])
+@pytest.mark.parametrize("right", ["aten.neg.default({})", "aten.transpose.int({}, 2, 3)",
+                                   "aten.transpose.int({}, 0, 1)", "aten.expand.default({}, [2, -1, -1, -1])"])
+def test_batches(dtype: torch.dtype, left: str, right: str) -> None:
+    """Batches of matrices, transposed, in any place of memory, and one for all."""
+
+    def given(sizes: list[str], form: str) -> list[str]:
+        places = {"2, 3": (2, 3), "1, 2": (1, 2), "0, 1": (0, 1)}
+        a, b = next((places[text] for text in places if text in form), (0, 0))
+        sizes[a], sizes[b] = sizes[b], sizes[a]
+        return ["1", *sizes[1:]] if "expand" in form else sizes
+
+    known = {"g": 2, "h": 3}
+    first, second = given(["g", "h", "m", "k"], left), given(["g", "h", "k", "n"], right)
+    text = _BATCHES.replace("DTYPE", "f32" if dtype is torch.float32 else "f64").replace("SC", "h, m, n")
+    text = text.replace("SA", ", ".join(first)).replace("SB", ", ".join(second))
+    text = text.replace("LEFT", left.format("%a")).replace("RIGHT", right.format("%b"))
+    for name, size in known.items():
+        text = re.sub(rf"(?<=[\[ ]){name}(?=[,\]])", str(size), text)
+    program = parse_program(text)
+    mine, reference = compile_program(program), interpreted(program)
+    assert isinstance(mine, NativeExecutable)
+    generator = torch.Generator().manual_seed(0)
+    for m, k, n in [(1, 1, 1), (3, 5, 7), (40, 33, 20), (4, 16, 48), (0, 3, 2), (3, 0, 2), (70, 64, 65)]:
+        sizes = {**known, "m": m, "k": k, "n": n, "1": 1}
+        a, b = (torch.randn([sizes[one] for one in names], generator=generator, dtype=dtype)
+                for names in (first, second))  # fmt: skip
+        c = torch.randn(known["h"], m, n, generator=generator, dtype=dtype)
+        for got, expected in zip(mine.run([a, b, c], []), reference.run([a, b, c], [])):
+            torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
+    names = {"aten.matmul.default", "aten.bmm.default", "aten.baddbmm.default"}
+    assert not names & set(mine.in_python()) and all(not region.failures for region in mine.written.compiled)

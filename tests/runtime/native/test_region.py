@@ -257,3 +257,47 @@ def test_calls_that_come_again() -> None:
             assert got.requires_grad == expected.requires_grad
         assert (one._run is not one._slow) == (number >= 2)
     assert one._served > 24
+
+
+_STRAIGHT = """program "f" {
+  input %x : f32[64, 128] = "x"
+  input %y : f32[64, 128] = "y"
+  %a : f32[64, 128] = aten.mul.Tensor(%x, %y)
+  %b : f32[64, 128] = aten.exp.default(%a)
+  %c : f32[64] = aten.sum.dim_IntList(%b, [1])
+  %v : f32[128, 64] = aten.t.default(%b)
+  %w : f32[128, 64] = aten.neg.default(%v)
+  return %a, %b, %c, %v, %w, %a as ($0, $1, $2, $3, $4, $5)
+}"""
+
+
+def test_results_are_computed_in_memory_of_their_own() -> None:
+    """Not copied, of no other call's, and what is one object is one; small ones and views among them."""
+    made = compiled(_STRAIGHT)
+    (one,) = made.written.compiled
+    assert sum(shape is not None for shape in one.shapes) >= 2
+    x, y = torch.randn(64, 128), torch.randn(64, 128)
+    first = made.run([x, y], [])
+    kept = [tensor.clone() for tensor in first]
+    second = made.run([y, y], [])
+    agree(_STRAIGHT, [x, y], [y, y], rounding=2e-6)
+    for tensor, before in zip(first, kept):
+        assert torch.equal(tensor, before)
+    assert first[0] is first[5] and first[3]._base is first[1]
+    storages = {tensor.untyped_storage().data_ptr() for tensor in (*first, *second)}
+    assert len(storages) == 8 and not gave_up(made)
+    assert first[0].untyped_storage().nbytes() == 64 * 128 * 4
+
+
+def test_straight_lines_in_another_layout() -> None:
+    """C is written for the layout that comes, and asked first as long as it comes."""
+    made = compiled(_STRAIGHT)
+    (one,) = made.written.compiled
+    x, y = torch.randn(64, 128), torch.randn(128, 64).t()
+    agree(_STRAIGHT, [x, y], [y, y], [x, x], [x, y], rounding=2e-6)
+    for _ in range(3):
+        made.run([x, y], [])
+    (found,) = one.variants.values()
+    assert found is not None and one._favourite is found and found[0]._served == 3 and not one._served
+    made.run([x, x], [])
+    assert one._favourite is None and one._served == 1

@@ -32,6 +32,9 @@ def parsed(line: str) -> Operator:
       input %z : f32["s1", 3] = "z"
       input %k : i64[3] = "k"
       input %c : f32[3] = "c"
+      input %w : f32[5, 3] = "w"
+      input %d : f64[5, 3] = "d"
+      input %e : f32[5] = "e"
       %n : int = scalar.item(%k)
       %t : float = scalar.item(%c)
       %b : bool = scalar.lt(%t, 0.0)
@@ -51,6 +54,10 @@ def parsed(line: str) -> Operator:
     '%r : f32["s2"] = aten.reshape.default(%x, [-1])', "%r : float = scalar.math.sqrt(%t)",
     "%r : f32[3] = aten.linalg_cholesky.default(%c)", "%r : int = scalar.invert(%b)",
     "%r : f32[1000000, 1000000] = aten.zeros.default([1000000, 1000000])",
+    '%r : f32["s0", 5] = aten.linear.default(%x, %d)', '%r : f32["s0", 5] = aten.linear.default(%x, %w, %c)',
+    "%r : f32[5, 5] = aten.mm.default(%w, %w)", "%r : f32[5] = aten.matmul.default(%w, %c)",
+    '%r : f32["s0", 3] = aten.softmax.int(%x, 2)', '%r : f32["s0", 3] = aten.layer_norm.default(%x, [4])',
+    '%r : f32["s0", 3] = aten.layer_norm.default(%x, [3], %e)', '%r : f32["s0"] = aten.log_softmax.int(%k, 0)',
 ])  # fmt: skip
 def test_may(line):
     assert raising.may_raise(parsed(line))
@@ -63,7 +70,9 @@ def test_may(line):
     "%r : bool = scalar.lt(%n, %t)", "%r : f32[3] = aten.mul.Scalar(%c, %t)", "%r : f32[7] = aten.zeros.default([7])",
     '%r : f32["s0", 3] = aten.tanh.default(%x)', "%r : int = scalar.size(%x, 0)", "%r : float = scalar.abs(%t)",
     "%r : int = scalar.invert(%n)",
-    '%r : f32["s0", 2] = aten.slice.Tensor(%x, 1, 0, 2)',
+    '%r : f32["s0", 2] = aten.slice.Tensor(%x, 1, 0, 2)', '%r : f32["s0", 5] = aten.linear.default(%x, %w, %e)',
+    '%r : f32["s0", 5] = aten.linear.default(%x, %w, None)', '%r : f32["s0", 3] = aten.softmax.int(%x, -1)',
+    '%r : f32["s0", 3] = aten.layer_norm.default(%x, [3], %c, %c)', "%r : f32[5, 3] = aten.gelu.default(%w)",
 ])  # fmt: skip
 def test_may_not(line):
     assert not raising.may_raise(parsed(line))

@@ -8,19 +8,26 @@ from typing import Any
 
 import pytest
 
-from runtime.passes import DEFAULT, BuildStrategy, chosen
+from runtime.passes import DEFAULT, UNWATCHED, BuildStrategy, chosen, chosen_unwatched
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "build_strategy.md"
 
 
 def test_the_default_is_all_that_keeps_every_bit() -> None:
     assert chosen(BuildStrategy()) == DEFAULT
+    assert chosen_unwatched(BuildStrategy()) == UNWATCHED
 
 
 @pytest.mark.parametrize("name", [one.name for one in DEFAULT])
 def test_each_pass_can_be_left_out(name: str) -> None:
     options: dict[str, Any] = {name: False}
     assert chosen(BuildStrategy(**options)) == tuple(one for one in DEFAULT if one.name != name)
+
+
+@pytest.mark.parametrize("name", [one.name for one in UNWATCHED])
+def test_so_can_those_where_no_autograd_watches(name: str) -> None:
+    options: dict[str, Any] = {name: False}
+    assert chosen_unwatched(BuildStrategy(**options)) == tuple(one for one in UNWATCHED if one.name != name)
 
 
 def test_options_are_set_as_attributes_too() -> None:

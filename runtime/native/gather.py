@@ -1,0 +1,136 @@
+"""Rows by their numbers, their gradients, and the number of the largest element of a row.
+
+    aten.index.Tensor(%table, [%words])      ->      for (i ...) memcpy(y + i * 128, table + words[i] * 128, 512);
+
+The gradient of rows is zero elsewhere: where a loop adds it to a total, only its rows are. A number that is out of
+range ends the attempt: Python raises.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from runtime.ir import Operand, Operator
+from runtime.native.lowering import Lowering, Part
+from runtime.native.pointwise import FLOATS
+from runtime.native.rows import fold
+from runtime.native.scatter import add_rows, is_only_added, row_number, zero
+from runtime.native.values import Tensor, Unsupported
+from runtime.native.views import axis
+from runtime.ops import aten
+
+
+def _dense(low: Lowering, operand: Operand) -> Tensor:
+    found = low.memory(low.tensor(operand))
+    if found.strides is not None or not found.straight:
+        raise Unsupported("a layout")
+    return found
+
+
+def _numbers(low: Lowering, operand: Operand) -> Tensor:
+    found = _dense(low, operand)
+    if found.dtype is not torch.int64:
+        raise Unsupported("numbers of another dtype")
+    return found
+
+
+def _only(indices: Operand) -> Operand:
+    if not isinstance(indices, (list, tuple)) or len(indices) != 1 or indices[0] is None:
+        raise Unsupported("several dimensions")
+    return indices[0]
+
+
+def _taken(low: Lowering, op: Operator, table: Tensor, numbers: Tensor, negative: bool) -> None:
+    if table.rank < 1:
+        raise Unsupported("a number")
+    low.flush()
+    made = low.fresh(table.dtype, (*numbers.dims, *table.dims[1:]))
+    width = low.w.product(table.dims[1:])
+    with low.w.block(f"for (i64 i = 0; i < {low.w.product(numbers.dims)}; i++)"):
+        row_number(low, f"p{numbers.n}[i]", table.dims[0], negative)
+        low.w.line(f"d2s_copy(p{made.n} + i * {width}, p{table.n} + k * {width}, {width} * sizeof({made.ctype}));")
+    low.give(op.outputs[0], made)
+
+
+def emit_index(low: Lowering, op: Operator) -> None:
+    """``table[numbers]``."""
+    _taken(low, op, _dense(low, op.args[0]), _numbers(low, _only(op.args[1])), True)
+
+
+def emit_embedding(low: Lowering, op: Operator) -> None:
+    """``embedding``."""
+    table = _dense(low, op.args[0])
+    if table.rank != 2:
+        raise Unsupported("a rank")
+    _taken(low, op, table, _numbers(low, op.args[1]), False)
+
+
+def _give(low: Lowering, op: Operator, part: Part) -> None:
+    """What is zero but for some rows; not made where all that happens is that they are added to a total."""
+    numbers, grad = part.rows, part.grad
+    assert numbers is not None
+    if len(grad.dims) != numbers.rank + len(part.dims) - 1:
+        raise Unsupported("sizes")
+    for own, other in zip(grad.dims, (*numbers.dims, *part.dims[1:])):
+        if isinstance(own, int) and isinstance(other, int) and own != other:
+            raise Unsupported("sizes")
+        if own != other:
+            low.w.bail(f"{own} != {other}")
+    low.flush()
+    if is_only_added(low, op):
+        low.parts[op.outputs[0]] = Part(low.same(grad), part.dims, part.of, low.same(numbers), part.padding)
+        return
+    made = low.fresh(grad.dtype, part.dims)
+    zero(low, made)
+    add_rows(low, made, part)
+    low.give(op.outputs[0], made)
+
+
+def _no_view(whole: Tensor) -> Tensor:
+    raise Unsupported("rows")
+
+
+def emit_index_put(low: Lowering, op: Operator) -> None:
+    """``zeros[numbers] += rows``."""
+    given = op.args[0]
+    siblings = low.around[-1] if low.around else low.ops
+    made_by = next((other for other in siblings if given in other.outputs), None)
+    zeros = made_by is not None and made_by.name in ("aten.new_zeros.default", "aten.zeros.default")
+    if not zeros or len(op.args) < 4 or op.args[3] is not True:
+        raise Unsupported("what is not zero")
+    grad, numbers = _dense(low, op.args[2]), _numbers(low, _only(op.args[1]))
+    like = low.tensor(given)
+    if like.rank < 1 or like.dtype != grad.dtype or grad.dtype not in FLOATS:
+        raise Unsupported("a rank")
+    _give(low, op, Part(grad, like.dims, _no_view, numbers))
+
+
+def emit_embedding_backward(low: Lowering, op: Operator) -> None:
+    """The gradient of ``embedding``, its padding left out."""
+    grad, numbers = _dense(low, op.args[0]), _numbers(low, op.args[1])
+    count, padding = op.args[2], op.args[3]
+    if type(count) is not int or type(padding) is not int or op.args[4] is not False or grad.dtype not in FLOATS or (
+            not grad.rank):  # fmt: skip
+        raise Unsupported("this embedding")
+    _give(low, op, Part(grad, (count, grad.dims[-1]), _no_view, numbers, padding))
+
+
+def emit_argmax(low: Lowering, op: Operator) -> None:
+    """The number of the first of the largest elements of each row; nan counts as the largest."""
+    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
+    x = _dense(low, op.args[0])
+    dim = call.get("dim")
+    if x.dtype not in FLOATS or not x.rank or (dim is None and x.rank > 1) or axis(x, dim or 0 if x.rank == 1 else dim
+                                                                                ) != x.rank - 1:  # fmt: skip
+        raise Unsupported("a dimension")
+    low.flush()
+    w, n = low.w, x.dims[-1]
+    made = low.fresh(torch.int64, (*x.dims[:-1], 1) if call.get("keepdim") else x.dims[:-1])
+    w.bail(f"!({n})")
+    with w.block(f"for (i64 i = 0; i < {w.product(x.dims[:-1])}; i++)"):
+        w.line(f"const {x.ctype} *x = p{x.n} + i * {n}; {x.ctype} top = x[0]; int bad = 0; i64 at = 0;")
+        fold(low, n, "max:top) reduction(|:bad", "top = x[j] > top ? x[j] : top; bad |= x[j] != x[j];")
+        w.line("if (bad) while (x[at] == x[at]) at++;")
+        w.line("else while (x[at] != top) at++;")
+        w.line(f"p{made.n}[i] = at;")
+    low.give(op.outputs[0], made)
