@@ -34,7 +34,7 @@ from runtime.native.values import (
     Value,
     identity,
 )
-from runtime.native.writer import Writer
+from runtime.native.writer import BAIL, Writer
 
 Rule = Callable[["Lowering", Operator], None]
 RULES: dict[str, Rule] = {}
@@ -101,6 +101,12 @@ class Lowering:
     """Gradients of slices that are only added to a total: never made."""
     turned: dict[tuple[int, int], str] = field(default_factory=dict)
     """Of the matrices that loops keep transposed: the loop and the matrix -> the memory."""
+    rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
+    """How an Operator becomes C, by its name; "call" says what happens to those that no rule takes."""
+    alone: bool = False
+    """Whether nothing runs the Operators again where C gives up: then C tells of an exception itself."""
+    failure: Callable[[Operator], str] = field(default=lambda op: BAIL)
+    """How an Operator gives up, as C."""
 
     # -- operands ------------------------------------------------------------------------------------------------
 
@@ -335,19 +341,22 @@ class Lowering:
     def operator(self, op: Operator) -> None:
         """One Operator, and the end of what it was the last to read."""
         self.w.note(op.location)
-        rule = RULES.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
+        outer, self.w.failure = self.w.failure, self.failure(op)
+        rule = self.rules.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
         if id(op) in self.called or rule is None:
-            rule = RULES["call"]
+            rule = self.rules["call"]
         try:
             rule(self, op)
             if id(op) not in self.called:
                 self.in_c[id(op)] = op.name
-        except Unsupported:
+        except Unsupported as reason:
+            reason.op = reason.op or op
             if id(op) in self.called or op.blocks:
                 raise
-            RULES["call"](self, op)
+            self.rules["call"](self, op)
         if not op.blocks:
             self.drop([*self.live.dying[id(op)], *self.live.unread[id(op)]])
+        self.w.failure = outer
 
     def enter(self, block: Block) -> None:
         """What every Block starts with: its counter, and the end of values that only its siblings need."""
