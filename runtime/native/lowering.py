@@ -41,7 +41,7 @@ RULES: dict[str, Rule] = {}
 FAMILIES: dict[str, Rule] = {}
 """How an Operator becomes C, by its name or the first part of it: ``rules.py`` fills both."""
 
-LIMIT = 1 << 62
+LIMIT = 1 << 63
 
 
 class Retry(Exception):

@@ -1,6 +1,10 @@
 """What a caller of an exported function gives and gets: names that C takes, and the form of each value.
 
     x, (y, {"mask": m})      ->      inputs: x      outputs: out_0, out_1_mask
+
+Where paths return different structures, a number says which it is, and those of the others are None:
+
+    y  or  (y, n)            ->      outputs: out_which, out_if0, out_if1_0, out_if1_1
 """
 
 from __future__ import annotations
@@ -113,6 +117,11 @@ def _leaves(tree: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...],
             arrays = fields["arrays"]
             for place, item in enumerate(arrays):
                 yield from _leaves(item, path if len(arrays) == 1 else (*path, place))
+            return
+        if tree.kind == "choice":
+            yield from _leaves(fields.pop("selector"), (*path, "which"))
+            for number, option in enumerate(fields.values()):
+                yield from _leaves(option, (*path, f"if{number}"))
             return
         if tree.kind not in _PLAIN:
             if any(_any_leaf(item) for _, item in tree.fields):

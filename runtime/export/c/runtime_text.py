@@ -43,7 +43,7 @@ static void d2s_free(ctx *c, buf *b) {
 """,
     "d2s_class": r"""
 /* memory comes in sizes of four steps to each power of two: the number of the step, and its bytes */
-static int d2s_class(i64 bytes, i64 *room) {
+static inline int d2s_class(i64 bytes, i64 *room) {
     i64 size = 64;
     int found = 0;
     while (size < bytes && found < D2S_CLASSES - 4) {
@@ -320,7 +320,7 @@ static void d2s_say_float(ctx *c, double x) {
         text[used++] = digits[0];
         if (n > 1) text[used++] = '.';
         for (int i = 1; i < n; i++) text[used++] = digits[i];
-        snprintf(text + used, 8, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+        snprintf(text + used, 16, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
     } else {
         if (exponent < 0) {
             text[used++] = '0'; text[used++] = '.';
@@ -555,7 +555,7 @@ def _pieces() -> dict[str, str]:
 
 PIECES = _pieces()
 _OF_ELEMENTARY = frozenset({"m_exp_f", "m_tanh_f", "m_erf_f"})
-_ALWAYS = ("ctx", "d2s_say", "d2s_new", "d2s_reset", "d2s_free")
+_ALWAYS = ("ctx", "d2s_say", "d2s_reset", "d2s_free")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 

@@ -13,6 +13,11 @@ from runtime.native.lowering import Lowering
 from runtime.native.values import Expr, Tensor, Unsupported
 
 
+def _spatial(name: str) -> int:
+    """How many dimensions a pool goes over, by its name: ``adaptive_avg_pool2d``."""
+    return int(name.partition("pool")[2][0])
+
+
 def _batch(low: Lowering, x: Tensor, spatial: int) -> tuple[Expr, Expr, list[Expr]]:
     """How many examples, how many channels, the sizes."""
     if x.rank not in (spatial + 1, spatial + 2):
@@ -140,7 +145,7 @@ def emit_pool(low: Lowering, op: Operator) -> None:
     """``max_pool``, ``avg_pool``, with or without the places of the largest."""
     call = arguments(op)
     short = op.name.split(".")[1]
-    spatial = int(short[short.index("d") - 1])
+    spatial = _spatial(short)
     given = [call.get("self", call.get("input"))]
     used = dense(low, *given)
     (x,) = used
@@ -177,7 +182,7 @@ def emit_adaptive(low: Lowering, op: Operator) -> None:
     """``adaptive_avg_pool`` and ``adaptive_max_pool``: as many places as asked for."""
     call = arguments(op)
     short = op.name.split(".")[1]
-    spatial = int(short[short.index("d") - 1])
+    spatial = _spatial(short)
     given = [call["self"]]
     used = dense(low, *given)
     (x,) = used

@@ -6,16 +6,19 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-import dy2static
 from dy2static import InputSpec
-from runtime.export.c.interface import DTYPES
+from dy2static.saving import make_artefact
+from runtime.export.c import export_artefact
+from runtime.export.c.interface import DTYPES, outputs_of
+from runtime.export.c.library import variant_for_inference
+from runtime.ir.tree import Leaf, Record
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler")
@@ -40,6 +43,10 @@ class Library:
 
     folder: Path
     names: list[str]
+    tree: Any = None
+    """What the function returns: the output tree of its Program."""
+    outputs: dict[int, str] = field(default_factory=dict)
+    """By position among the Program's yields: the result's name in C."""
 
     def run(self, *inputs: torch.Tensor, limit: int = 0, weights: str = "", text: str | None = None) -> Answer:
         """Run it as a process of its own. ``text``: the file of inputs, if it is another."""
@@ -99,35 +106,50 @@ def compiled(folder: Path, *extra: str) -> Library:
     return Library(folder, [line.split()[0] for line in lines if " tensor " in line])
 
 
-def exported(function: Any, folder: Path, specs: Sequence[InputSpec], **options: Any) -> Library:
+def exported(function: Any, folder: Path, specs: Sequence[InputSpec]) -> Library:
     """Export and compile."""
-    dy2static.export_c(function, folder, list(specs), **options)
-    return compiled(folder)
+    artefact = make_artefact(function, list(specs))
+    program = variant_for_inference(artefact, "forward").program
+    export_artefact(artefact, folder, folder.name)
+    library = compiled(folder)
+    library.tree = program.output
+    library.outputs = {one.index: one.name for one in outputs_of(program)}
+    return library
 
 
-def flat(value: Any) -> list[Any]:
-    """The tensors, numbers and lists of tensors of a result, in the order of exported outputs."""
-    if isinstance(value, (tuple, list)) and not _is_list_of_values(value):
-        return [leaf for one in value for leaf in flat(one)]
-    if isinstance(value, Mapping):
-        return [leaf for one in value.values() for leaf in flat(one)]
-    return [] if isinstance(value, str) else [value]
-
-
-def _is_list_of_values(value: Any) -> bool:
-    return type(value) is list
+def built(tree: Any, library: Library, results: Mapping[str, Any]) -> Any:
+    """The function's result from what the library gave and what is constant."""
+    if isinstance(tree, Leaf):
+        return results[library.outputs[tree.index]]
+    if isinstance(tree, Record):
+        fields = dict(tree.fields)
+        if tree.kind == "choice":
+            return built(fields[f"option{built(fields['selector'], library, results)}"], library, results)
+        if tree.kind == "growing":
+            columns = [built(one, library, results) for one in fields["arrays"]]
+            return columns[0] if len(columns) == 1 else list(zip(*columns))
+        return tuple(built(one, library, results) for _, one in tree.fields[1:])
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(built(one, library, results) for one in tree)
+    if isinstance(tree, dict):
+        return {key: built(one, library, results) for key, one in tree.items()}
+    return tree
 
 
 def close(got: Any, wanted: Any, tolerance: float) -> None:
     """AssertionError if a value is not eager's."""
-    if isinstance(wanted, list):
-        assert isinstance(got, list) and len(got) == len(wanted), f"{got} instead of {wanted}"
+    if isinstance(wanted, (list, tuple)):
+        assert isinstance(got, type(wanted) if type(wanted) is list else tuple) and len(got) == len(wanted), f"{got} instead of {wanted}"
         for one, other in zip(got, wanted):
             close(one, other, tolerance)
     elif isinstance(wanted, torch.Tensor):
         assert isinstance(got, torch.Tensor) and got.dtype == wanted.dtype and got.shape == wanted.shape, (
             f"{got} instead of {wanted}")
         torch.testing.assert_close(got, wanted.detach().contiguous(), rtol=tolerance, atol=tolerance, equal_nan=True)
+    elif isinstance(wanted, dict):
+        assert isinstance(got, dict) and list(got) == list(wanted)
+        for key, other in wanted.items():
+            close(got[key], other, tolerance)
     elif isinstance(wanted, float):
         assert isinstance(got, float)
         torch.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance, equal_nan=True)
@@ -141,7 +163,7 @@ def hold(library: Library, eager: Any, calls: Sequence[Sequence[torch.Tensor]], 
         answer = library.run(*call)
         try:
             with torch.no_grad():
-                wanted = flat(eager(*[one.clone() for one in call]))
+                wanted = eager(*[one.clone() for one in call])
         except Exception as error:
             assert answer.code in (1, 2, 3), f"code {answer.code} where eager raises {error!r}: {answer}"
             if answer.code == 1:
@@ -149,7 +171,4 @@ def hold(library: Library, eager: Any, calls: Sequence[Sequence[torch.Tensor]], 
                     not str(error) and type(error).__name__ in answer.said), answer.said  # fmt: skip
             continue
         assert answer.code == 0, f"code {answer.code}: {answer.said}"
-        got = list(answer.results.values())
-        assert len(got) == len(wanted), f"{answer.results} instead of {wanted}"
-        for one, other in zip(got, wanted):
-            close(one, other, tolerance)
+        close(built(library.tree, library, answer.results), wanted, tolerance)

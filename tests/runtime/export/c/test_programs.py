@@ -13,5 +13,5 @@ from tests.runtime.export.c.programs import SAMPLES, Sample
 @needs_cc
 @pytest.mark.parametrize("one", SAMPLES, ids=lambda one: one.name)
 def test_exported_c_gives_what_eager_gives(one: Sample, tmp_path: Path) -> None:
-    library = exported(one.target, tmp_path / one.name, one.specs, **one.options)
+    library = exported(one.target, tmp_path / one.name, one.specs)
     hold(library, one.target, one.calls(), one.tolerance)
