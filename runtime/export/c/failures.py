@@ -19,12 +19,12 @@ _Part = str | Number
 
 
 def literal(text: str) -> str:
-    """A text as a string of C: whatever is in it, it stays inside.
+    """A text as a string of C: whatever is in it, it stays inside, and says nothing to templates.
 
     >>> print(literal('a "b"\\\\n??/'))
     "a \\042b\\042\\134n\\077\\077/"
     """
-    plain = "".join(chr(byte) if (byte < 128 and chr(byte).isalnum()) or byte in b" .,:;-_+*/()[]{}<>=!'#%&|@^~$" else f"\\{byte:03o}"
+    plain = "".join(chr(byte) if (byte < 128 and chr(byte).isalnum()) or byte in b" .,:;-_+*/()[]{}<>=!'#%&|^~" else f"\\{byte:03o}"
                     for byte in text.encode("utf-8") if byte)  # fmt: skip
     return f'"{plain}"'
 

@@ -27,8 +27,12 @@ from runtime.export.c.source import Source, write
 from runtime.ir import Program, TensorType
 from runtime.ir.walk import copy_program
 from runtime.native.values import Items, Number, Value
+from runtime.native.writer import annotated
 from runtime.passes import BuildStrategy, PassManager, chosen
 from runtime.storage.artefact import WITHOUT_GRADIENTS, Artefact, State, Variant
+
+_NOTE = re.compile("/\\*\x01 (\\d+)\\*/")
+"""A note on a line of the user's, which is no name of the library's."""
 
 _MADE = "Made by dy2static.export_c"
 
@@ -173,13 +177,13 @@ def _written(program: Program, source: Source, name: str, about: str, size: int,
     calls = "".join(text for key, text in templates.CALLS.items() if _speaks(key, source.text))
     places = ",\n".join(f"    {literal(one)}" for one in source.places)
     table = f"\nstatic const char *const places[] = {{ /* where it gives up */\n{places}\n}};\n\n"
-    body = calls + table + source.text
+    body = calls + table + re.sub(r"/\*@(\d+)\*/", "/*\x01 \\1*/", source.text)
     whole = templates.SOURCE_HEAD + needed(body) + body + templates.SOURCE_TAIL
     example = templates.EXAMPLE if source.inputs else templates.EXAMPLE.replace(
         "static int read_tensor", "static inline int read_tensor")  # fmt: skip
     made: dict[str, str | bytes] = {
         f"{name}.h": _named(_filled(templates.HEADER, fields), name),
-        f"{name}.c": _named(_filled(whole, fields), name),
+        f"{name}.c": annotated(_NOTE.sub(r"/*@\1*/", _named(_filled(whole, fields), name)), source.lines),
         "main.c": _named(_filled(example, fields), name),
         "Makefile": re.sub(r"(?<!\$)@", name, templates.MAKEFILE),
         "inputs.txt": _example(source),

@@ -18,19 +18,22 @@ from runtime.export.c.lists import refine
 from runtime.export.c.rules import Refused, rules_of
 from runtime.ir import Operator, Program
 from runtime.ir.assume import symbols_of
+from runtime.ir.location import Location
 from runtime.native.lowering import Lowering, Retry
 from runtime.native.outer import Input, make_input
 from runtime.native.values import Assumed, Items, Nothing, Number, Tensor, Unsupported, Value
-from runtime.native.writer import annotated
 
 _TRIES = 40
 
 
 @dataclass
 class Source:
-    """A function in C. ``text`` speaks of the library's types as ``@tensor`` and ``@@NONE``."""
+    """A function in C. ``text`` speaks of the library's types as ``@tensor`` and ``@@NONE``, and has nothing of the
+    user's; ``lines``: the user's lines that its notes (``Writer.note``) stand for, as comments once it has its names.
+    """
 
     text: str
+    lines: list[Location]
     inputs: list[Given]
     outputs: list[tuple[Result, Value]]
     places: list[str]
@@ -113,8 +116,7 @@ def _finished(
         *(["  " + " ".join(f"(void){name};" for name in unread)] if unread else []), "  return 0;",
         *(["bail:", "  return 1;"] if "goto bail;" in inner else []), "}",
     ]  # fmt: skip
-    text = annotated("\n".join(lines), w.places)
-    return Source(text, inputs, values, failures.places)
+    return Source("\n".join(lines), w.places, inputs, values, failures.places)
 
 
 def _pragma(line: str) -> str:

@@ -54,8 +54,16 @@ def _tensors(call: Sequence[Any]) -> list[torch.Tensor]:
     return found
 
 
+def _detached(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if type(value) in (list, tuple):
+        return type(value)(map(_detached, value))
+    return {key: _detached(one) for key, one in value.items()} if type(value) is dict else value
+
+
 def _constants(call: Sequence[Any]) -> list[Any]:
-    return [one if not isinstance(one, torch.Tensor) else (one.dtype, tuple(one.shape)) for one in call]
+    return [(type(one), one) if not isinstance(one, torch.Tensor) else (one.dtype, tuple(one.shape)) for one in call]
 
 
 def outcome(case: Case, folder: Path | None = None) -> Outcome:
@@ -108,7 +116,7 @@ def _held(case: Case, eager: Any, library: Library, call: Sequence[Any]) -> bool
     assert 0 <= done.returncode < 100, f"{case.id}: {done.stderr[:3000]}"
     try:
         with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
-            wanted = eager(*copied(call))
+            wanted = eager(*_detached(copied(call)))
     except Exception as error:
         assert done.returncode, f"{case.id}: nothing is raised, and eager raises {error!r}"
         return True
