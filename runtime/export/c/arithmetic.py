@@ -12,23 +12,17 @@ import torch
 
 from runtime.export.c.elements import arguments, at, dtype_of, each, floats, ready, size
 from runtime.export.c.shaping import first_of
-from runtime.ir import Operand, Operator, TensorType, Variable
+from runtime.ir import Operator, TensorType, Variable
 from runtime.native import activations, factories, pointwise, reductions
 from runtime.native.lowering import Lowering, Rule
 from runtime.native.nest import Nest
 from runtime.native.pointwise import FLOATS, common_dtype, compute, convert, element
 from runtime.native.values import CTYPES, Number, Tensor, Unsupported
 from runtime.native.views import axis
-from runtime.ops import aten
 
 _FUNCTIONS = ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "exp2", "sigmoid",
               "expm1", "log1p", "sqrt")  # fmt: skip
 _PAIRS = {"atan2": "atan2", "fmod": "fmod", "hypot": "hypot", "copysign": "copysign"}
-
-
-def _dense(low: Lowering, operands: list[Tensor | Number]) -> list[Tensor | Number]:
-    """Operands whose layouts differ, or are not known, as dense ones."""
-    return [low.dense(one) if isinstance(one, Tensor) and not one.straight else one for one in operands]
 
 
 def _spread(low: Lowering, op: Operator, operands: list[Tensor | Number], dtype: torch.dtype,
@@ -185,10 +179,31 @@ def emit_function(low: Lowering, op: Operator) -> None:
         "mish": "({x} * tanh{e}({x} > 20 ? {x} : log1p{e}(exp{e}({x}))))",
         "hardsigmoid": "({x} <= -3 ? 0 : {x} >= 3 ? 1 : {x} / 6 + ({t})0.5)",
         "hardswish": "({x} <= -3 ? 0 : {x} >= 3 ? {x} : {x} * ({x} + 3) / 6)",
+        "selu": "({t})1.0507009873554804934 * ({x} > 0 ? {x} : ({t})1.6732632423543772848 * expm1{e}({x}))",
+        "celu": "({x} > 0 ? {x} : {a} * expm1{e}({x} / {a}))",
         "frac": "({x} - trunc{e}({x}))", "relu": "({x} <= 0 ? 0 : {x})",
     }.get(short, f"{short}{{e}}({{x}})")
+    if short == "celu":
+        text = text.replace("{a}", f"({CTYPES[dtype]}){low.number(arguments(op)['alpha']).text}")
     text = text.replace("{e}", end).replace("{t}", CTYPES[dtype])
     _spread(low, op, [x], dtype, lambda t: text.replace("{x}", _cast(t[0], x, dtype)))
+
+
+def emit_glu(low: Lowering, op: Operator) -> None:
+    """``glu``: the first half along a dimension times the sigmoid of the second."""
+    call = arguments(op)
+    (x,) = ready(low, call["self"])
+    s, dim = floats(x), axis(x, call["dim"])
+    n = x.dims[dim]
+    if isinstance(n, str) or n % 2:
+        low.w.bail(f"{n} % 2")
+    half = n // 2 if isinstance(n, int) else size(low, f"{n} / 2")
+    made = low.fresh(x.dtype, (*x.dims[:dim], half, *x.dims[dim + 1 :]))
+    low.strides(x)
+    with each(low, made.dims) as places:
+        other = [*places[:dim], f"({places[dim]} + {half})", *places[dim + 1 :]]
+        low.w.line(f"{at(low, made, *places)} = {at(low, x, *places)} / (1 + m_exp_{s}(-{at(low, x, *other)}));")
+    low.give(op.outputs[0], made)
 
 
 def emit_whole(low: Lowering, op: Operator) -> None:
@@ -395,27 +410,20 @@ def emit_isclose(low: Lowering, op: Operator) -> None:
             f"fabs((double){t[0]} - (double){t[1]}) <= {atol} + {rtol} * fabs((double){t[1]})))")  # fmt: skip
 
 
-def _activation(low: Lowering, op: Operator) -> None:
+def emit_activation(low: Lowering, op: Operator) -> None:
     """Activations of a layout that is not certain: of dense copies."""
-    call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
-    tensors: dict[str, Any] = {}
-    for name, value in call.items():
-        tensors[name] = value
-    operands = [low.tensor(one) for one in op.inputs if isinstance(one.type, TensorType)]
-    if any(one.straight for one in operands[:1]):
-        raise Unsupported("this activation")
-    copies = _dense(low, list(operands))
-    before = {var: low.values[var] for var in op.inputs if isinstance(var.type, TensorType)}
+    given = {var: low.tensor(var) for var in op.inputs if isinstance(var.type, TensorType)}
+    copies = {var: low.dense(one) for var, one in given.items()}
+    low.flush()
+    low.values.update(copies)
     try:
-        for var, one in zip([var for var in op.inputs if isinstance(var.type, TensorType)], copies):
-            low.values[var] = one
         activations.emit(low, op)
+        low.flush()
     finally:
-        low.values.update(before)
-
-
-def _operand(value: Operand) -> Operand:
-    return value
+        low.values.update(given)
+    for var, one in copies.items():
+        if one is not given[var]:
+            low.release(one)
 
 
 NAMES: dict[Rule, list[str]] = {
@@ -428,6 +436,7 @@ NAMES: dict[Rule, list[str]] = {
     first_of(pointwise.emit_where, emit_where): ["where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar"],
     first_of(pointwise.emit_masked_fill, emit_where): ["masked_fill.Scalar", "masked_fill.Tensor"],
     first_of(pointwise.emit_clamp, emit_whole): ["clamp.default", "clamp_min.default", "clamp_max.default"],
+    emit_glu: ["glu.default"],
     emit_whole: ["clamp.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"],
     first_of(pointwise.emit, emit_power): ["pow.Tensor_Scalar"],
     emit_power: ["pow.Tensor_Tensor", "pow.Scalar"],
@@ -435,9 +444,9 @@ NAMES: dict[Rule, list[str]] = {
                                                             "floor_divide.default", "floor_divide.Scalar"],
     emit_division: ["div.Tensor_mode", "div.Scalar_mode", "fmod.Tensor", "fmod.Scalar"],
     emit_function: [f"{name}.default" for name in (*_FUNCTIONS, "atan2", "hypot", "log_sigmoid", "softsign", "mish",
-                    "hardsigmoid", "hardswish", "frac") if name not in ("sigmoid", "expm1", "log1p", "sqrt")]
+                    "hardsigmoid", "hardswish", "frac", "selu", "celu") if name not in ("sigmoid", "expm1", "log1p", "sqrt")]
                    + ["copysign.Tensor", "copysign.Scalar"],
-    first_of(activations.emit, _activation): [f"{name}.default" for name in activations.NAMES],
+    first_of(activations.emit, emit_activation): [f"{name}.default" for name in activations.NAMES],
     first_of(pointwise.emit_to, emit_convert): ["to.dtype", "_to_copy.default"],
     first_of(pointwise.emit_clone, emit_convert): ["clone.default"],
     emit_convert: ["to.dtype_layout", "to.device", "to.other", "type_as.default", "lift_fresh_copy.default"],

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -20,18 +20,13 @@ from runtime.ops import aten
 
 @contextmanager
 def each(low: Lowering, dims: Sequence[Expr]) -> Iterator[list[str]]:
-    """Loops over all indices of these sizes, the last innermost; their names."""
-    w = low.w
-    names: list[str] = []
-    for dim in dims:
-        name = f"j{w.fresh()}"
-        names.append(name)
-        w.line(f"for (i64 {name} = 0; {name} < {dim}; {name}++) {{")
-        w.indent += 1
-    yield names
-    for _ in names:
-        w.indent -= 1
-        w.line("}")
+    """Loops over all indices of these sizes, the last innermost; their names. Without sizes, a block of its own."""
+    names = [f"j{low.w.fresh()}" for _ in dims]
+    headers = [f"for (i64 {name} = 0; {name} < {dim}; {name}++)" for name, dim in zip(names, dims)]
+    with ExitStack() as stack:
+        for header in headers or [""]:
+            stack.enter_context(low.w.block(header))
+        yield names
 
 
 def at(low: Lowering, t: Tensor, *index: Expr) -> str:

@@ -42,13 +42,14 @@ def emit_embedding(low: Lowering, op: Operator) -> None:
 def emit_gather(low: Lowering, op: Operator) -> None:
     """``gather``: along one dimension, the place is what stands in the index."""
     call = arguments(op)
-    x, index = ready(low, call["self"], call["index"])
+    along = "indices" in call  # then other sizes must be equal, as none is broadcast here
+    x, index = ready(low, call["self"], call["indices" if along else "index"])
     if x.rank != index.rank or not x.rank:
         raise Unsupported("ranks that differ")
     dim = axis(x, call["dim"])
     for place, (own, other) in enumerate(zip(index.dims, x.dims)):
         if place != dim and own != other:
-            low.w.bail(f"{own} > {other}")
+            low.w.bail(f"{own} {'!=' if along else '>'} {other}")
     made = low.fresh(x.dtype, index.dims)
     with each(low, index.dims) as places:
         found = _place(low, index, places, x.dims[dim], negative=False)
@@ -220,7 +221,7 @@ def emit_one_hot(low: Lowering, op: Operator) -> None:
 
 NAMES = {
     emit_embedding: ["embedding.default"],
-    emit_gather: ["gather.default"],
+    emit_gather: ["gather.default", "take_along_dim.default"],
     emit_index_select: ["index_select.default"],
     emit_index: ["index.Tensor"],
     emit_masked_select: ["masked_select.default"],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from runtime.export.c import arithmetic, indexing, normalising, ordering, products, shaping, spatial
+from runtime.export.c import arithmetic, indexing, normalising, ordering, products, recurrent, shaping, spatial
 from runtime.export.c.failures import Failures
 from runtime.ir import Operator
 from runtime.native import rules
@@ -18,7 +18,7 @@ assert rules, "the rules fill the index"
 
 OWN: dict[str, Rule] = {
     f"aten.{name}": rule
-    for room in (arithmetic, indexing, normalising, ordering, products, shaping, spatial)
+    for room in (arithmetic, indexing, normalising, ordering, products, recurrent, shaping, spatial)
     for rule, names in room.NAMES.items()
     for name in names
 } | {"update": shaping.emit_update}
@@ -51,9 +51,6 @@ def rules_of(failures: Failures) -> dict[str, Rule]:
     }  # fmt: skip
 
 
-_BACKWARD = ("backward", "threshold_backward")
-
-
 def operators() -> list[str]:
     """The names of ATen's operators that exported C has a rule for, overloads left out; each may refuse an argument.
 
@@ -61,7 +58,7 @@ def operators() -> list[str]:
     True
     """
     names = {name.split(".")[1] for name in (*RULES, *OWN) if name.startswith("aten.")}
-    return sorted(name for name in names if not name.endswith("_backward") and "backward" not in name)
+    return sorted(name for name in names if "backward" not in name)
 
 
 __all__ = ["FAMILIES", "Refused", "operators", "rules_of"]

@@ -11,17 +11,14 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from runtime.export.c.elements import arguments, at, dtype_of, each, known, ready, size, straight
+from runtime.export.c.elements import arguments, at, dtype_of, each, known, ready, size
 from runtime.ir import Operator
 from runtime.native import array, update, views
 from runtime.native.loops import read
 from runtime.native.lowering import Lowering, Rule
 from runtime.native.pointwise import convert
-from runtime.native.products import gemm
-from runtime.native.values import CTYPES, Expr, Items, Tensor, Unsupported, identity
+from runtime.native.values import Expr, Items, Tensor, Unsupported, identity
 from runtime.native.views import axis
-
-assert gemm is not None
 
 _writing: list[Lowering] = []
 """The functions that are being written, in an ``update``."""
@@ -522,4 +519,4 @@ NAMES: dict[Rule, list[str]] = {
     emit_diagonal: ["diagonal.default"],
 }
 
-__all__ = ["CTYPES", "NAMES", "emit_update", "first_of", "may_copy", "straight"]
+__all__ = ["NAMES", "emit_update", "first_of", "may_copy"]

@@ -399,3 +399,102 @@ def whole_tensors(a, b):
     (rand(2, 3) > 0, rand(2, 3)), (torch.ones(1, 3, dtype=torch.bool), rand(1, 3))])  # fmt: skip
 def masks(m, x):
     return m & (x > 0), ~m, m.any(), m.all(1), x.masked_fill(m, 0.0), x[m], m.sum(), m.float(), m.nonzero()
+
+
+# -- every operator once more, at its edges
+
+
+@sample(f32(2, 4, 9, 7), calls=[(rand(2, 4, 9, 7),), (torch.full((2, 4, 9, 7), float("nan")),)])
+def pooling(x):
+    return (F.max_pool2d(x, 3, 2, 1), F.max_pool2d(x, (2, 3), ceil_mode=True), F.max_pool2d(x, 2, dilation=2),
+            F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+            F.avg_pool2d(x, 2, divisor_override=3), F.adaptive_avg_pool2d(x, (4, 5)), F.adaptive_max_pool2d(x, 3),
+            F.max_pool2d(x, 2, return_indices=True), F.avg_pool1d(x[0], 2), F.max_pool3d(x, 2), F.avg_pool3d(x, 2))  # fmt: skip
+
+
+@sample(f32(2, 4, 9, 7), f32(6, 2, 3, 2), f32(4, 3, 2, 3), f32(6), calls=[
+    (rand(2, 4, 9, 7), rand(6, 2, 3, 2), rand(4, 3, 2, 3), rand(6))], tolerance=3e-5)  # fmt: skip
+def convolutions(x, w, u, b):
+    return (F.conv2d(x, w, b, groups=2), F.conv2d(x, w, None, 2, 1, 2, 2), F.conv2d(x, w[:, :, :, :1], b, padding="same", groups=2),
+            F.conv2d(x[0], w, groups=2), F.conv_transpose2d(x, u, b, 2, 1, 1, 2), F.conv_transpose2d(x, u, None),
+            F.conv3d(x[:, None], w[:, :1, None]), F.conv3d(x[:, None], w[:, :1, None], stride=(1, 2, 2), padding=(1, 0, 1)),
+            F.conv1d(x[:, :, 0], w[:, :, 0], groups=2), F.conv2d(x, w[:4, :1], groups=4))  # fmt: skip
+
+
+@sample(f32(2, 4, 6), f32(4), f32(4), calls=[(rand(2, 4, 6), rand(4), rand(4).abs() + 0.1)], tolerance=2e-5)
+def norms(x, w, v):
+    return (F.batch_norm(x, w, v, w, v), F.batch_norm(x, w, v), F.group_norm(x, 2, w, v), F.instance_norm(x),
+            F.layer_norm(x.transpose(1, 2), (4,), w, v), F.softmax(x, 1), F.log_softmax(x.transpose(0, 2), -1),
+            F.softmax(x.transpose(0, 1), 0), F.normalize(x, dim=1), F.gelu(x.transpose(0, 1)), F.rms_norm(x, (6,)),
+            F.silu(x), F.elu(x), F.softplus(x), F.hardtanh(x), F.relu6(x), F.mish(x), F.hardswish(x), F.logsigmoid(x),
+            F.hardsigmoid(x), F.softsign(x), F.leaky_relu(x, 0.3), F.glu(x), F.celu(x), F.selu(x))  # fmt: skip
+
+
+@sample(f32(2, 3, 4, 8), f32(2, 3, 5, 8), f32(4, 5), calls=[
+    (rand(2, 3, 4, 8), rand(2, 3, 5, 8), rand(4, 5)),
+    (rand(2, 3, 4, 8), rand(2, 3, 5, 8), torch.full((4, 5), float("-inf")))], tolerance=2e-5)  # fmt: skip
+def attention(q, k, m):
+    s = F.scaled_dot_product_attention
+    return (s(q, k, k * 2), s(q, k, k, m), s(q, k, k, m > 0), s(q, k, k, is_causal=True), s(q, k, k, scale=0.3),
+            q @ k.transpose(-1, -2), q[0, 0] @ k.transpose(-1, -2), torch.bmm(q[0], k[0].transpose(1, 2)),
+            torch.baddbmm(m, q[0], k[0].transpose(1, 2), beta=0.5, alpha=2), torch.addmm(m, q[0, 0], k[0, 0].t(), alpha=3),
+            q[0, 0] @ k[0, 0, 0], k[0, 0, 0] @ q[0, 0].t(), F.linear(q.transpose(0, 1), k[0, 0], m[0]))  # fmt: skip
+
+
+@sample(f32(3, 5), i64(3, 2), calls=[(rand(3, 5), torch.tensor([[0, 4], [2, 2], [1, 0]])),
+                                     (rand(3, 5), torch.tensor([[0, 5], [2, 2], [1, 0]]))])  # fmt: skip
+def placed(x, i):
+    return (x.scatter(1, i, 9.0), x.scatter(1, i, x), x.scatter_add(1, i, x), F.one_hot(i, 6), x[:, i[0]], x[i[:, 0] - 3],
+            x[i[:, 0] % 3, i[:, 1]], x[(x[:, 0] > 0)], x.masked_select(x > 0), x.narrow(1, 1, 3), x.movedim(0, 1) * 2,
+            x.diagonal(), x[..., None, 1:4], x[-1], x[:, -2:], x.t()[1:3].reshape(-1), x.t().flatten(), x.unflatten(1, (5, 1)),
+            torch.cat([x, x.t()[:3, :2], x.t()[2:, :2]], 1), torch.stack([x.t(), x.t() * 2], 1), x.chunk(2, 1), x.unbind(1),
+            x.take_along_dim(i, 1), torch.tril(x, -1), x.triu(1), x.permute(1, 0).contiguous().view(-1))  # fmt: skip
+
+
+@sample(InputSpec([None], "float64"), f32(None), calls=[
+    (t(1.5, -1.5, 0.0, -0.0, float("inf"), float("nan"), 7, -7, dtype=torch.float64),
+     t(2, 2, 3, -3, 2, 1, float("inf"), -2)),
+    (t(1.0, dtype=torch.float64), t(0.0))])  # fmt: skip
+def edges(a, b):
+    return (a // b, a % b, torch.div(a, b, rounding_mode="trunc"), torch.fmod(a, b), a / b, a ** b, torch.maximum(a, b),
+            torch.minimum(a, b), a.clamp(b, None), a.clamp(max=2), a.sign(), a.round(), a.trunc(), a.relu(), a == b, a != b,
+            a < b, a.isnan(), a.isinf(), a.isfinite(), torch.logical_and(a, b), torch.logical_xor(a, b), a.max(), a.min(),
+            a.argmax(), a.argmin(), a.sort()[0], a.sort(descending=True)[1], a.topk(1, largest=False), a.exp(), a.tanh(),
+            a.sigmoid(), b.exp(), b.tanh(), b.erf(), b.sigmoid(), b.abs().log(), b.abs().sqrt(), a.square(), a.amax(),
+            torch.hypot(a, b.double()), b.sin(), b.cos(), b.tan(), b.atan(), b.log2(), b.log10(), b.expm1(), b.frac())  # fmt: skip
+
+
+@sample(f32(None), calls=[(rand(4),), (rand(1),)])
+def made(x):
+    n = x.shape[0]
+    return (torch.arange(n, -n, -2), torch.arange(0.5, 3, 0.5), torch.arange(n + 0.0), torch.zeros(n, 2), torch.ones(n),
+            torch.full((n, n), 3), torch.full_like(x, 2), torch.zeros_like(x, dtype=torch.int64), x.new_ones(2, n),
+            torch.linspace(-1, 1, n), torch.eye(n, 3), torch.tensor(2.5) * x,
+            (x > 0).sum(), (x > 0).float().mean(), x.prod(), x.norm(1), x.norm(float("inf")), x.std(), x.var(correction=0),
+            torch.isclose(x, x + 1e-9), x.count_nonzero(), x.cumsum(0)[-1], x.view(-1, 1).expand(n, 3), x.expand(2, n) + 1,
+            x.type_as(torch.tensor(1.0, dtype=torch.float64)), x.to(torch.int32), x.bool(), x.long() * 2 ** 40)  # fmt: skip
+
+
+@sample(f32(None, None), f32(None, None), calls=[(rand(3, 4), rand(3, 4)), (rand(3, 4), rand(1, 4)), (rand(1, 1), rand(2, 5)),
+        (rand(3, 1), rand(1, 4)), (rand(2, 3), rand(3, 3))])  # fmt: skip
+def broadcasting(a, b):
+    return a.t().contiguous().t() * 2, a.sum(0), b.mean(1, keepdim=True)
+
+
+class Networks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(5, 4, 2, batch_first=True, bidirectional=True)
+        self.gru = nn.GRU(8, 3)
+        self.rnn = nn.RNN(3, 3, nonlinearity="relu", bias=False)
+        self.cell, self.gate = nn.LSTMCell(5, 4), nn.GRUCell(4, 6)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        z, k = self.gru(y)
+        r, q = self.rnn(z)
+        a, b = self.cell(x[:, 0])
+        return y, h, c, z, k, r, q, a, b, self.gate(a)
+
+
+modules(Networks, f32(2, 6, 5), calls=[(rand(2, 6, 5),), (rand(2, 6, 5, seed=5),)], tolerance=2e-5)
