@@ -1,6 +1,6 @@
 """export_c: a layer or function for inference as a C library.
 
-    export_c(model, "build/net", input_spec=[InputSpec([None, 64])], name="net")      ->      net.h net.c net.weights ...
+    export_c(model, "build/net", input_spec=[InputSpec([None, 64])])      ->      net.h net.c net.weights main.c ...
 """
 
 from __future__ import annotations

@@ -257,7 +257,7 @@ def _slice(low: Lowering, op: Operator) -> None:
     low.give(op.outputs[0], made)
 
 
-_RULES = {"extend": _extend, "concat": _extend, "slice": _slice, "new": _new, "append": _append, "get": _get, "load": _get, "len": _len, "pop": emit_pop, "set": _set,
-          "store": _set}  # fmt: skip
+_RULES = {"new": _new, "append": _append, "get": _get, "load": _get, "len": _len, "pop": emit_pop, "set": _set,
+          "store": _set, "extend": _extend, "concat": _extend, "slice": _slice}  # fmt: skip
 
 __all__ = ["emit", "emit_pop", "emit_cat", "emit_stack"]

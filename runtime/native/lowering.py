@@ -342,6 +342,7 @@ class Lowering:
         """One Operator, and the end of what it was the last to read."""
         self.w.note(op.location)
         outer, self.w.failure = self.w.failure, self.failure(op)
+        indent = self.w.indent
         rule = self.rules.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
         if id(op) in self.called or rule is None:
             rule = self.rules["call"]
@@ -353,6 +354,7 @@ class Lowering:
             reason.op = reason.op or op
             if id(op) in self.called or op.blocks:
                 raise
+            self.w.close(indent)
             self.rules["call"](self, op)
         if not op.blocks:
             self.drop([*self.live.dying[id(op)], *self.live.unread[id(op)]])

@@ -98,6 +98,14 @@ class Writer:
         self.indent -= 1
         self.line("}")
 
+    def close(self, indent: int) -> None:
+        """End the blocks that a rule opened before it found that it cannot go on; what was written in them is unused.
+        """
+        while self.indent > indent:
+            self._known.pop()
+            self.indent -= 1
+            self.line("}")
+
     def bail(self, condition: str) -> None:
         """Give up under a condition: the region runs again in Python."""
         self.line(f"if ({condition}) goto bail;")

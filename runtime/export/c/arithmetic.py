@@ -16,12 +16,11 @@ from runtime.ir import Operator, TensorType, Variable
 from runtime.native import activations, factories, pointwise, reductions
 from runtime.native.lowering import Lowering, Rule
 from runtime.native.nest import Nest
-from runtime.native.pointwise import FLOATS, common_dtype, compute, convert, element
+from runtime.native.pointwise import FLOATS, common_dtype, convert, element
 from runtime.native.values import CTYPES, Number, Tensor, Unsupported
 from runtime.native.views import axis
 
-_FUNCTIONS = ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "exp2", "sigmoid",
-              "expm1", "log1p", "sqrt")  # fmt: skip
+_FUNCTIONS = ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "exp2")
 _PAIRS = {"atan2": "atan2", "fmod": "fmod", "hypot": "hypot", "copysign": "copysign"}
 
 
@@ -266,8 +265,8 @@ def emit_range(low: Lowering, op: Operator) -> None:
         step = w.local("double", "v")
         w.line(f"{step} = {count} > 1 ? ((double){end} - (double){start}) / (double)({count} - 1) : 0;")
         with each(low, (count,)) as (i,):
-            w.line(f"p{made.n}[{i}] = {i} < {count} / 2 || {count} == 1 ? ({t})((double){start} + {step} * (double){i}) "
-                   f": ({t})((double){end} - {step} * (double)({count} - 1 - {i}));")  # fmt: skip
+            w.line(f"p{made.n}[{i}] = ({t})({i} < {count} / 2 || {count} == 1 ? "
+                   f"(double){start} + {step} * (double){i} : (double){end} - {step} * (double)({count} - 1 - {i}));")
         low.give(op.outputs[0], made)
         return
     first = low.number(call.get("start", 0))
@@ -443,9 +442,9 @@ NAMES: dict[Rule, list[str]] = {
     first_of(pointwise.emit, emit_loosely, emit_division): ["remainder.Tensor", "remainder.Scalar",
                                                             "floor_divide.default", "floor_divide.Scalar"],
     emit_division: ["div.Tensor_mode", "div.Scalar_mode", "fmod.Tensor", "fmod.Scalar"],
-    emit_function: [f"{name}.default" for name in (*_FUNCTIONS, "atan2", "hypot", "log_sigmoid", "softsign", "mish",
-                    "hardsigmoid", "hardswish", "frac", "selu", "celu") if name not in ("sigmoid", "expm1", "log1p", "sqrt")]
-                   + ["copysign.Tensor", "copysign.Scalar"],
+    emit_function: [*(f"{name}.default" for name in (*_FUNCTIONS, "atan2", "hypot", "log_sigmoid", "softsign", "mish",
+                                                     "hardsigmoid", "hardswish", "frac", "selu", "celu")),
+                    "copysign.Tensor", "copysign.Scalar"],
     first_of(activations.emit, emit_activation): [f"{name}.default" for name in activations.NAMES],
     first_of(pointwise.emit_to, emit_convert): ["to.dtype", "_to_copy.default"],
     first_of(pointwise.emit_clone, emit_convert): ["clone.default"],

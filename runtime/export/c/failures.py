@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -24,9 +25,11 @@ def literal(text: str) -> str:
     >>> print(literal('a "b"\\\\n??/'))
     "a \\042b\\042\\134n\\077\\077/"
     """
-    plain = "".join(chr(byte) if (byte < 128 and chr(byte).isalnum()) or byte in b" .,:;-_+*/()[]{}<>=!'#%&|^~" else f"\\{byte:03o}"
-                    for byte in text.encode("utf-8") if byte)  # fmt: skip
+    plain = "".join(chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in text.encode("utf-8") if byte)
     return f'"{plain}"'
+
+
+_PLAIN = (string.ascii_letters + string.digits + " .,:;-_+*/()[]{}<>=!'#%&|^~").encode()
 
 
 def place(location: Location | None) -> str:

@@ -157,7 +157,7 @@ def _written(program: Program, source: Source, name: str, about: str, size: int,
         said = _plain(one.said)
         if isinstance(value, Number):
             ctype = {"int": "int64_t", "float": "double", "bool": "int64_t"}[value.kind]
-            outputs.append(f"    {ctype} {one.name}; int has_{one.name}; /* {said}: {value.kind}; or None if not has */")
+            outputs.append(f"    {ctype} {one.name}; int has_{one.name}; /* {said}: {value.kind}, if it has_ */")
             form = '"%.17g\\n"' if value.kind == "float" else '"%" PRId64 "\\n"'
             printing.append(f'        if (out.has_{one.name}) printf("{one.name} {value.kind} " {form}, '
                             f'out.{one.name}); else printf("{one.name} none\\n");')  # fmt: skip

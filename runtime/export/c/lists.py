@@ -59,9 +59,10 @@ def refine(program: Program) -> None:
                 if common is not None:
                     var.type, changed = ArrayType(common), True
         for array, item in taken:
-            if isinstance(array.type, ArrayType) and isinstance(array.type.element, TensorType) and isinstance(
-                    item.type, TensorType) and item.type.shape is None and array.type.element.shape is not None:  # fmt: skip
-                item.type, changed = array.type.element, True
+            like = array.type.element if isinstance(array.type, ArrayType) else None
+            unknown = isinstance(item.type, TensorType) and item.type.shape is None
+            if unknown and isinstance(like, TensorType) and like.shape is not None:
+                item.type, changed = like, True
         if not changed:
             return
 

@@ -15,7 +15,7 @@ from runtime.native.views import axis
 
 
 def _optional(low: Lowering, *operands: object) -> list[Tensor | None]:
-    return [None if one is None else dense(low, one)[0] for one in operands]  # type: ignore[arg-type]  # operands
+    return [None if one is None else dense(low, one)[0] for one in operands]
 
 
 def emit_batch_norm(low: Lowering, op: Operator) -> None:

@@ -140,7 +140,8 @@ def emit_layers(low: Lowering, op: Operator) -> None:
             part = given[number * each_of : (number + 1) * each_of]
             weights = _weights(low, part, biased, row)
             with w.block(""):
-                w.line(f"{t} *h = p{last[0].n} + {number} * {step}, *cell = p{last[-1].n} + {number} * {step}; (void)cell;")
+                w.line(f"{t} *h = p{last[0].n} + {number} * {step}, *cell = p{last[-1].n} + {number} * {step};")
+                w.line("(void)cell;")
                 with each(low, (steps,)) as (s,):
                     place = size(low, f"{steps} - 1 - {s}" if way else s)
                     _step(low, kind, weights, f"(p{sequence.n} + {place} * {batch} * {row})", row, batch, "h", "cell",

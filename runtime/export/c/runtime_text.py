@@ -219,7 +219,10 @@ static inline int exact(i64 a) { return a <= ((i64)1 << 53) && a >= -((i64)1 << 
 static inline float rem_f(float a, float b) { float m = fmodf(a, b); return m != 0 && (b < 0) != (m < 0) ? m + b : m; }
 """,
     "rem_d": r"""
-static inline double rem_d(double a, double b) { double m = fmod(a, b); return m != 0 && (b < 0) != (m < 0) ? m + b : m; }
+static inline double rem_d(double a, double b) {
+    double m = fmod(a, b);
+    return m != 0 && (b < 0) != (m < 0) ? m + b : m;
+}
 """,
     "div_f": r"""
 static inline float div_f(float a, float b) {

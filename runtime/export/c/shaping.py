@@ -299,7 +299,7 @@ def emit_triangle(low: Lowering, op: Operator) -> None:
 
 def _parts(low: Lowering, op: Operator, dtype: torch.dtype) -> list[Tensor]:
     """Tensors that are put together, in memory."""
-    return ready(low, *_listed(op.args[0]))  # type: ignore[arg-type]  # operands
+    return ready(low, *_listed(op.args[0]))
 
 
 def _copied(low: Lowering, made: Tensor, one: Tensor, dims: Sequence[Expr], place: Callable[[list[str]], list[str]],
@@ -323,7 +323,7 @@ def emit_cat(low: Lowering, op: Operator) -> None:
     if any(one.rank != first.rank for one in tensors) or not first.rank:
         raise Unsupported("ranks that differ")
     along = axis(first, dim)
-    total = first.dims[along]
+    total: Expr = first.dims[along]
     for one in tensors[1:]:
         for place in range(first.rank):
             if place != along and one.dims[place] != first.dims[place]:
@@ -332,9 +332,7 @@ def emit_cat(low: Lowering, op: Operator) -> None:
     made = low.fresh(dtype, (*first.dims[:along], total, *first.dims[along + 1 :]))
     start: Expr = 0
     for one in tensors:
-        shift = start
-
-        def moved(index: list[str], shift: Expr = shift) -> list[str]:
+        def moved(index: list[str], shift: Expr = start) -> list[str]:
             return [*index[:along], f"({index[along]} + {shift})", *index[along + 1 :]]
 
         _copied(low, made, one, one.dims, moved)
@@ -390,8 +388,8 @@ def emit_stack(low: Lowering, op: Operator) -> None:
             item = read(low, items, f"l{n}->at + {i} * {items.width}")
             assert isinstance(item, Tensor)
             w.bail(f"!b{item.n}")
-            for own, other in zip(item.dims, sizes):
-                w.bail(f"{own} != {other}")
+            for own, wanted in zip(item.dims, sizes):
+                w.bail(f"{own} != {wanted}")
             _copied(low, made, item, item.dims, lambda index: [*index[:along], i, *index[along:]])
             low.release(item)
         low.give(op.outputs[0], made)
@@ -477,21 +475,22 @@ def emit_diagonal(low: Lowering, op: Operator) -> None:
     rows, columns = t.dims[a], t.dims[b]
     count = rows if rows == columns else size(low, f"{rows} < {columns} ? {rows} : {columns}")
     stay = [dim for dim in range(t.rank) if dim not in (a, b)]
-    low.give(op.outputs[0], low.view(
-        t, [*(t.dims[dim] for dim in stay), count],
-        [*(strides[dim] for dim in stay), w.arith("+", strides[a], strides[b])], 0, identity(len(stay) + 1)))  # fmt: skip
+    steps = [*(strides[dim] for dim in stay), w.arith("+", strides[a], strides[b])]
+    dims = [*(t.dims[dim] for dim in stay), count]
+    low.give(op.outputs[0], low.view(t, dims, steps, 0, identity(len(dims))))
 
 
 def first_of(*rules: Rule) -> Rule:
     """The first rule that takes an Operator."""
 
     def emit(low: Lowering, op: Operator) -> None:
+        indent = low.w.indent
         for rule in rules[:-1]:
             try:
                 rule(low, op)
                 return
             except Unsupported:
-                continue
+                low.w.close(indent)
         rules[-1](low, op)
 
     return emit

@@ -1,6 +1,6 @@
 """From a Program to the text of one C function, with what a caller has to know of it.
 
-    Program -> lists refined -> Lowering with this room's rules -> arguments checked, values computed, results handed out
+    Program -> lists refined -> Lowering with this room's rules -> arguments checked, values, results
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from runtime.export.c.failures import Failures, literal
 from runtime.export.c.interface import DTYPES, MAX_RANK, Given, Result, inputs_of, outputs_of
 from runtime.export.c.lists import refine
 from runtime.export.c.rules import Refused, rules_of
-from runtime.ir import Operator, Program
+from runtime.ir import Assume, Operator, Program, Variable
 from runtime.ir.assume import symbols_of
 from runtime.ir.location import Location
 from runtime.native.lowering import Lowering, Retry
@@ -46,7 +46,7 @@ def write(program: Program, offsets: Mapping[str, int]) -> Source:
     Errors raised: StorageError, D2S530 for an operator that C does not have, D2S531 for what C has no form for.
     """
     if program.writes:
-        name = next((one.name for one in (*program.inputs, *program.params) if one.var is program.writes[0].target), "")
+        name = _names(program)[program.writes[0].target]
         raise StorageError(
             f"the function writes to '{name}', which was there before the call: exported C changes nothing",
             hint="Return the new value, and let the caller keep it.", code="D2S531")  # fmt: skip
@@ -83,17 +83,23 @@ def _refusal(op: Operator | None, reason: str) -> StorageError:
         location=None if op is None else op.location, code="D2S530")  # fmt: skip
 
 
+def _names(program: Program) -> dict[Variable, str]:
+    """What the user calls the arguments and parameters."""
+    return {one.var: one.name for one in program.inputs} | {one.var: one.name for one in program.params}
+
+
 def _arguments(low: Lowering, program: Program, inputs: Sequence[Given]) -> list[Input]:
     """The locals of arguments and parameters, with their values."""
     given: list[Input] = []
-    for one in (*program.inputs, *program.params):
-        made = make_input(low.w, one.var, (), low.symbols)
+    for var, name in _names(program).items():
+        made = make_input(low.w, var, (), low.symbols)
         if made is None or not isinstance(made.value, Tensor):
             raise StorageError(
-                f"'{one.name}' has no form in exported C: {one.var.type}",
-                hint="Export tensors of the CPU, of float32, float64, int64, int32 or bool.", code="D2S531")  # fmt: skip
+                f"'{name}' has no form in exported C: {var.type}",
+                hint="Export tensors of the CPU, of float32, float64, int64, int32 or bool.",
+                code="D2S531")  # fmt: skip
         given.append(made)
-        low.give(one.var, made.value)
+        low.give(var, made.value)
     return given
 
 
@@ -157,15 +163,17 @@ def _prologue(low: Lowering, program: Program, given: list[Input], inputs: list[
     for assume in program.assumes:
         text = condition(assume.expr, {symbol: f"(double)in->{names[name].name}.sizes[{dim}]"
                                        for symbol, (name, dim) in assume.symbols.items()})  # fmt: skip
-        said = re.sub(r"\b(\w+)\b", lambda found: _said(found[0], assume.symbols), assume.expr)
+        said = _said(assume)
         where = f" ({assume.location.file.rpartition('/')[2]}:{assume.location.line})" if assume.location else ""
         lines.append(f"  if (!({text})) {{ c->code = ARGUMENT; d2s_say(c, "
                      f"{literal(f'the sizes do not fit: {said} is needed{where}')}); goto bail; }}")  # fmt: skip
     return lines
 
 
-def _said(word: str, symbols: Mapping[str, tuple[str, int]]) -> str:
-    return f"{symbols[word][0]}.shape[{symbols[word][1]}]" if word in symbols else word
+def _said(assume: Assume) -> str:
+    """A fact about sizes in the words of the user's arguments."""
+    words = {symbol: f"{name}.shape[{dim}]" for symbol, (name, dim) in assume.symbols.items()}
+    return re.sub(r"\b\w+\b", lambda found: words.get(found[0], found[0]), assume.expr)
 
 
 _SIGNS: dict[type[ast.AST], str] = {
@@ -187,7 +195,8 @@ def condition(expr: str, sizes: Mapping[str, str]) -> str:
 
     def build(node: ast.expr) -> str:
         if isinstance(node, ast.Constant):
-            return f"{int(node.value)}.0"  # type: ignore[call-overload]  # an int or a bool
+            assert isinstance(node.value, int)
+            return f"{int(node.value)}.0"
         if isinstance(node, ast.Name):
             return sizes[node.id]
         if isinstance(node, ast.BinOp):

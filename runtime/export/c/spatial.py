@@ -64,13 +64,17 @@ def emit_convolution(low: Lowering, op: Operator) -> None:
     stride, dilation = triple(call["stride"], spatial), triple(call["dilation"], spatial)
     padding: Any = call["padding"]
     before: list[Expr]
+    after: list[Expr]
     if padding == "valid":
-        before = after = [0] * spatial
+        before = [0] * spatial
+        after = before
     elif padding == "same":
         whole = [int(d) * (int(k) - 1) for d, k in zip(dilation, kernel)]
-        before, after = [one // 2 for one in whole], [one - one // 2 for one in whole]
+        before = [one // 2 for one in whole]
+        after = [one - one // 2 for one in whole]
     else:
-        before = after = triple(padding, spatial)
+        before = triple(padding, spatial)
+        after = before
     out = _out(low, sizes, kernel, stride, before, after, dilation)
     made = low.fresh(x.dtype, (*([examples] if x.rank == spatial + 2 else []), outs, *out))
     places, depth = w.product(tuple(out)), int(per)
@@ -85,8 +89,8 @@ def emit_convolution(low: Lowering, op: Operator) -> None:
         w.line(f"const {x.ctype} *image = p{x.n} + ({n} * {channels} + {g} * {per}) * {inner};")
         w.line(f"{x.ctype} *to = p{made.n} + ({n} * {outs} + {g} * {share}) * {places};")
         if columns is not None:
-            w.line(f"d2s_cols_{kind}(p{columns.n}, image, {per}, {numbers(sizes, 1)}, {numbers(kernel, 1)}, "
-                   f"{numbers(out, 1)}, {numbers(stride, 1)}, {numbers(before, 0)}, {numbers(dilation, 1)});")  # fmt: skip
+            about = [numbers(sizes, 1), numbers(kernel, 1), numbers(out, 1), numbers(stride, 1), numbers(before, 0)]
+            w.line(f"d2s_cols_{kind}(p{columns.n}, image, {per}, {', '.join(about)}, {numbers(dilation, 1)});")
         if bias is not None:
             with each(low, (share, places)) as (o, i):
                 w.line(f"to[{o} * {places} + {i}] = p{bias.n}[{g} * {share} + {o}];")

@@ -190,8 +190,8 @@ static int d2s_items(ctx *c, @list *out, const lst *l, int dtype, i64 width, int
     for (i64 i = 0; i < l->len; i++) {
         const i64 *words = l->at + i * l->width;
         memset(items + i, 0, sizeof(@tensor));
-        if (words[0] && d2s_result(c, items + i, (buf *)words[0], (const void *)words[1], dtype, width, rank, words + 3))
-            return 1;
+        buf *b = (buf *)words[0];
+        if (b && d2s_result(c, items + i, b, (const void *)words[1], dtype, width, rank, words + 3)) return 1;
     }
     return 0;
 }

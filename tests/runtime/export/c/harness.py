@@ -1,4 +1,4 @@
-"""Exported libraries as processes of their own: compiled with sanitizers, given a file of inputs, held against eager."""
+"""Exported libraries as processes of their own: compiled with sanitizers, given files of inputs, held against eager."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ def close(got: Any, wanted: Any, tolerance: float) -> None:
     if isinstance(wanted, torch.Size):
         wanted = tuple(wanted)
     if isinstance(wanted, (list, tuple)):
-        assert isinstance(got, type(wanted) if type(wanted) is list else tuple) and len(got) == len(wanted), f"{got} instead of {wanted}"
+        assert isinstance(got, list if type(wanted) is list else tuple), f"{got} instead of {wanted}"
+        assert len(got) == len(wanted), f"{got} instead of {wanted}"
         for one, other in zip(got, wanted):
             close(one, other, tolerance)
     elif isinstance(wanted, torch.Tensor):

@@ -122,7 +122,8 @@ def whole_numbers(x):
 
 @sample(InputSpec([2], "float64"), calls=[(t(7.5, 2, dtype=torch.float64),), (t(-7.5, 2, dtype=torch.float64),),
         (t(1, 0, dtype=torch.float64),), (t(float("inf"), 2, dtype=torch.float64),),
-        (t(2, 0.5, dtype=torch.float64),), (t(-8, 0.5, dtype=torch.float64),), (t(0.1, -3, dtype=torch.float64),)])  # fmt: skip
+        (t(2, 0.5, dtype=torch.float64),), (t(-8, 0.5, dtype=torch.float64),), (t(0.1, -3,
+        dtype=torch.float64),)])  # fmt: skip
 def floats(x):
     import math
 
@@ -384,7 +385,8 @@ def arithmetic(x, y):
     return (x ** 2, x.abs() ** y, 2 ** x, x // y, x % y, torch.where(x > 0, x, y), x.clamp(-0.5, 0.5), x.round(),
             x.sign(), x.std(), x.var(0, unbiased=False), x.mean((0, 1)), x.norm(), x.prod(1), (x > 0).any(1),
             (x > 9).all(), x.amax(0), x.log1p(), torch.atan2(x, y), x.softmax(0), x.logsumexp(1), x.log_softmax(0),
-            torch.maximum(x, y), x.floor(), x.double() / 3, x.int(), (x > 0).sum(1), torch.erf(x), x.to(torch.int64))  # fmt: skip
+            torch.maximum(x, y), x.floor(), x.double() / 3, x.int(), (x > 0).sum(1), torch.erf(x),
+            x.to(torch.int64))  # fmt: skip
 
 
 @sample(i64(None), InputSpec([None], "int32"), calls=[
@@ -409,15 +411,18 @@ def pooling(x):
     return (F.max_pool2d(x, 3, 2, 1), F.max_pool2d(x, (2, 3), ceil_mode=True), F.max_pool2d(x, 2, dilation=2),
             F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
             F.avg_pool2d(x, 2, divisor_override=3), F.adaptive_avg_pool2d(x, (4, 5)), F.adaptive_max_pool2d(x, 3),
-            F.max_pool2d(x, 2, return_indices=True), F.avg_pool1d(x[0], 2), F.max_pool3d(x, 2), F.avg_pool3d(x, 2))  # fmt: skip
+            F.max_pool2d(x, 2, return_indices=True), F.avg_pool1d(x[0], 2), F.max_pool3d(x, 2), F.avg_pool3d(x,
+            2))  # fmt: skip
 
 
 @sample(f32(2, 4, 9, 7), f32(6, 2, 3, 2), f32(4, 3, 2, 3), f32(6), calls=[
     (rand(2, 4, 9, 7), rand(6, 2, 3, 2), rand(4, 3, 2, 3), rand(6))], tolerance=3e-5)  # fmt: skip
 def convolutions(x, w, u, b):
-    return (F.conv2d(x, w, b, groups=2), F.conv2d(x, w, None, 2, 1, 2, 2), F.conv2d(x, w[:, :, :, :1], b, padding="same", groups=2),
+    return (F.conv2d(x, w, b, groups=2), F.conv2d(x, w, None, 2, 1, 2, 2), F.conv2d(x, w[:, :, :, :1], b,
+            padding="same", groups=2),
             F.conv2d(x[0], w, groups=2), F.conv_transpose2d(x, u, b, 2, 1, 1, 2), F.conv_transpose2d(x, u, None),
-            F.conv3d(x[:, None], w[:, :1, None]), F.conv3d(x[:, None], w[:, :1, None], stride=(1, 2, 2), padding=(1, 0, 1)),
+            F.conv3d(x[:, None], w[:, :1, None]), F.conv3d(x[:, None], w[:, :1, None], stride=(1, 2, 2),
+            padding=(1, 0, 1)),
             F.conv1d(x[:, :, 0], w[:, :, 0], groups=2), F.conv2d(x, w[:4, :1], groups=4))  # fmt: skip
 
 
@@ -437,17 +442,21 @@ def attention(q, k, m):
     s = F.scaled_dot_product_attention
     return (s(q, k, k * 2), s(q, k, k, m), s(q, k, k, m > 0), s(q, k, k, is_causal=True), s(q, k, k, scale=0.3),
             q @ k.transpose(-1, -2), q[0, 0] @ k.transpose(-1, -2), torch.bmm(q[0], k[0].transpose(1, 2)),
-            torch.baddbmm(m, q[0], k[0].transpose(1, 2), beta=0.5, alpha=2), torch.addmm(m, q[0, 0], k[0, 0].t(), alpha=3),
+            torch.baddbmm(m, q[0], k[0].transpose(1, 2), beta=0.5, alpha=2), torch.addmm(m, q[0, 0], k[0, 0].t(),
+            alpha=3),
             q[0, 0] @ k[0, 0, 0], k[0, 0, 0] @ q[0, 0].t(), F.linear(q.transpose(0, 1), k[0, 0], m[0]))  # fmt: skip
 
 
 @sample(f32(3, 5), i64(3, 2), calls=[(rand(3, 5), torch.tensor([[0, 4], [2, 2], [1, 0]])),
                                      (rand(3, 5), torch.tensor([[0, 5], [2, 2], [1, 0]]))])  # fmt: skip
 def placed(x, i):
-    return (x.scatter(1, i, 9.0), x.scatter(1, i, x), x.scatter_add(1, i, x), F.one_hot(i, 6), x[:, i[0]], x[i[:, 0] - 3],
+    return (x.scatter(1, i, 9.0), x.scatter(1, i, x), x.scatter_add(1, i, x), F.one_hot(i, 6), x[:, i[0]], x[i[:,
+            0] - 3],
             x[i[:, 0] % 3, i[:, 1]], x[(x[:, 0] > 0)], x.masked_select(x > 0), x.narrow(1, 1, 3), x.movedim(0, 1) * 2,
-            x.diagonal(), x[..., None, 1:4], x[-1], x[:, -2:], x.t()[1:3].reshape(-1), x.t().flatten(), x.unflatten(1, (5, 1)),
-            torch.cat([x, x.t()[:3, :2], x.t()[2:, :2]], 1), torch.stack([x.t(), x.t() * 2], 1), x.chunk(2, 1), x.unbind(1),
+            x.diagonal(), x[..., None, 1:4], x[-1], x[:, -2:], x.t()[1:3].reshape(-1), x.t().flatten(),
+            x.unflatten(1, (5, 1)),
+            torch.cat([x, x.t()[:3, :2], x.t()[2:, :2]], 1), torch.stack([x.t(), x.t() * 2], 1), x.chunk(2, 1),
+            x.unbind(1),
             x.take_along_dim(i, 1), torch.tril(x, -1), x.triu(1), x.permute(1, 0).contiguous().view(-1))  # fmt: skip
 
 
@@ -457,25 +466,33 @@ def placed(x, i):
     (t(1.0, dtype=torch.float64), t(0.0))])  # fmt: skip
 def edges(a, b):
     return (a // b, a % b, torch.div(a, b, rounding_mode="trunc"), torch.fmod(a, b), a / b, a ** b, torch.maximum(a, b),
-            torch.minimum(a, b), a.clamp(b, None), a.clamp(max=2), a.sign(), a.round(), a.trunc(), a.relu(), a == b, a != b,
-            a < b, a.isnan(), a.isinf(), a.isfinite(), torch.logical_and(a, b), torch.logical_xor(a, b), a.max(), a.min(),
-            a.argmax(), a.argmin(), a.sort()[0], a.sort(descending=True)[1], a.topk(1, largest=False), a.exp(), a.tanh(),
+            torch.minimum(a, b), a.clamp(b, None), a.clamp(max=2), a.sign(), a.round(), a.trunc(), a.relu(),
+            a == b, a != b,
+            a < b, a.isnan(), a.isinf(), a.isfinite(), torch.logical_and(a, b), torch.logical_xor(a, b), a.max(),
+            a.min(),
+            a.argmax(), a.argmin(), a.sort()[0], a.sort(descending=True)[1], a.topk(1, largest=False), a.exp(),
+            a.tanh(),
             a.sigmoid(), b.exp(), b.tanh(), b.erf(), b.sigmoid(), b.abs().log(), b.abs().sqrt(), a.square(), a.amax(),
-            torch.hypot(a, b.double()), b.sin(), b.cos(), b.tan(), b.atan(), b.log2(), b.log10(), b.expm1(), b.frac())  # fmt: skip
+            torch.hypot(a, b.double()), b.sin(), b.cos(), b.tan(), b.atan(), b.log2(), b.log10(), b.expm1(),
+            b.frac())  # fmt: skip
 
 
-@sample(f32(None), calls=[(rand(4),), (rand(1),)])
+@sample(f32(None), calls=[(rand(4),), (rand(2),)])
 def made(x):
     n = x.shape[0]
     return (torch.arange(n, -n, -2), torch.arange(0.5, 3, 0.5), torch.arange(n + 0.0), torch.zeros(n, 2), torch.ones(n),
             torch.full((n, n), 3), torch.full_like(x, 2), torch.zeros_like(x, dtype=torch.int64), x.new_ones(2, n),
             torch.linspace(-1, 1, n), torch.eye(n, 3), torch.tensor(2.5) * x,
-            (x > 0).sum(), (x > 0).float().mean(), x.prod(), x.norm(1), x.norm(float("inf")), x.std(), x.var(correction=0),
-            torch.isclose(x, x + 1e-9), x.count_nonzero(), x.cumsum(0)[-1], x.view(-1, 1).expand(n, 3), x.expand(2, n) + 1,
-            x.type_as(torch.tensor(1.0, dtype=torch.float64)), x.to(torch.int32), x.bool(), x.long() * 2 ** 40)  # fmt: skip
+            (x > 0).sum(), (x > 0).float().mean(), x.prod(), x.norm(1), x.norm(float("inf")), x.std(),
+            x.var(correction=0),
+            torch.isclose(x, x + 1e-9), x.count_nonzero(), x.cumsum(0)[-1], x.view(-1, 1).expand(n, 3), x.expand(2,
+            n) + 1,
+            x.type_as(torch.tensor(1.0, dtype=torch.float64)), x.to(torch.int32), x.bool(),
+            x.long() * 2 ** 40)  # fmt: skip
 
 
-@sample(f32(None, None), f32(None, None), calls=[(rand(3, 4), rand(3, 4)), (rand(3, 4), rand(1, 4)), (rand(1, 1), rand(2, 5)),
+@sample(f32(None, None), f32(None, None), calls=[(rand(3, 4), rand(3, 4)), (rand(3, 4), rand(1, 4)), (rand(1, 1),
+        rand(2, 5)),
         (rand(3, 1), rand(1, 4)), (rand(2, 3), rand(3, 3))])  # fmt: skip
 def broadcasting(a, b):
     return a.t().contiguous().t() * 2, a.sum(0), b.mean(1, keepdim=True)
