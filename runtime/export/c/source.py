@@ -280,17 +280,30 @@ def _hand_out_list(low: Lowering, target: str, value: Items) -> None:
     w.line(f"else {target}.length = -1;")
 
 
-_CONST = re.compile(r"^ *const \w+ ([ex]\d+) = .*;$", re.M)
+_CONST = re.compile(r" *const \w+ ([ex]\d+) = .*;")
 _DECLARED = re.compile(r"^  (?:.*[ *])?(\w+)(?:\[\d+\])? = ")
+
+
+def _read(name: str, lines: Sequence[str], index: int) -> bool:
+    """Whether a value that a line declares is read in the rest of its block."""
+    indent = len(lines[index]) - len(lines[index].lstrip())
+    word = re.compile(rf"\b{name}\b")
+    for line in lines[index + 1 :]:
+        if len(line) - len(line.lstrip()) < indent:
+            return False
+        if word.search(line):
+            return True
+    return False
 
 
 def _tidy(locals_: Sequence[str], text: str) -> tuple[list[str], str, list[str]]:
     """The text without values that nothing reads; its locals; and those of them that are only written."""
-    while True:
-        gone = [name for name in _CONST.findall(text) if len(re.findall(rf"\b{name}\b", text)) == 1]
-        if not gone:
-            break
-        text = re.sub(rf"^ *const \w+ (?:{'|'.join(gone)}) = .*;\n?", "", text, flags=re.M)
+    lines = text.split("\n")
+    for index in reversed(range(len(lines))):  # from the end: what only an unread value reads is unread, too
+        found = _CONST.fullmatch(lines[index])
+        if found is not None and not _read(found[1], lines, index):
+            del lines[index]
+    text = "\n".join(lines)
     counts: dict[str, int] = {}
     for name in re.findall(r"\b[a-z]+\d+(?:_\d+)?\b", text):
         counts[name] = counts.get(name, 0) + 1
