@@ -70,6 +70,7 @@ assert _torch_internals, "imported for what it says"
 if TYPE_CHECKING:
     from dy2static.api import to_static
     from dy2static.exclusions import ignore_module, not_to_static
+    from dy2static.exporting import export_c
     from dy2static.options_of_loops import loop_options
     from dy2static.program_cache import RetraceWarning
     from dy2static.saving import save
@@ -83,7 +84,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
     "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
-    "__version__", "enable_to_static", "ignore_module", "load", "loop_options", "not_to_static", "save", "to_static",
+    "__version__", "enable_to_static", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "save",
+    "to_static",
 ]  # fmt: skip
 
 _HOMES = {
@@ -92,6 +94,7 @@ _HOMES = {
     "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
     "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
+    "export_c": "dy2static.exporting",
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "save": "dy2static.saving", "to_static": "dy2static.api",
 }  # fmt: skip

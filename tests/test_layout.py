@@ -30,7 +30,8 @@ ARROWS: dict[str, set[str]] = {
     "runtime.executor": BASE | {"runtime.ops"},
     "runtime.native": BASE | {"runtime.ops", "runtime.executor"},
     "runtime.storage": BASE | {"runtime.ops"},
-    "runtime.export": BASE | {"runtime.ops"},
+    "runtime.export": BASE
+    | {"runtime.ops", "runtime.executor", "runtime.native", "runtime.passes", "runtime.storage"},
     "runtime.calling": BASE
     | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.native", "runtime.autodiff", "runtime.tracer"},
     "runtime.translated": BASE

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from runtime.ir import Operator, Variable
 from runtime.native.loops import item, new_items, read, write
-from runtime.native.lowering import Lowering
+from runtime.native.lowering import Lowering, alike
 from runtime.native.nest import Nest
 from runtime.native.values import Items, Tensor, Unsupported
 from runtime.native.views import axis
@@ -71,15 +71,20 @@ def _len(low: Lowering, op: Operator) -> None:
 
 
 def emit_pop(low: Lowering, op: Operator) -> None:
-    if len(op.args) > 1 and op.args[1] != -1:
-        raise Unsupported("an item that is not the last")
+    """``pop`` of any item; those behind it move up."""
+    index = low.integer(op.args[1]).text if len(op.args) > 1 else "-1"
     made = _owned(low, op)
-    low.w.bail(f"!l{made.n}->len")
-    low.w.line(f"if (!(l{made.n} = l_own(c, l{made.n}, 0))) goto bail;")
-    value = read(low, made, f"l{made.n}->at + (l{made.n}->len - 1) * {made.width}")
-    low.w.line(f"l{made.n}->len--;")
+    w, n, width = low.w, made.n, made.width
+    w.line(f"if (!(l{n} = l_own(c, l{n}, 0))) goto bail;")
+    at = w.local("i64", "y")
+    w.line(f"{at} = {index}; {at} += {at} < 0 ? l{n}->len : 0;")
+    w.bail(f"{at} < 0 || {at} >= l{n}->len")
+    value = read(low, made, f"l{n}->at + {at} * {width}")
+    w.line(f"l{n}->len--;")
+    w.line(f"for (; {at} < l{n}->len; {at}++) d2s_copy(l{n}->at + {at} * {width}, l{n}->at + ({at} + 1) * {width}, "
+           f"8 * {width});")  # fmt: skip
     if isinstance(value, Tensor):
-        low.w.line(f"d2s_put(c, b{value.n});")
+        w.line(f"d2s_put(c, b{value.n});")
     low.give(op.outputs[0], made)
     low.give(op.outputs[1], value)
 
@@ -209,7 +214,50 @@ def emit_cat(low: Lowering, op: Operator) -> None:
     low.give(op.outputs[0], made)
 
 
+def _extend(low: Lowering, op: Operator) -> None:
+    """``extend`` and ``concat``: the items of another list, put behind one's own."""
+    other = low.items(op.args[1])
+    made = _owned(low, op)
+    if not alike(other, made):
+        raise Unsupported("a list of other items")
+    w, n, m = low.w, made.n, other.n
+    count, at = w.local("i64", "z"), w.local("i64", "y")
+    w.line(f"{count} = l{m}->len;")  # it may be the very same list
+    w.line(f"if (!(l{n} = l_own(c, l{n}, {count}))) goto bail;")
+    w.line(f"d2s_copy(l{n}->at + l{n}->len * {made.width}, l{m}->at, 8 * {count} * {made.width});")
+    if isinstance(made.item, Tensor):
+        w.line(f"for ({at} = 0; {at} < {count}; {at}++) d2s_ref((buf *)l{n}->at[(l{n}->len + {at}) * {made.width}]);")
+    w.line(f"l{n}->len += {count};")
+    low.give(op.outputs[0], made)
+
+
+def _slice(low: Lowering, op: Operator) -> None:
+    """A part of a list, as Python clips it."""
+    where = op.args[1]
+    if not isinstance(where, slice) or where.step not in (None, 1):
+        raise Unsupported("a slice with a step")
+    items = low.items(op.args[0])
+    w = low.w
+    ends: list[str] = []
+    for value, default in ((where.start, "0"), (where.stop, f"l{items.n}->len")):
+        name = w.local("i64", "y")
+        w.line(f"{name} = {default if value is None else low.integer(value).text};")
+        w.line(f"{name} += {name} < 0 ? l{items.n}->len : 0;")
+        w.line(f"{name} = {name} < 0 ? 0 : {name} > l{items.n}->len ? l{items.n}->len : {name};")
+        ends.append(name)
+    start, end = ends
+    made = new_items(low, items.item)
+    w.line(f"{end} = {end} > {start} ? {end} - {start} : 0;")
+    w.line(f"if (!(l{made.n} = l_own(c, l{made.n}, {end}))) goto bail;")
+    w.line(f"d2s_copy(l{made.n}->at, l{items.n}->at + {start} * {items.width}, 8 * {end} * {items.width});")
+    w.line(f"l{made.n}->len = {end};")
+    if isinstance(items.item, Tensor):
+        w.line(f"for ({start} = 0; {start} < {end}; {start}++) "
+               f"d2s_ref((buf *)l{made.n}->at[{start} * {made.width}]);")  # fmt: skip
+    low.give(op.outputs[0], made)
+
+
 _RULES = {"new": _new, "append": _append, "get": _get, "load": _get, "len": _len, "pop": emit_pop, "set": _set,
-          "store": _set}  # fmt: skip
+          "store": _set, "extend": _extend, "concat": _extend, "slice": _slice}  # fmt: skip
 
 __all__ = ["emit", "emit_pop", "emit_cat", "emit_stack"]

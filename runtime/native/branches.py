@@ -81,11 +81,14 @@ class _Join:
         low = self.low
         raised = bool(block.ops) and block.ops[-1].name == "raise"
         with low.w.block(header):
-            if raised and all(value is UNDEF for value in block.yields):
+            ended = raised and all(value is UNDEF for value in block.yields)
+            if ended and not low.alone:
                 low.w.line("goto bail;")  # Python raises it
                 return
             low.enter(block)
             low.operators(block.ops)
+            if ended:
+                return
             low.flush()
             for out, value in zip(self.op.outputs, block.yields):
                 if out not in self.unread:

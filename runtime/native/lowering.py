@@ -35,7 +35,7 @@ from runtime.native.values import (
     Value,
     identity,
 )
-from runtime.native.writer import Writer
+from runtime.native.writer import BAIL, Writer
 
 Rule = Callable[["Lowering", Operator], None]
 RULES: dict[str, Rule] = {}
@@ -45,7 +45,7 @@ FAMILIES: dict[str, Rule] = {}
 OF_HALVES: set[str] = set()
 """Operators whose C is right for floats of 16 bits; others Python runs for C."""
 
-LIMIT = 1 << 62
+LIMIT = 1 << 63
 
 
 class Retry(Exception):
@@ -122,6 +122,12 @@ class Lowering:
     """Gradients of slices that are only added to a total: never made."""
     turned: dict[tuple[int, int], str] = field(default_factory=dict)
     """Of the matrices that loops keep transposed: the loop and the matrix -> the memory."""
+    rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
+    """How an Operator becomes C, by its name; "call" says what happens to those that no rule takes."""
+    alone: bool = False
+    """Whether nothing runs the Operators again where C gives up: then C tells of an exception itself."""
+    failure: Callable[[Operator], str] = field(default=lambda op: BAIL)
+    """How an Operator gives up, as C."""
 
     # -- operands ------------------------------------------------------------------------------------------------
 
@@ -360,26 +366,31 @@ class Lowering:
     def operator(self, op: Operator) -> None:
         """One Operator, and the end of what it was the last to read."""
         self.w.note(op.location)
-        rule = RULES.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
+        outer, self.w.failure = self.w.failure, self.failure(op)
+        indent = self.w.indent
+        rule = self.rules.get(op.name) or FAMILIES.get(op.name.partition(".")[0])
         if id(op) in self.called or rule is None:
-            rule = RULES["call"]
-        if rule is not RULES["call"] and op.name not in OF_HALVES and _has_halves(op):
+            rule = self.rules["call"]
+        if rule is not self.rules["call"] and op.name not in OF_HALVES and _has_halves(op):
             if op.blocks and op.name != "update":
                 pass  # its Blocks are asked one by one
             elif op.blocks or not op.name.startswith(("aten.", "scalar.")):
                 raise Unsupported("floats of 16 bits")
             else:
-                rule = RULES["call"]
+                rule = self.rules["call"]
         try:
             rule(self, op)
             if id(op) not in self.called:
                 self.in_c[id(op)] = op.name
-        except Unsupported:
+        except Unsupported as reason:
+            reason.op = reason.op or op
             if id(op) in self.called or op.blocks:
                 raise
-            RULES["call"](self, op)
+            self.w.close(indent)
+            self.rules["call"](self, op)
         if not op.blocks:
             self.drop([*self.live.dying[id(op)], *self.live.unread[id(op)]])
+        self.w.failure = outer
 
     def enter(self, block: Block) -> None:
         """What every Block starts with: its counter, and the end of values that only its siblings need."""

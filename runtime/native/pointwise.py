@@ -161,9 +161,12 @@ def _expect(op: Operator, dtype: torch.dtype) -> torch.dtype:
 
 
 ARITHMETIC: dict[str, Make] = {
-    "mul": lambda a, b: f"{a} * {b}",
     "maximum": lambda a, b: f"(({a} > {b} || {a} != {a}) ? {a} : {b})",
     "minimum": lambda a, b: f"(({a} < {b} || {a} != {a}) ? {a} : {b})",
+}
+WHOLE_EXTREMES: dict[str, Make] = {
+    "maximum": lambda a, b: f"({a} > {b} ? {a} : {b})",
+    "minimum": lambda a, b: f"({a} < {b} ? {a} : {b})",
 }
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 LOGICAL = {"logical_and": "({} != 0) & ({} != 0)", "logical_or": "({} != 0) | ({} != 0)",
@@ -189,8 +192,6 @@ FLOAT_UNARY: dict[str, Make] = {
 """Functions of floats; whole numbers become floats first."""
 
 SAME_UNARY: dict[str, Make] = {
-    "neg": lambda x, t: f"-{x}",
-    "square": lambda x, t: f"{x} * {x}",
     "relu": lambda x, t: f"({x} <= 0 ? ({t})0 : {x})",
 }
 ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
@@ -225,14 +226,24 @@ def _unary(low: Lowering, op: Operator, x: Tensor, short: str) -> tuple[torch.dt
         return dtype, lambda nest: f"(({ctype})(({nest.load(low, x)} > 0) - ({nest.load(low, x)} < 0)))"
     if short == "relu" and x.half is not None:  # which keeps the sign of zero
         return dtype, lambda nest: f"({nest.load(low, x)} < 0 ? 0.0f : {nest.load(low, x)})"
+    if short == "neg" and (dtype in FLOATS or dtype == torch.int64):
+        return dtype, lambda nest: _wrap(dtype, f"-{term(low, nest, x, dtype)}")
+    if short == "square" and (dtype in FLOATS or dtype == torch.int64):
+        return dtype, lambda nest: _wrap(dtype, f"{term(low, nest, x, dtype)} * {term(low, nest, x, dtype)}")
     if short in SAME_UNARY and (dtype in FLOATS or dtype == torch.int64):
         return dtype, lambda nest: _wrap(dtype, SAME_UNARY[short](nest.load(low, x), ctype))
     raise Unsupported(short)
 
 
 def _wrap(dtype: torch.dtype, text: str) -> str:
-    """Arithmetic of whole numbers wraps around, as PyTorch's does (the compiler is told so: -fwrapv)."""
+    """Arithmetic of whole numbers wraps around, as PyTorch's does."""
     return text if dtype in FLOATS else f"({CTYPES[dtype]})({text})"
+
+
+def term(low: Lowering, nest: Nest, one: Tensor | Number, dtype: torch.dtype) -> str:
+    """An operand of + - *: whole numbers as ones without a sign, which C defines to wrap around."""
+    text = element(low, nest, one, dtype)
+    return text if dtype in FLOATS else f"({'uint64_t' if dtype is torch.int64 else 'uint32_t'}){text}"
 
 
 def _power(low: Lowering, x: Tensor, exponent: Operand) -> tuple[torch.dtype, Callable[[Nest], str]]:
@@ -296,7 +307,9 @@ def _binary(low: Lowering, op: Operator, a: Tensor | Number, b: Tensor | Number,
             raise Unsupported("more roundings")
         return dtype, lambda nest: (
             f"{element(low, nest, a, dtype)} * (1 - {element(low, nest, b, dtype)}) * {element(low, nest, b, dtype)}")
-    make = ARITHMETIC.get(short)
+    if short == "mul":
+        return dtype, lambda nest: _wrap(dtype, f"{term(low, nest, a, dtype)} * {term(low, nest, b, dtype)}")
+    make = (ARITHMETIC if dtype in FLOATS else WHOLE_EXTREMES).get(short)
     if make is None:
         raise Unsupported(short)
     return dtype, lambda nest: _wrap(dtype, make(element(low, nest, a, dtype), element(low, nest, b, dtype)))
@@ -309,21 +322,21 @@ def _sum(low: Lowering, a: Tensor | Number, b: Tensor | Number, dtype: torch.dty
     if alpha != 1 and any(isinstance(one, Tensor) and one.half is not None for one in (a, b)):
         raise Unsupported("a factor that is rounded")
     if alpha == 1:
-        return lambda nest: _wrap(dtype, f"{element(low, nest, a, dtype)} {sign} {element(low, nest, b, dtype)}")
+        return lambda nest: _wrap(dtype, f"{term(low, nest, a, dtype)} {sign} {term(low, nest, b, dtype)}")
     if type(alpha) is float and dtype not in FLOATS:
         raise Unsupported("alpha")
-    factor = element(low, Nest((), ()), low.number(alpha), dtype)
+    factor = term(low, Nest((), ()), low.number(alpha), dtype)
     factor = f"-{factor}" if sign == "-" else factor
     if dtype in FLOATS:
         function = "__builtin_fmaf" if dtype is torch.float32 else "__builtin_fma"
         return lambda nest: (
             f"{function}({element(low, nest, b, dtype)}, {factor}, {element(low, nest, a, dtype)})")
-    return lambda nest: _wrap(dtype, f"{element(low, nest, a, dtype)} + {factor} * {element(low, nest, b, dtype)}")
+    return lambda nest: _wrap(dtype, f"{term(low, nest, a, dtype)} + {factor} * {term(low, nest, b, dtype)}")
 
 
-UNARY_NAMES = (*FLOAT_UNARY, *SAME_UNARY, *ROUNDING, "abs", "sign", "logical_not", "isnan", "isinf", "isfinite",
-               "bitwise_not")  # fmt: skip
-BINARY_NAMES = (*ARITHMETIC, *COMPARISONS, *LOGICAL, *BITWISE, "add", "sub", "rsub", "div", "remainder",
+UNARY_NAMES = (*FLOAT_UNARY, *SAME_UNARY, *ROUNDING, "neg", "square", "abs", "sign", "logical_not", "isnan", "isinf",
+               "isfinite", "bitwise_not")  # fmt: skip
+BINARY_NAMES = ("mul", *ARITHMETIC, *COMPARISONS, *LOGICAL, *BITWISE, "add", "sub", "rsub", "div", "remainder",
                 "floor_divide", "tanh_backward", "sigmoid_backward")  # fmt: skip
 
 

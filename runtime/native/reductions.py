@@ -42,7 +42,7 @@ def _fold(low: Lowering, short: str, x: Tensor, dtype: torch.dtype, count: Expr)
             return _Fold("double", "0", "acc += v;", result, "reduction(+:acc)")
         if dtype != torch.int64:
             raise Unsupported(f"{dtype}")
-        return _Fold("i64", "0", "acc += v;", "acc", "reduction(+:acc)")
+        return _Fold("uint64_t", "0", "acc += (uint64_t)v;", "acc", "reduction(+:acc)")
     if short in ("max", "min", "amax", "amin"):
         word, sign = ("max", ">") if "max" in short else ("min", "<")
         step, simd = f"acc = v {sign} acc ? v : acc;", f"reduction({word}:acc)"

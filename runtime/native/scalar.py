@@ -141,15 +141,15 @@ def _two(low: Lowering, out: Variable, short: str, a: Number, b: Number) -> None
             function = "py_ffloordiv" if short == "floordiv" else "py_fmod"
             low.let(out, "float", f"{function}({a.text}, {b.text})")
         else:
-            w.bail(f"{b.text} == -1")
+            w.bail(f"{b.text} == -1 && {a.text} == INT64_MIN")
             low.let(out, "int", f"{'py_floordiv' if short == 'floordiv' else 'py_mod'}({a.text}, {b.text})")
     elif short in _BITS and not real:
         kind = "bool" if a.kind == b.kind == "bool" else "int"
         low.let(out, kind, f"{a.text} {_BITS[short]} {b.text}")
     elif short == "pow":
         if real:
-            made = low.let(out, "float", f"pow({a.text}, {b.text})")
-            w.bail(f"!isfinite({made.text}) || !isfinite((double){a.text}) || !isfinite((double){b.text})")
+            made = low.let(out, "float", f"pow((double){a.text}, (double){b.text})")
+            w.bail(f"!isfinite({made.text}) && isfinite((double){a.text}) && isfinite((double){b.text})")
         else:
             w.bail(f"{b.text} < 0")
             made = low.let(out, "int", "0")
@@ -191,7 +191,7 @@ def _one(low: Lowering, out: Variable, short: str, a: Number) -> None:
         low.let(out, "bool", f"{short.removeprefix('math.')}((double){a.text}) != 0")
     elif short.startswith("math.") and short.removeprefix("math.") in _MATH:
         made = low.let(out, "float", f"{short.removeprefix('math.')}((double){a.text})")
-        w.bail(f"!isfinite({made.text})")
+        w.bail(f"(isnan({made.text}) && !isnan((double){a.text})) || (isinf({made.text}) && !isinf((double){a.text}))")
     else:
         raise Unsupported(short)
 

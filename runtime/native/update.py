@@ -73,7 +73,7 @@ def _write(low: Lowering, op: Operator) -> None:
     short = op.name.split(".")[1]
     low.memory(target)
     low.flush()
-    if not short.endswith("_") or short.endswith("__") or not target.order:
+    if not short.endswith("_") or short.endswith("__") or (target.rank and not target.order):
         raise Unsupported(short)
     if short in ("copy_", "fill_", "zero_"):
         value = 0 if short == "zero_" else op.args[1]

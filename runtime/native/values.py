@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from runtime.ir import Operator
+
 Expr = int | str
 """A whole number that C computes: a constant, or an expression without side effects."""
 
@@ -31,7 +33,9 @@ UNKNOWN = -1
 
 
 class Unsupported(Exception):
-    """C cannot do this: the Operator runs in Python."""
+    """C cannot do this: the Operator ``op`` runs in Python."""
+
+    op: Operator | None = None
 
 
 @dataclass(eq=False)

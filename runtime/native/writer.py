@@ -10,6 +10,9 @@ from pathlib import PurePath
 from runtime.ir.location import Location
 from runtime.native.values import Expr
 
+BAIL = "goto bail;"
+"""What C does where it cannot go on."""
+
 _NOTE = re.compile(r"( *)/\*@(\d+)\*/")
 
 
@@ -48,6 +51,10 @@ class Writer:
         self.locals: list[str] = []
         self.indent = 1
         self.count = 0
+        self.failure = BAIL
+        """What stands for ``BAIL`` in lines."""
+        self.checked = False
+        """Whether sizes are multiplied with a look at 64 bits."""
         self.places: list[Location] = []
         """Where in the user's source the lines came from, in their order."""
         self._known: list[dict[tuple[str, Expr, Expr], str]] = [{}]
@@ -69,6 +76,8 @@ class Writer:
 
     def line(self, text: str) -> None:
         """One more line."""
+        if self.failure is not BAIL:
+            text = text.replace(BAIL, self.failure)
         self.lines.append("  " * self.indent + text)
 
     def note(self, place: Location | None) -> None:
@@ -88,6 +97,14 @@ class Writer:
         self._known.pop()
         self.indent -= 1
         self.line("}")
+
+    def close(self, indent: int) -> None:
+        """End the blocks that a rule opened before it found that it cannot go on; what was written in them is unused.
+        """
+        while self.indent > indent:
+            self._known.pop()
+            self.indent -= 1
+            self.line("}")
 
     def bail(self, condition: str) -> None:
         """Give up under a condition: the region runs again in Python."""
@@ -115,7 +132,10 @@ class Writer:
             if key in known:
                 return known[key]
         name = self.local("i64", "z")
-        self.line(f"{name} = {a} {sign} {b};")
+        if sign == "*" and self.checked:
+            self.bail(f"__builtin_mul_overflow((i64){a}, (i64){b}, &{name})")
+        else:
+            self.line(f"{name} = {a} {sign} {b};")
         self._known[-1][key] = name
         return name
 
