@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from runtime.tracer.ambient import state
 from runtime.tracer.numbers.scalars import Staged
 
@@ -40,16 +42,27 @@ class StagedSize(tuple[Any, ...]):
         return f"torch.Size({list(self)})"
 
     def __add__(self, other: Any) -> Any:
-        return StagedSize((*self, *other)) if isinstance(other, tuple) else NotImplemented
+        if isinstance(other, tuple):
+            return StagedSize((*self, *other))
+        try:
+            return torch.Size(()) + other
+        except TypeError as error:
+            raise error.with_traceback(None) from None  # the user's, told by this statement
 
     def __radd__(self, other: Any) -> Any:
         return StagedSize((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times: Any) -> Any:
-        return StagedSize(super().__mul__(times))
+        try:
+            return StagedSize(tuple(self) * times)
+        except TypeError as error:
+            raise error.with_traceback(None) from None  # the user's, told by this statement
 
     __rmul__ = __mul__
 
     def __getitem__(self, key: Any) -> Any:
-        picked = super().__getitem__(key)
+        try:
+            picked = super().__getitem__(key)
+        except (IndexError, TypeError, ValueError) as error:
+            raise error.with_traceback(None) from None  # the user's, told by this statement
         return StagedSize(picked) if isinstance(key, slice) else picked
