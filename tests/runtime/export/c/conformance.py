@@ -66,8 +66,8 @@ def _constants(call: Sequence[Any]) -> list[Any]:
     return [(type(one), one) if not isinstance(one, torch.Tensor) else (one.dtype, tuple(one.shape)) for one in call]
 
 
-def outcome(case: Case, folder: Path | None = None) -> Outcome:
-    """Export the inference Program of a case's first call; with a folder, run it on all calls that it fits.
+def outcome(case: Case, *, run: bool) -> Outcome:
+    """Export the inference Program of a case's first call; ``run``: hold it against eager on all calls that it fits.
 
     AssertionError: a result is not eager's.
     """
@@ -76,7 +76,14 @@ def outcome(case: Case, folder: Path | None = None) -> Outcome:
     eager = case.target().eval() if case.kind == "module" else case.target
     if case.kind == "module":
         eager.load_state_dict(target.state_dict())
-    first = case.calls[0]
+    kind, why, ran = attempt(target, eager, case.calls, run=run, tolerance=max(case.tolerance, 1e-5), name=case.id)
+    return Outcome(case, kind, why, ran)
+
+
+def attempt(target: Any, eager: Any, calls: Sequence[Sequence[Any]], *, run: bool, tolerance: float, name: str,
+            ) -> tuple[str, str, int]:  # fmt: skip
+    """What became of a function or module, why, and how many calls gave eager's results."""
+    first = calls[0]
     try:
         with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
             static = dy2static.to_static(target)
@@ -84,49 +91,49 @@ def outcome(case: Case, folder: Path | None = None) -> Outcome:
                 static(*copied(first))
             artefact = make_artefact(static)
     except Dy2StaticError as error:
-        return Outcome(case, "no Program", f"{error.code}")
+        return "no Program", error.code, 0
     except Exception as error:
-        return Outcome(case, "no Program", type(error).__name__)
+        return "no Program", type(error).__name__, 0
     with tempfile.TemporaryDirectory() as room:
         at = Path(room) / "case"
         try:
             export_artefact(artefact, at, "case")
         except Dy2StaticError as error:
-            return Outcome(case, "refused", f"{error.code} {error.summary}")
-        if folder is None:
-            return Outcome(case, "exported")
+            return "refused", f"{error.code} {error.summary}", 0
+        if not run:
+            return "exported", "", 0
         command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O0", "-DD2S_EXACT", "-fsanitize=undefined",
                    "-fno-sanitize-recover=all", "main.c", "case.c", "-o", "run", "-lm"]  # fmt: skip
         done = subprocess.run(command, cwd=at, capture_output=True, text=True)
-        assert done.returncode == 0, f"{case.id}: {done.stderr[:3000]}"
+        assert done.returncode == 0, f"{name}: {done.stderr[:3000]}"
         program = variant_for_inference(artefact, "forward").program
         names = [line.split()[0] for line in (at / "inputs.txt").read_text().splitlines() if " tensor " in line]
         library = Library(at, names, program.output, {one.index: one.name for one in outputs_of(program)})
-        ran = sum(_held(case, eager, library, call) for call in case.calls if _constants(call) == _constants(first))
-        return Outcome(case, "exported", "", ran)
+        fitting = [call for call in calls if _constants(call) == _constants(first)]
+        return "exported", "", sum(_held(eager, library, call, tolerance, name) for call in fitting)
 
 
-def _held(case: Case, eager: Any, library: Library, call: Sequence[Any]) -> bool:
+def _held(eager: Any, library: Library, call: Sequence[Any], tolerance: float, name: str) -> bool:
     """Whether a call was answered, as eager does."""
     tensors = _tensors(call)
     if len(tensors) != len(library.names):
         return False
     (library.folder / "given.txt").write_text(written(library.names, tensors))
     done = subprocess.run(["./run", "given.txt", "case.weights"], cwd=library.folder, capture_output=True, text=True)
-    assert 0 <= done.returncode < 100, f"{case.id}: {done.stderr[:3000]}"
+    assert 0 <= done.returncode < 100, f"{name}: {done.stderr[:3000]}"
     try:
         with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
             wanted = eager(*_detached(copied(call)))
     except Exception as error:
-        assert done.returncode, f"{case.id}: nothing is raised, and eager raises {error!r}"
+        assert done.returncode, f"{name}: nothing is raised, and eager raises {error!r}"
         return True
     if done.returncode:
-        assert done.returncode in (2, 3), f"{case.id}: {done.stderr}"
+        assert done.returncode in (2, 3), f"{name}: {done.stderr}"
         return False
     try:
-        close(built(library.tree, library, read(done.stdout)), wanted, max(case.tolerance, 1e-5))
+        close(built(library.tree, library, read(done.stdout)), wanted, tolerance)
     except Exception as error:
-        raise AssertionError(f"{case.id}: {error}") from error
+        raise AssertionError(f"{name}: {error}") from error
     return True
 
 
@@ -137,7 +144,7 @@ def outcomes(run: bool) -> Iterator[Outcome]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    yield outcome(case, Path() if run else None)
+                    yield outcome(case, run=run)
                 except AssertionError as error:
                     yield Outcome(case, "different", str(error))
 

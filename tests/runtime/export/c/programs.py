@@ -522,15 +522,18 @@ A = torch.ops.aten
 
 @sample(f32(2, 3), f32(2, 3), InputSpec([2, 3], "bool"), InputSpec([2, 3], "int64"), calls=[
     (rand(2, 3), rand(2, 3, seed=3), rand(2, 3) > 0, torch.tensor([[1, 2, 3], [-4, 5, 0]])),
-    (rand(2, 3).sigmoid(), rand(2, 3, seed=4).abs() + 1, rand(2, 3) > 1, torch.tensor([[7, -2, 3], [1, 1, 1]]))])  # fmt: skip
+    (rand(2, 3).sigmoid(), rand(2, 3, seed=4).abs() + 1, rand(2, 3) > 1, torch.tensor([[7, -2, 3], [1, 1,
+    1]]))])  # fmt: skip
 def by_name(x, y, m, i):
     return (
         A.acos(x), A.acosh(y), A.asin(x), A.asinh(x), A.atanh(x), A.cosh(x), A.sinh(x), A.erfc(x), A.exp2(x), A.ceil(x),
         A.reciprocal(y), A.rsqrt(y), A.copysign(x, y),
         A.copysign(x, -1.0), A.logical_not(x), A.logical_or(x, m), A.logical_and(m, i), A.logical_xor(i, m),
-        A.__and__(i, 6), A.__or__(i, 6), A.__xor__(m, True), A.bitwise_and(i, 3), A.bitwise_or(i, i), A.bitwise_xor(m, m),
+        A.__and__(i, 6), A.__or__(i, 6), A.__xor__(m, True), A.bitwise_and(i, 3), A.bitwise_or(i, i),
+        A.bitwise_xor(m, m),
         A.ge(x, y), A.ge(i, 2), A.gt(x, y), A.le(x, 0.5), A.le(i, y), A.ne(i, 2), A.fmod(x, 0.3), A.fmod(i, -3),
-        A.floor_divide(i, 2), A.floor_divide(x, y), A.div(i, 2, rounding_mode="trunc"), A.div(x, 2, rounding_mode="floor"),
+        A.floor_divide(i, 2), A.floor_divide(x, y), A.div(i, 2, rounding_mode="trunc"), A.div(x, 2,
+        rounding_mode="floor"),
         A.div(i, 4), A.rsub(x, y), A.rsub(i, 3), A.rsub(x, 3.0, alpha=2), A.addcmul(x, y, y, value=0.5),
         A.addcdiv(x, y, y + 3, value=2), A.clamp_min(x, y), A.clamp_max(x, y), A.clamp_max(x, 0.1), A.clamp_min(i, 1),
         A.where(m, 1.0, 2.0), A.where(m, x, 0.0), A.where(m, 5, i), A.masked_fill(x, m, y[0, 0]), A.add(x, y, alpha=3),
@@ -542,16 +545,23 @@ def by_name(x, y, m, i):
     (rand(2, 3, 4), rand(3), rand(4, 4), torch.tensor([[1, 2, 3], [4, 5, 0]]))])  # fmt: skip
 def by_name_again(x, v, w, i):
     return (
-        A.all(x > -9, 1), (x > 0).all((0, 1)), (x > 0).any((0, 2)), A.any(x > 1, 0, True), A.amin(x, [0, 2]), A.amax(x, [1], True),
-        A.std(x), A.std(x, [1]), A.std(x, True), A.var(x), A.var(x, [0, 2], False, True), A.norm(x, 1), A.norm(x, 2, [1], True),
+        A.all(x > -9, 1), (x > 0).all((0, 1)), (x > 0).any((0, 2)), A.any(x > 1, 0, True), A.amin(x, [0, 2]),
+        A.amax(x, [1], True),
+        A.std(x), A.std(x, [1]), A.std(x, True), A.var(x), A.var(x, [0, 2], False, True), A.norm(x, 1), A.norm(x,
+        2, [1], True),
         A.count_nonzero(x > 0, [1]), A.dot(v, v), A.mv(w, w[0]), A.mm(w, w), x.mT, A.movedim(x, [0, 1], [2, 0]),
-        A.reshape_as(x, x.transpose(0, 1)), A.view_as(i, i.reshape(2, 3)), x[:1].squeeze(), x[:, :1, :1].squeeze((1, 2)),
+        A.reshape_as(x, x.transpose(0, 1)), A.view_as(i, i.reshape(2, 3)), x[:1].squeeze(), x[:, :1,
+        :1].squeeze((1, 2)),
         A.split(x, 2, 2), A.split(x, [1, 3], 2), A.unsafe_split(w, 3), A.alias(x) + 0, x.detach(), A.arange(2, 9),
         A.full([2], 1.5), x.new_full((2,), 3), x.new_zeros(2, 2), A.ones_like(i), A.scalar_tensor(2.0) * v,
         A.native_layer_norm(x, [4], w[0], w[1], 1e-5), A._softmax(x, 1, False), A._log_softmax(x, -1, False),
-        A.to(x, torch.float64), x.to(i), x.to("cpu") * 1, x.cpu(), torch.empty(2).fill_(3), A.rnn_tanh_cell(w, w, w, w, w[0], w[1]),
-        A.rnn_relu_cell(w, w, w, w), F.dropout1d(x, 0.5, False), F.alpha_dropout(x, 0.5, False), F.adaptive_max_pool1d(x, 2),
-        F.adaptive_avg_pool3d(x[None], (1, 2, 3)), F.adaptive_max_pool3d(x[None], 2), F.max_pool1d(x, 2, return_indices=True),
+        A.to(x, torch.float64), x.to(i), x.to("cpu") * 1, x.cpu(), torch.empty(2).fill_(3), A.rnn_tanh_cell(w, w,
+        w, w, w[0], w[1]),
+        A.rnn_relu_cell(w, w, w, w), F.dropout1d(x, 0.5, False), F.alpha_dropout(x, 0.5, False),
+        F.adaptive_max_pool1d(x, 2),
+        F.adaptive_avg_pool3d(x[None], (1, 2, 3)), F.adaptive_max_pool3d(x[None], 2), F.max_pool1d(x, 2,
+        return_indices=True),
         F.max_pool3d(x[None], 2, return_indices=True), F.conv3d(x[None], w[None, None, :1], padding="same"),
-        F.conv_transpose3d(x[None], w[None, None, :2], stride=2), A.softmax(x.double(), 0), x.int().sum(), x.cumsum(0, dtype=torch.float64),
+        F.conv_transpose3d(x[None], w[None, None, :2], stride=2), A.softmax(x.double(), 0), x.int().sum(),
+        x.cumsum(0, dtype=torch.float64),
     )  # fmt: skip
