@@ -565,3 +565,22 @@ def by_name_again(x, v, w, i):
         F.conv_transpose3d(x[None], w[None, None, :2], stride=2), A.softmax(x.double(), 0), x.int().sum(),
         x.cumsum(0, dtype=torch.float64),
     )  # fmt: skip
+
+
+@sample(f32(None, 3), i64(2), calls=[(rand(4, 3), torch.tensor([0, 3])), (rand(4, 3), torch.tensor([1, 4])),
+                                     (rand(4, 3), torch.tensor([-1, -1]))])  # fmt: skip
+def written_by_index(x, i):
+    y = x.clone()
+    y[i] = 7.0
+    z = x.clone()
+    z[x > 0] = 0.0
+    z.clamp_(min=-0.5)
+    w = x.clone()
+    w[1:, 1].clamp_(-0.1, 0.1)
+    w.t()[0].mul_(2).add_(1)
+    v = torch.zeros(5, 2)
+    v[:, 1] = torch.arange(5)
+    v.masked_fill_(v > 3, -1.0)
+    u = torch.zeros(4)
+    u[i[0]] += 2
+    return y, z, w, v, u, round(x.sum().item() * 10), round(2.5), x.index_put((i,), x[:2], accumulate=True)
