@@ -45,6 +45,7 @@ RULES |= {
     "while_loop": loops.emit_while,
     "scan": loops.emit_scan,
     "update": update.emit,
+    "write": update.write,
     "assert": _assert,
     "raise": _raise,
     "call": calls.emit,

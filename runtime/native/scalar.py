@@ -169,6 +169,12 @@ def _one(low: Lowering, out: Variable, short: str, a: Number) -> None:
             low.let(out, "float", f"-{a.text}" if short == "neg" else f"fabs({a.text})")
     elif short == "pos":
         low.let(out, kind, a.text)
+    elif short == "round":
+        if kind == "float":
+            w.bail(f"!(fabs({a.text}) < 9e18)")
+            low.let(out, "int", f"(i64)nearbyint({a.text})")
+        else:
+            low.let(out, "int", a.text)
     elif short == "not_":
         low.let(out, "bool", f"!({a.text})")
     elif short in ("bool", "truth"):

@@ -47,7 +47,7 @@ def emit(low: Lowering, op: Operator) -> None:
     low.enter(block)
     for inner in block.ops:
         if _writes(inner):
-            _write(low, inner)
+            low.rules["write"](low, inner)
             low.drop([*live.dying[id(inner)], *live.unread[id(inner)]])
         else:
             low.operator(inner)
@@ -67,7 +67,7 @@ def _writes(op: Operator) -> bool:
     return op.name.startswith("aten.") and bool(aten.writes(aten.resolve(op.name), op.args, op.kwargs))
 
 
-def _write(low: Lowering, op: Operator) -> None:
+def write(low: Lowering, op: Operator) -> None:
     """``add_`` and its like: elements of the first operand get new values."""
     target = low.tensor(op.args[0])
     short = op.name.split(".")[1]

@@ -160,6 +160,45 @@ def emit_index(low: Lowering, op: Operator) -> None:
     low.give(op.outputs[0], made)
 
 
+def emit_index_put(low: Lowering, op: Operator) -> None:
+    """``index_put``: a copy in which ``x[i, :, j]`` is something else."""
+    call = arguments(op)
+    x, values = ready(low, call["self"], call["values"])
+    if values.dtype != x.dtype or (call["accumulate"] and not x.dtype.is_floating_point):
+        raise Unsupported("dtypes that differ")
+    indices, own = _indices(low, x, call["indices"])
+    given = [one for one in indices if one is not None]
+    where = [place for place, one in enumerate(indices) if one is not None]
+    rank = max(one.rank for one in given)
+    if any(one.rank != rank for one in given) or where != list(range(where[0], where[0] + len(where))):
+        raise Unsupported("indices of different ranks")
+    for one in given[1:]:
+        for dim, first in zip(one.dims, given[0].dims):
+            if dim != first:
+                low.w.bail(f"{dim} != {first}")
+    rest = [place for place in range(x.rank) if place not in where]
+    stay = [x.dims[place] for place in rest]
+    start = where[0]
+    dims = [*stay[:start], *given[0].dims, *stay[start:]]
+    if values.rank > len(dims):
+        raise Unsupported("more values than places")
+    for dim, wanted in zip(reversed(values.dims), reversed(dims)):
+        if dim not in (1, wanted):
+            low.w.bail(f"{dim} != {wanted}")
+    made = low.fresh(x.dtype, x.dims)
+    low.copy(made, x)
+    with each(low, given[0].dims) as places:
+        found = {place: _place(low, one, places, x.dims[place], negative=True)
+                 for place, one in enumerate(indices) if one is not None}  # fmt: skip
+        with each(low, stay) as others:
+            target = [found[place] if place in found else others[rest.index(place)] for place in range(x.rank)]
+            source = [*others[:start], *places, *others[start:]][len(dims) - values.rank :]
+            low.w.line(f"{at(low, made, *target)} {'+=' if call['accumulate'] else '='} {at(low, values, *source)};")
+    for one in own:
+        low.release(one)
+    low.give(op.outputs[0], made)
+
+
 def emit_masked_select(low: Lowering, op: Operator) -> None:
     """``masked_select``: the elements at which a mask of the same sizes is true."""
     x, mask = ready(low, *op.args[:2])
@@ -224,6 +263,7 @@ NAMES = {
     emit_gather: ["gather.default", "take_along_dim.default"],
     emit_index_select: ["index_select.default"],
     emit_index: ["index.Tensor"],
+    emit_index_put: ["index_put.default"],
     emit_masked_select: ["masked_select.default"],
     emit_nonzero: ["nonzero.default"],
     emit_scatter: ["scatter.src", "scatter.value", "scatter_add.default"],

@@ -10,7 +10,7 @@ from typing import NoReturn
 from runtime.export.c import arithmetic, indexing, normalising, ordering, products, recurrent, shaping, spatial
 from runtime.export.c.failures import Failures
 from runtime.ir import Operator
-from runtime.native import rules
+from runtime.native import rules, update
 from runtime.native.lowering import FAMILIES, RULES, Lowering, Rule
 from runtime.native.values import Unsupported
 
@@ -21,7 +21,7 @@ OWN: dict[str, Rule] = {
     for room in (arithmetic, indexing, normalising, ordering, products, recurrent, shaping, spatial)
     for rule, names in room.NAMES.items()
     for name in names
-} | {"update": shaping.emit_update}
+} | {"update": shaping.emit_update, "write": shaping.first_of(update.write, shaping.emit_write)}
 
 
 class Refused(Exception):

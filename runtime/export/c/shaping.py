@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from runtime.export.c.elements import arguments, at, dtype_of, each, known, ready, size
-from runtime.ir import Operator
+from runtime.ir import Operator, TensorType, Variable
 from runtime.native import array, update, views
 from runtime.native.loops import read
 from runtime.native.lowering import Lowering, Rule
@@ -31,6 +31,35 @@ def emit_update(low: Lowering, op: Operator) -> None:
         update.emit(low, op)
     finally:
         _writing.pop()
+
+
+def emit_write(low: Lowering, op: Operator) -> None:
+    """A write that native C does not know: what the operator without the underscore gives, copied to where it belongs.
+    """
+    target = low.tensor(op.args[0])
+    name = op.name.replace("_.", ".", 1)
+    rule = low.rules.get(name)
+    if rule is None or op.outputs and op.outputs[0].type != op.inputs[0].type:
+        raise Unsupported(op.name.split(".")[1])
+    low.memory(target)
+    low.flush()
+    value = Variable("written", TensorType(target.dtype, None))
+    rule(low, Operator(name, op.args, op.kwargs, (value,), location=op.location))
+    found = low.tensor(value)
+    low.memory(found)
+    low.flush()
+    if found.dtype != target.dtype or found.rank != target.rank:
+        raise Unsupported("another dtype")
+    low.w.bail(f"b{found.n} == b{target.n}")  # else what is read would change while it is written
+    for own, other in zip(found.dims, target.dims):
+        if own != other:
+            low.w.bail(f"{own} != {other}")
+    with each(low, target.dims) as places:
+        low.w.line(f"{at(low, target, *places)} = {at(low, found, *places)};")
+    low.release(found)
+    for out in op.outputs:
+        if out not in set(low.live.unread[id(op)]):
+            low.give(out, low.same(target))
 
 
 def may_copy(low: Lowering) -> None:
