@@ -126,6 +126,8 @@ class Lowering:
     """How an Operator becomes C, by its name; "call" says what happens to those that no rule takes."""
     alone: bool = False
     """Whether nothing runs the Operators again where C gives up: then C tells of an exception itself."""
+    writing: bool = False
+    """Whether a tensor is being written: a view of it must be a view."""
     failure: Callable[[Operator], str] = field(default=lambda op: BAIL)
     """How an Operator gives up, as C."""
 

@@ -267,6 +267,8 @@ def _binary(low: Lowering, op: Operator, a: Tensor | Number, b: Tensor | Number,
     kwargs = op.kwargs
     if short in COMPARISONS:
         sign = COMPARISONS[short]
+        if a is b and dtype not in FLOATS:
+            return torch.bool, lambda nest: str(int(short in ("eq", "le", "ge")))
         return torch.bool, lambda nest: f"({element(low, nest, a, dtype)} {sign} {element(low, nest, b, dtype)})"
     if short in LOGICAL:
         def truth(nest: Nest, one: Tensor | Number) -> str:

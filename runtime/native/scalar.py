@@ -123,6 +123,8 @@ def _two(low: Lowering, out: Variable, short: str, a: Number, b: Number) -> None
             whole = a if a.kind != "float" else b
             w.bail(f"!exact({whole.text})")
             low.let(out, "bool", f"(double){a.text} {_COMPARE[short]} (double){b.text}")
+        elif not real and a.text == b.text:
+            low.let(out, "bool", str(int(short in ("eq", "le", "ge"))))
         else:
             low.let(out, "bool", f"{a.text} {_COMPARE[short]} {b.text}")
     elif short in _SIGNS and real:

@@ -273,9 +273,12 @@ def emit_range(low: Lowering, op: Operator) -> None:
     last, step_ = low.number(call["end"]), low.number(call.get("step", 1))
     w.bail(f"{step_.text} == 0")
     if all(one.kind != "float" for one in (first, last, step_)):
-        w.bail(f"({last.text} - {first.text}) / {step_.text} < 0 || ({last.text} < {first.text}) == "
-               f"({step_.text} > 0 && {last.text} != {first.text})")  # fmt: skip
-        count = size(low, f"({last.text} - {first.text} + {step_.text} - ({step_.text} > 0 ? 1 : -1)) / {step_.text}")
+        start, end = size(low, first.text), size(low, last.text)
+        w.bail(f"({step_.text} > 0 && {end} < {start}) || ({step_.text} < 0 && {end} > {start})")
+        span = w.local("i64", "z")
+        w.bail(f"__builtin_sub_overflow({end}, {start}, &{span})")
+        w.bail(f"{span} == INT64_MIN")
+        count = size(low, f"{span} / {step_.text} + ({span} % {step_.text} != 0)")
         made = low.fresh(dtype, (count,))
         with each(low, (count,)) as (i,):
             w.line(f"p{made.n}[{i}] = ({t})({first.text} + {i} * {step_.text});")

@@ -14,7 +14,7 @@ import torch
 from runtime.ir import Operand, Operator, TensorType, Variable
 from runtime.native.lowering import Lowering
 from runtime.native.pointwise import FLOATS
-from runtime.native.values import CTYPES, Expr, Tensor, Unsupported, identity
+from runtime.native.values import CTYPES, Expr, Tensor, Unsupported
 from runtime.ops import aten
 
 
@@ -91,19 +91,6 @@ def known(value: Operand, what: str) -> int:
     if type(value) is not int:
         raise Unsupported(f"{what} that is computed")
     return value
-
-
-def wrapped(low: Lowering, index: str, limit: Expr) -> str:
-    """An index counted from the front, held against the size."""
-    name = size(low, index)
-    low.w.bail(f"{name} < -({limit}) || {name} >= {limit}")
-    low.w.line(f"{name} += {name} < 0 ? {limit} : 0;")
-    return name
-
-
-def straight(t: Tensor, dims: Sequence[Expr]) -> Tensor:
-    """The same dense memory seen with other sizes, while a rule is written."""
-    return Tensor(t.n, t.dtype, tuple(dims), order=identity(len(dims)))
 
 
 def triple(values: Operand, count: int, default: int | None = None) -> list[Expr]:

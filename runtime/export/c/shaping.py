@@ -20,17 +20,14 @@ from runtime.native.pointwise import convert
 from runtime.native.values import Expr, Items, Tensor, Unsupported, identity
 from runtime.native.views import axis
 
-_writing: list[Lowering] = []
-"""The functions that are being written, in an ``update``."""
-
 
 def emit_update(low: Lowering, op: Operator) -> None:
     """``update``: as native C has it; inside, views are views."""
-    _writing.append(low)
+    before, low.writing = low.writing, True
     try:
         update.emit(low, op)
     finally:
-        _writing.pop()
+        low.writing = before
 
 
 def emit_write(low: Lowering, op: Operator) -> None:
@@ -64,7 +61,7 @@ def emit_write(low: Lowering, op: Operator) -> None:
 
 def may_copy(low: Lowering) -> None:
     """Errors raised: Unsupported while a tensor is written."""
-    if any(one is low for one in _writing):
+    if low.writing:
         raise Unsupported("a view that would be a copy, where a tensor is written")
 
 

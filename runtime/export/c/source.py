@@ -153,7 +153,7 @@ def _prologue(low: Lowering, program: Program, given: list[Input], inputs: list[
                 elif isinstance(own, str):
                     lines.append(f"  if ({size} != {own}) {{ d2s_differ(c, {literal(mine.said)}, {dim}, {own}, "
                                  f"{size}); goto bail; }}")  # fmt: skip
-            data = f"(char *)(uintptr_t)in->{mine.name}.data"
+            data = f"(char *)(uintptr_t)(in->{mine.name}.data ? in->{mine.name}.data : (const void *)given)"
         else:
             data = f"(char *)(uintptr_t)(c->weights + {offsets[program.params[place - len(inputs)].name]})"
         lines.append(f"  given[{place}].rc = (i64)1 << 40; given[{place}].data = {data}; "

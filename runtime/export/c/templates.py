@@ -160,7 +160,8 @@ static inline void d2s_none(@tensor *t) { t->data = 0; t->dtype = @@NONE; t->ran
 static int d2s_result(ctx *c, @tensor *t, buf *b, const void *data, int dtype, i64 width, int rank, const i64 *sizes) {
     i64 bytes = width;
     t->dtype = dtype; t->rank = rank;
-    for (int d = 0; d < rank; d++) { t->sizes[d] = sizes[d]; bytes *= sizes[d]; }
+    for (int d = 0; d < rank; d++) { t->sizes[d] = sizes[d]; if (!sizes[d]) bytes = 0; }
+    for (int d = 0; d < rank && bytes; d++) bytes *= sizes[d];
     if (t->buffer) {
         if ((uint64_t)bytes > t->capacity) {
             c->code = @@BUFFER;

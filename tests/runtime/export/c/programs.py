@@ -480,7 +480,8 @@ def edges(a, b):
 @sample(f32(None), calls=[(rand(4),), (rand(2),)])
 def made(x):
     n = x.shape[0]
-    return (torch.arange(n, -n, -2), torch.arange(0.5, 3, 0.5), torch.arange(n + 0.0), torch.zeros(n, 2), torch.ones(n),
+    return (torch.arange(n, -n, -2), torch.arange(n, n), torch.arange(3, 3, -1), torch.arange(n, 2 * n + 1, 2),
+            torch.arange(0.5, 3, 0.5), torch.arange(n + 0.0), torch.zeros(n, 2), torch.ones(n),
             torch.full((n, n), 3), torch.full_like(x, 2), torch.zeros_like(x, dtype=torch.int64), x.new_ones(2, n),
             torch.linspace(-1, 1, n), torch.eye(n, 3), torch.tensor(2.5) * x,
             (x > 0).sum(), (x > 0).float().mean(), x.prod(), x.norm(1), x.norm(float("inf")), x.std(),
@@ -584,3 +585,10 @@ def written_by_index(x, i):
     u = torch.zeros(4)
     u[i[0]] += 2
     return y, z, w, v, u, round(x.sum().item() * 10), round(2.5), x.index_put((i,), x[:2], accumulate=True)
+
+
+@sample(i64(3), calls=[(torch.tensor([1, 2, 3]),)])
+def with_itself(x):
+    n = x[0].item()
+    m = n
+    return x == x, x < x, n == m, n < m, x.float() >= x.float(), torch.maximum(x, x), torch.cat([x, x]), x * x - x

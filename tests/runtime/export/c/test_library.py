@@ -269,18 +269,18 @@ def test_no_text_of_the_users_is_code(tmp_path: Path) -> None:
 @needs_cc
 def test_results_may_go_to_the_callers_buffers(tmp_path: Path) -> None:
     def double(x):
-        return x * 2
+        return x[:, 1] * 2
 
-    library = exported(double, tmp_path / "double", [f32(None)])
+    library = exported(double, tmp_path / "double", [f32(None, 2)])
     text = r"""
 #include "@.h"
 int main(void) {
-    float data[4] = {1, 2, 3, 4}, room[4] = {0};
+    float data[8] = {0, 1, 0, 2, 0, 3, 0, 4}, room[4] = {0};
     char text[100];
     @model *model; @inputs in = {0}; @outputs out = {0};
     if (@load("@.weights", &model, text, sizeof(text))) return 90;
     @context *context = @context_new(model, 0);
-    in.x.data = data; in.x.dtype = @@FLOAT32; in.x.rank = 1; in.x.sizes[0] = 4;
+    in.x.data = data; in.x.dtype = @@FLOAT32; in.x.rank = 2; in.x.sizes[0] = 4; in.x.sizes[1] = 2;
     out.result.buffer = room; out.result.capacity = 12;
     if (@run(context, &in, &out) != @@BUFFER) return 91;
     if (out.result.sizes[0] != 4) return 92;
