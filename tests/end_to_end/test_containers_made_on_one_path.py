@@ -112,9 +112,25 @@ def rows_that_a_loop_adds(x: torch.Tensor, y: torch.Tensor) -> Any:
     return g
 
 
+def rows_of_two_lengths(x: torch.Tensor, y: torch.Tensor) -> Any:
+    g = [[x]]
+    g.append([y * 2, x])
+    if x.sum() > 0:
+        g = [[y * 2]]
+    if y.sum() > 0:
+        g.append([y * 2, x])
+        g[-1] = [x + 1]
+    else:
+        return x, y
+    for _ in range(int((y > -1).sum())):
+        cur = []
+        g.append(cur)
+    return g, y
+
+
 PROGRAMS = (
     list_in_a_list, older_name, comprehension, list_in_a_dict, dict_in_a_list, two_levels, set_and_numbers,
-    rows_that_a_loop_adds,
+    rows_that_a_loop_adds, rows_of_two_lengths,
 )  # fmt: skip
 
 
