@@ -9,7 +9,6 @@ import pytest
 from tests.runtime.export.c.harness import exported, hold, needs_cc
 from tests.runtime.export.c.programs import SAMPLES, Sample
 
-
 _SOME = ("edges", "greedy", "lstm", "networks")
 
 
