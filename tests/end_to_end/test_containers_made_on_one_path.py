@@ -154,9 +154,22 @@ def rows_put_together(x: torch.Tensor, y: torch.Tensor) -> Any:
     return g
 
 
+def rows_changed_in_two_loops(x: torch.Tensor, y: torch.Tensor) -> Any:
+    q, g = y * 2, [[x]]
+    if (y > 0).any():
+        g.append([q, q])
+    for _ in range(int((x > 0).sum())):
+        for _ in range(int((y > 0).sum())):
+            q = q + g[-1][0]
+            g[0] = g[0] + [x]
+            g.append([q])
+    return g
+
+
 PROGRAMS = (
     list_in_a_list, older_name, comprehension, list_in_a_dict, dict_in_a_list, two_levels, set_and_numbers,
     rows_that_a_loop_adds, rows_of_two_lengths, rows_put_together,
+    rows_changed_in_two_loops,
 )  # fmt: skip
 
 
