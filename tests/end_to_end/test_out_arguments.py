@@ -293,8 +293,23 @@ def from_outside_the_loop(x: Any) -> Any:
     return m
 
 
+def of_a_size_of_two_paths(x: Any) -> Any:
+    m = torch.empty(3) if x.sum() > 0 else torch.empty(0)
+    torch.sum(x, 0, out=m)
+    return m
+
+
+def of_a_size_that_is_counted(x: Any) -> Any:
+    m = torch.empty(int((x > 0).sum()))
+    torch.add(x, x, out=m)
+    return m
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("function", [a_view_is_there, out_is_a_view, from_outside_the_branch, from_outside_the_loop])
+@pytest.mark.parametrize("function", [
+    a_view_is_there, out_is_a_view, from_outside_the_branch, from_outside_the_loop, of_a_size_of_two_paths,
+    of_a_size_that_is_counted,
+])  # fmt: skip
 def test_a_resize_that_others_see_is_refused(function: Any) -> None:
     with pytest.raises(dy2static.Dy2StaticError) as caught:
         dy2static.to_static(function)(X)
