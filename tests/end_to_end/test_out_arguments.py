@@ -317,6 +317,21 @@ def test_a_resize_that_others_see_is_refused(function: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [lambda: torch.arange(3.0).requires_grad_(), lambda: torch.arange(3.0)])
+def test_an_argument_that_requires_grad_is_resized(make: Any) -> None:
+    def into_itself(x: Any) -> Any:
+        with torch.no_grad():
+            torch.sum(x, 0, out=x)
+            y = x + 1
+        return y
+
+    one, other = make(), make()
+    assert torch.equal(dy2static.to_static(into_itself)(one), into_itself(other))
+    assert torch.equal(one, other) and one.shape == other.shape and one.requires_grad == other.requires_grad
+    assert one.is_leaf
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_loaded_program_resizes_too(tmp_path: Any) -> None:
     static = dy2static.to_static(cat_into_empty_argument)
     static(X, torch.empty(0))
