@@ -151,6 +151,20 @@ class Versions:
         self.counting = True
         """Whether the Program writes at all."""
         self.chances = Chances(session)
+        self._incomplete: list[Callable[[], None]] = []
+        self._completing = False
+
+    def complete(self, one: Callable[[], None]) -> None:
+        """Do what completes a loop, which may ask for more of other loops; these wait for their turn."""
+        self._incomplete.append(one)
+        if self._completing:
+            return
+        self._completing = True
+        try:
+            while self._incomplete:
+                self._incomplete.pop()()
+        finally:
+            self._completing = False
 
     def memory(self, fake: torch.Tensor) -> Memory:
         """The memory that a stand-in shows."""
