@@ -89,7 +89,7 @@ def _partial(value: functools.partial[Any]) -> Key:
 def _array(value: numpy.ndarray[Any, Any]) -> Key:
     if value.dtype.hasobject:
         return Same(value)
-    return (numpy.ndarray, value.dtype, value.shape, value.strides, value.tobytes())
+    return (numpy.ndarray, value.dtype, value.shape, value.strides, value.flags.writeable, value.tobytes())
 
 
 def _dict(value: dict[Any, Any]) -> Key:

@@ -9,7 +9,7 @@ import array
 import functools
 import math
 import types
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,7 @@ _PLAIN = (
 _BUFFERS = (bytearray, array.array)
 _BY_CONTENT = (list, tuple, deque, dict, set, frozenset, numpy.ndarray, numpy.generic, slice, range, *_BUFFERS,
                memoryview, types.MappingProxyType)  # fmt: skip
+_SIZED = (list, tuple, deque, dict, types.MappingProxyType, set, frozenset)
 _ITEMS = 4096
 """Beyond so many items, a container is compared by identity and length."""
 _DEPTH = 32
@@ -88,12 +89,16 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
         return _is_plainly(value)
     if len(around) < _DEPTH and not any(one is value for one in around):
         inside = (*around, value)
-        if isinstance(value, (list, tuple, deque)):
-            return _is_sequence(value, inside) if len(value) <= _ITEMS else _is_long(value)
+        if isinstance(value, _SIZED) and len(value) > _ITEMS:
+            return _is_long(value)
+        if isinstance(value, deque):
+            return _with_own(value, "maxlen", _is_sequence(value, inside))
+        if isinstance(value, defaultdict):
+            return _with_own(value, "default_factory", _is_mapping(value, inside))
+        if isinstance(value, (list, tuple, set, frozenset)):  # sets in their order: code that goes over them has it
+            return _is_sequence(value, inside)
         if isinstance(value, (dict, types.MappingProxyType)):
-            return _is_mapping(value, inside) if len(value) <= _ITEMS else _is_long(value)
-        if isinstance(value, (set, frozenset)):
-            return _is_set(value) if len(value) <= _ITEMS else _is_long(value)
+            return _is_mapping(value, inside)
         if isinstance(value, numpy.ndarray):
             return _is_objects(value, inside) if value.dtype.hasobject else _is_array(value)
         if isinstance(value, _BUFFERS):
@@ -151,9 +156,10 @@ def _is_mapping(value: Mapping[Any, Any], inside: tuple[Any, ...]) -> Test:
     )
 
 
-def _is_set(value: Any) -> Test:
-    kind, content = type(value), {(type(item), item) for item in value}
-    return lambda other: type(other) is kind and {(type(item), item) for item in other} == content
+def _with_own(value: Any, name: str, test: Test) -> Test:
+    """The test of the content, and of what a container keeps beside it."""
+    own = is_like(getattr(value, name))
+    return lambda other: test(other) and own(getattr(other, name))
 
 
 def _is_long(value: Any) -> Test:
@@ -162,19 +168,20 @@ def _is_long(value: Any) -> Test:
 
 
 def _is_array(value: Any) -> Test:
-    kind, dtype, shape, data = type(value), value.dtype, value.shape, value.tobytes()
-    return lambda other: (
-        type(other) is kind and other.dtype == dtype and other.shape == shape and other.tobytes() == data
-    )
+    kind, data, layout = type(value), value.tobytes(), _layout(value)
+    return lambda other: type(other) is kind and _layout(other) == layout and other.tobytes() == data
+
+
+def _layout(value: Any) -> tuple[Any, ...]:
+    """What an array is beside its content: a tensor made of it has its strides, and is not written if it may not be."""
+    return value.dtype, value.shape, value.strides, value.flags.writeable
 
 
 def _is_objects(value: Any, inside: tuple[Any, ...]) -> Test:
     if value.size > _ITEMS:
         return lambda other: other is value
-    kind, dtype, shape, items = type(value), value.dtype, value.shape, is_like(value.ravel().tolist(), inside)
-    return lambda other: (
-        type(other) is kind and other.dtype == dtype and other.shape == shape and items(other.ravel().tolist())
-    )
+    kind, layout, items = type(value), _layout(value), is_like(value.ravel().tolist(), inside)
+    return lambda other: type(other) is kind and _layout(other) == layout and items(other.ravel().tolist())
 
 
 @dataclass(eq=False)
