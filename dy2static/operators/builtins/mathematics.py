@@ -13,6 +13,7 @@ import torch
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedSequence, staged_sequence
 from dy2static.operators.calls.truth import truth_of
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration.generator_uses import listed
 from dy2static.operators.iteration.traced_for import fold, iterate
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, any_staged, distribute, stages
@@ -148,6 +149,9 @@ def _round(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         return distribute(session, number, lambda option: _round(session, (option, *args[1:]), kwargs))
     if isinstance(digits, Staged):
         return session.scalar("round", number, digits)
+    found = user_methods.called(session, number, "__round__", *() if digits is _MISSING else (digits,))
+    if found is not user_methods.NOT_USERS:
+        return found
     return round(*args, **kwargs)
 
 
@@ -159,6 +163,11 @@ def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
                     session, (*args[:index], option, *args[index + 1:]), kwargs))
         if function is pow and len(args) == 3 and any_staged(args):
             return session.scalar("pow", *args)
+        if not kwargs and len(args) == (1 if function is abs else 2):
+            found = user_methods.called(session, *args, "__abs__") if function is abs else user_methods.operated(
+                session, args[0], "**" if function is pow else "divmod", args[1])
+            if found is not user_methods.NOT_USERS:
+                return found
         return function(*args, **kwargs)
 
     return apply

@@ -25,6 +25,8 @@ from dy2static.operators.provenance.provenance import (
     enter_function,
     global_names,
     memo,
+    note_module,
+    note_modules,
     note_reads,
 )
 from dy2static.operators.shared import module_facts, policy
@@ -83,6 +85,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 return _enter(session, f, converted, args, kwargs)
     if home == "torch" and reason:
         roots = args[:1] if args and isinstance(args[0], torch.nn.Module) else ()
+        if roots and f.__qualname__.startswith("Module.") and "_modules" in vars(roots[0]):
+            (note_module if f.__name__ in _OF_CHILDREN else note_modules)(session, roots[0])
         with unconverted(session, f, reason), observed.observed(session, *roots):
             try:
                 return call_torch(session, f, args, kwargs)
@@ -105,6 +109,10 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if f.__code__.co_flags & _LAZY:
         return f(*args, **kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_unconverted, session, f, reason, home))
+
+
+_OF_CHILDREN = ("children", "named_children", "__dir__", "__getattr__", "extra_repr")
+"""Methods of ``torch.nn.Module`` that look at one module only."""
 
 
 def _asks_gradients(f: types.FunctionType) -> bool:
@@ -136,6 +144,9 @@ def _call_unconverted(
     for one in held:
         if isinstance(one, CONTAINERS) and one is not f.__globals__:
             adopt(session, one)
+    for one in (*args, *kwargs.values()):
+        if isinstance(one, torch.nn.Module):
+            note_modules(session, one)
     observed.check_text(session, reason)
     with unconverted(session, f, reason), observed.observed(session, *args, *kwargs.values(), *held):
         try:

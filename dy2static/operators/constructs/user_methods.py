@@ -2,18 +2,22 @@
 
     c + xs    with ``def __add__(self, other)`` in the class of ``c``   ->   call(C.__add__, c, xs)
 
-Such a method would take a list that grew for one of one item (``len(other)``). Everywhere else Python's own call is
-right: numbers and tensors of the trace stand for themselves in it.
+Such a method may decide on tensors, and what it reads is part of what a Program depends on. One of a library that is
+left as it is would take a list that grew for one of one item (``len(other)``); everywhere else Python's own call of it
+is right: numbers and tensors of the trace stand for themselves in it.
 """
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.bool_ops import not_
+from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Session, python_method
+from runtime.tracer.ambient.theirs import theirs
 
 NOT_USERS: Any = object()
 """No method of a user's class is concerned."""
@@ -24,7 +28,7 @@ _METHODS = {
     "%": ("__mod__", "__rmod__"), "**": ("__pow__", "__rpow__"), "<<": ("__lshift__", "__rlshift__"),
     ">>": ("__rshift__", "__rrshift__"), "&": ("__and__", "__rand__"), "|": ("__or__", "__ror__"),
     "^": ("__xor__", "__rxor__"), "<": ("__lt__", "__gt__"), "<=": ("__le__", "__ge__"), ">": ("__gt__", "__lt__"),
-    ">=": ("__ge__", "__le__"), "==": ("__eq__", "__eq__"), "!=": ("__ne__", "__ne__"),
+    "divmod": ("__divmod__", "__rdivmod__"), ">=": ("__ge__", "__le__"), "==": ("__eq__", "__eq__"), "!=": ("__ne__", "__ne__"),
 }  # fmt: skip
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
@@ -38,14 +42,15 @@ def holds_grown(session: Session, *values: Any) -> bool:
 
 def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     """``a <op> b`` by methods of users' classes in Python's order, or NOT_USERS."""
-    if not session.has_growing:
-        return NOT_USERS
     name, reflected = _METHODS[op]
     if op == "!=" and python_method(a, name) is None and python_method(a, "__eq__") is not None:
         equal = operated(session, a, "==", b)  # Python's own __ne__ asks __eq__
         return equal if equal is NOT_USERS else _inverted(equal)
     first, second = python_method(a, name), python_method(b, reflected)
-    if (first is None and second is None) or not holds_grown(session, a, b):
+    if first is None and second is None:
+        return NOT_USERS
+    grown = holds_grown(session, a, b)
+    if not grown and not _is_users(first) and not _is_users(second):
         return NOT_USERS
     kinds = type(a), type(b)
     tries = [(first, a, b), (second, b, a)]
@@ -54,16 +59,26 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     elif second is not None and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0]):
         tries.reverse()
     elif first is None and kinds[0] not in _SEQUENCES:
-        boundary.require_none(session, f"'{op}'", (a, b))
+        if grown:
+            boundary.require_none(session, f"'{op}'", (a, b))
+        own = getattr(kinds[0], name, None)
+        result = NotImplemented if own is None else theirs(own, a, b)
+        if result is not NotImplemented:
+            return result
     for method, one, other in tries:
         if method is not None:
             result = call(method, one, other)
             if result is not NotImplemented:
                 return result
-    if op in ("==", "!="):
+    if op in ("==", "!=") and first is not None:
         return (a is b) is (op == "==")
-    boundary.require_none(session, f"'{op}'", (a, b))
+    if grown:
+        boundary.require_none(session, f"'{op}'", (a, b))
     return NOT_USERS
+
+
+def _is_users(method: types.FunctionType | None) -> bool:
+    return method is not None and not home_of(method.__code__.co_filename)
 
 
 def _inverted(equal: Any) -> Any:
@@ -76,11 +91,10 @@ def unary(session: Session, op: str, value: Any) -> Any:
 
 
 def called(session: Session, value: Any, name: str, *args: Any) -> Any:
-    """A special method that Python would call itself, of an object that holds a list that grew, or NOT_USERS."""
-    if not session.has_growing:
-        return NOT_USERS
+    """A special method that Python would call itself: a user's, or one of an object that holds a list that grew; or
+    NOT_USERS."""
     method = python_method(value, name)
-    if method is None or not holds_grown(session, value, *args):
+    if method is None or not (_is_users(method) or holds_grown(session, value, *args)):
         return NOT_USERS
     return call(method, value, *args)
 

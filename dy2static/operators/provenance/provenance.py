@@ -137,6 +137,16 @@ def adopt(session: Session, value: Any) -> None:
         todo.extend(inside(one))
         if not isinstance(one, tuple):
             session.externals[id(one)] = (one, None)
+        if isinstance(one, torch.nn.Module) and _is_gone_over(type(one)) and "_modules" in vars(one):
+            note_module(session, one)
+            todo.extend(one._modules.values())
+
+
+@functools.cache
+def _is_gone_over(cls: type) -> bool:
+    """Whether code of torch's goes over a module's parts, unseen: ``ModuleList``, ``Sequential``, ``ParameterDict``."""
+    return any(name in vars(one) for one in cls.__mro__ if one.__module__.startswith("torch.")
+               for name in ("__len__", "__iter__", "__getitem__"))  # fmt: skip
 
 
 def require_original(session: Session, a: Any, b: Any) -> None:
@@ -399,6 +409,12 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
         return
     known = ModuleFacts(module, with_mode=not written(session, Place("attribute", module, "training")))
     session.guards.add_test(key, f"module {type(module).__name__}", known.hold, module, known.write)
+
+
+def note_modules(session: Session, root: torch.nn.Module) -> None:
+    """The same of a module and all inside: code that is not converted goes over them."""
+    for module in list(root.modules()):
+        note_module(session, module)
 
 
 # -- functions
