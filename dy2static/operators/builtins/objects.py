@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -19,7 +21,7 @@ from dy2static.operators.calls.sequences import (
 )
 from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.identity import require_identity
-from dy2static.operators.provenance.provenance import note_space
+from dy2static.operators.provenance.provenance import is_external, note_space
 from dy2static.operators.shared.staging import (
     MISSING,
     NO_NAMES,
@@ -65,7 +67,17 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
         return spread(session, classes, lambda given: _isinstance(session, (value, given), {}))
     if isinstance(value, (Staged, StagedSequence, StagedSize)):
         return issubclass(eager_type(value), classes)
-    return isinstance(value, classes)
+    result = isinstance(value, classes)
+    if is_external(session, value) and any(isinstance(one, abc.ABCMeta) for one in _each(classes)):
+        session.guards.add_test(
+            (id(value), "instance", classes), f"whether a {type(value).__name__} is an instance of what is registered",
+            lambda: isinstance(value, classes) is result)
+    return result
+
+
+def _each(classes: Any) -> Iterator[Any]:
+    for one in classes if isinstance(classes, tuple) else (classes,):
+        yield from _each(one) if isinstance(one, tuple) else (one,)
 
 
 

@@ -27,6 +27,7 @@ from dy2static.operators.provenance.provenance import (
     memo,
     note_module,
     note_modules,
+    note_parts,
     note_reads,
 )
 from dy2static.operators.shared import module_facts, policy
@@ -147,6 +148,8 @@ def _call_unconverted(
     for one in (*args, *kwargs.values()):
         if isinstance(one, torch.nn.Module):
             note_modules(session, one)
+        elif home == "the standard library" and not isinstance(one, (type, types.ModuleType, types.FunctionType)):
+            note_parts(session, one)
     observed.check_text(session, reason)
     with unconverted(session, f, reason), observed.observed(session, *args, *kwargs.values(), *held):
         try:

@@ -35,6 +35,7 @@ from dy2static.operators.provenance import chosen, context_vars, observed, tenso
 from dy2static.operators.provenance.provenance import (
     meet,
     memo,
+    note_attribute_read,
 )
 from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
@@ -130,6 +131,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             return modules.run_module(session, module, args, kwargs)
         return traced_call(session, f.__func__, (f.__self__, *args), kwargs)
     if isinstance(f, functools.partial):
+        for name in ("func", "args", "keywords"):
+            note_attribute_read(session, f, name, getattr(f, name))
         return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     if isinstance(f, type):
         return _make(session, f, args, kwargs)

@@ -6,6 +6,7 @@ import dis
 import functools
 import itertools
 import os
+import sys
 import types
 import warnings
 import weakref
@@ -19,7 +20,7 @@ import torch
 
 from dy2static import callers
 from dy2static.names import OPERATORS
-from dy2static.operators.shared.module_facts import ModuleFacts
+from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.ambient import contents
@@ -142,7 +143,6 @@ def adopt(session: Session, value: Any) -> None:
             todo.extend(one._modules.values())
 
 
-@functools.cache
 def _is_gone_over(cls: type) -> bool:
     """Whether code of torch's goes over a module's parts, unseen: ``ModuleList``, ``Sequential``, ``ParameterDict``."""
     return any(name in vars(one) for one in cls.__mro__ if one.__module__.startswith("torch.")
@@ -215,6 +215,29 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
     kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
     session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value, place)
     return value
+
+
+def note_parts(session: Session, obj: Any) -> None:
+    """Guard the attributes of an object of the standard library's, whose methods are not converted (``UserDict``)."""
+    if type(obj).__module__.partition(".")[0] in sys.stdlib_module_names and is_external(session, obj):
+        for name, value in list(getattr(obj, "__dict__", {}).items()):
+            note_attribute_read(session, obj, name, value)
+
+
+def note_lack(session: Session, obj: Any, name: str) -> None:
+    """Guard that an object has no attribute of a name: its ``__getattr__`` is asked."""
+    if is_external(session, obj) and not written(session, Place("attribute", obj, name)):
+        adopt(session, obj)
+        session.guards.add_test(
+            (id(obj), name, "lack"), f"the absence of '{name}' of {type(obj).__name__}", lambda: _lacks(obj, name))
+
+
+def _lacks(obj: Any, name: str) -> bool:
+    try:
+        object.__getattribute__(obj, name)
+    except AttributeError:
+        return True
+    return False
 
 
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:
@@ -407,6 +430,8 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
                 note_tensor(session, module, name, value)
     if id(module) in memo(session).created:
         return
+    hooks = GlobalHooks()
+    session.guards.add_test(("hooks of all modules",), "hooks of all modules", hooks.hold, write=hooks.write)
     known = ModuleFacts(module, with_mode=not written(session, Place("attribute", module, "training")))
     session.guards.add_test(key, f"module {type(module).__name__}", known.hold, module, known.write)
 

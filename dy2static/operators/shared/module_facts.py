@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.shared.staging import any_staged
+from runtime import torch_internals
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_like, is_plain
 
@@ -92,6 +93,25 @@ class ModuleFacts:
                     check.tensor(f"{slot}[{key!r}]", tensor)
         for name, value, test in self._settings:
             check.like(f"{space}[{name!r}]", value, test)
+
+
+class GlobalHooks:
+    """The hooks that are registered for all modules."""
+
+    def __init__(self) -> None:
+        self._registered = list(vars(torch_internals.global_module_hooks()).values())
+        self._before = [tuple(hooks.items()) for hooks in self._registered]
+
+    def hold(self) -> bool:
+        """Whether they are those that there were."""
+        return [tuple(hooks.items()) for hooks in self._registered] == self._before
+
+    def write(self, check: CheckWriter) -> None:
+        """The same as straight-line code."""
+        if any(self._before):
+            check.require(f"{check.bind(self.hold)}()")
+        else:
+            check.require(f"not ({' or '.join(check.bind(hooks) for hooks in self._registered)})")
 
 
 def _pictures(slot: dict[str, Any]) -> list[tuple[Any, ...] | None]:

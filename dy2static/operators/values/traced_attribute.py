@@ -24,6 +24,7 @@ from dy2static.operators.provenance.provenance import (
     note_attribute_read,
     note_attribute_write,
     note_definition,
+    note_lack,
     note_space,
     written,
 )
@@ -183,6 +184,7 @@ def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
     try:
         return object.__getattribute__(obj, name)
     except AttributeError:
+        note_lack(session, obj, name)
         return call(fallback, obj, name)
 
 

@@ -94,6 +94,9 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return call(method, obj, key)
     key = traced_compare.own_key(session, obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
+        missing = python_method(obj, "__missing__")
+        if missing is not None:
+            return call(missing, obj, key)
         note_content_write(session, obj)
     value = obj[key]
     if isinstance(obj, CONTAINERS):
