@@ -6,10 +6,9 @@
 ...     return 0 < x <= 9, 0 < g(x) < g(9), x is not None, x == g, x == 1
 ... ''', transform))
 def f(x, g):
-    return _d2s.and_(lambda: 0 < x, lambda: x <= 9), (lambda _d2s_value_1: _d2s.and_(lambda: 0 < _d2s_value_1, lambda: _d2s_value_1 < g(9)))(g(x)), _d2s.compare(x, 'is not', None), _d2s.compare(x, '==', g), x == 1
+    return _d2s.and_(lambda: 0 < x, lambda: x <= 9), (lambda _d2s_value_1: _d2s.and_(lambda: 0 < _d2s_value_1, lambda: _d2s_value_1 < g(9)))(g(x)), _d2s.compare(x, 'is not', None), _d2s.compare(x, '==', g), _d2s.compare(x, '==', 1)
 
-Each operand is evaluated once, in order, and only as far as the chain goes. Other comparisons stay Python's: a constant
-equals no list or dict.
+Each operand is evaluated once, in order, and only as far as the chain goes. Other comparisons stay Python's.
 """  # noqa: E501 # the line that the example prints
 
 from __future__ import annotations
@@ -72,15 +71,11 @@ class _Compare(Transformer):
 
     def _pair(self, left: Any, op: Any, right: Any, origin: gast.AST) -> Any:
         text = _OPERATORS.get(type(op))
-        if text is None and not _is_constant(left) and not _is_constant(right):
+        if text is None:
             text = _EQUALITY.get(type(op))
         if text is not None and self.context.full:
             return operator("compare", left, constant(text), right, origin=origin)
         return gast.copy_location(gast.Compare(left, [op], [right]), origin)
-
-
-def _is_constant(node: Any) -> bool:
-    return isinstance(getattr(node, "operand", node), gast.Constant)
 
 
 def _is_simple(node: gast.AST) -> bool:

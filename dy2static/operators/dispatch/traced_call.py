@@ -36,6 +36,7 @@ from dy2static.operators.provenance.provenance import (
     meet,
     memo,
     note_attribute_read,
+    note_of_class,
 )
 from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
@@ -208,6 +209,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
             args = tensor_keys.own_mapping(session, cls, args)
         made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
     else:
+        for name in ("__new__", "__init__"):
+            note_of_class(session, cls, name)
         made = _construct(session, cls, args, kwargs)
     return _note_made(session, made)
 

@@ -200,6 +200,8 @@ def written(session: Session, place: Place) -> bool:
 def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> Any:
     """Guard what ``obj.name`` was, remember where a tensor came from; the value, staged if it is a varying number."""
     place = Place("attribute", obj, name)
+    if not is_external(session, obj) and _is_of_class(session, obj, name, value):
+        return note_attribute_read(session, type(obj), name, value)
     if not is_external(session, obj) or written(session, place):
         return value
     if isinstance(value, torch.Tensor):
@@ -215,6 +217,14 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
     kind = type(obj).__name__ if not isinstance(obj, (type, types.ModuleType)) else obj.__name__
     session.guards.add((id(obj), name), f"attribute '{name}' of {kind}", lambda: getattr(obj, name), value, place)
     return value
+
+
+def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
+    """Whether an object that is made inside has from its class what it has under a name."""
+    cls = type(obj)
+    if isinstance(obj, (type, types.ModuleType)) or name in getattr(obj, "__dict__", {}):
+        return False
+    return _defined(cls, name) is value and is_external(session, cls)
 
 
 def note_parts(session: Session, obj: Any) -> None:
@@ -264,6 +274,9 @@ _UNANNOUNCED: tuple[Any, ...] = (types.FunctionType, type, BaseException)
 
 def note_definition(session: Session, obj: Any, name: str) -> None:
     """Guard what a method or property of an object is: its class, or the object itself, may get another one."""
+    if not is_external(session, obj) and not isinstance(obj, type):
+        note_of_class(session, type(obj), name)
+        return
     key = (id(obj), name)
     if key in session.guards or not is_external(session, obj) or written(session, Place("attribute", obj, name)):
         return
@@ -294,6 +307,16 @@ def note_definition(session: Session, obj: Any, name: str) -> None:
                 check.require(f"{name!r} not in {check.bind(base.__dict__)}")
 
     session.guards.add_test(key, f"'{name}' of {cls.__name__}", holds, write=write)
+
+
+def note_of_class(session: Session, cls: type, name: str) -> None:
+    """The same of an object that is made inside: its class has the method or property."""
+    if not is_external(session, cls) or written(session, Place("attribute", cls, name)):
+        return
+    adopt(session, cls)
+    found = _defined(cls, name)
+    session.guards.add_test(
+        (id(cls), name, "of its objects"), f"'{name}' of {cls.__name__}", lambda: _defined(cls, name) is found)
 
 
 _PATCHED = (torch.nn.Module, torch.autograd.Function)

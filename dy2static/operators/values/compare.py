@@ -25,6 +25,7 @@ _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+_PLAINLY = frozenset((int, float, bool, str, type(None)))
 _BY_CONTENT = (list, tuple, dict, set, deque)
 """What is compared item by item with its own kind."""
 
@@ -36,7 +37,7 @@ def compare(a: Any, op: str, b: Any) -> Any:
     (True, False)
     """
     session = active()
-    if session is None:
+    if session is None or (type(a) in _PLAINLY and type(b) in _PLAINLY and op in ("==", "!=")):
         return _PLAIN[op](a, b)
     if op in ("==", "!="):
         a, b = opened(a), opened(b)

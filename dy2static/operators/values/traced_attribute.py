@@ -25,6 +25,7 @@ from dy2static.operators.provenance.provenance import (
     note_attribute_write,
     note_definition,
     note_lack,
+    note_of_class,
     note_space,
     written,
 )
@@ -348,7 +349,11 @@ def note_present(session: Session, obj: Any, name: str) -> None:
 
 
 def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None:
-    if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)) or not is_external(session, obj):
+    if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)):
+        return
+    if not is_external(session, obj) and not isinstance(obj, type) and name not in getattr(obj, "__dict__", {}):
+        note_of_class(session, type(obj), name)
+    if not is_external(session, obj):
         return
     if not written(session, Place("attribute", obj, name)):
         session.guards.pin(obj)
