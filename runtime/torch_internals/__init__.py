@@ -66,6 +66,7 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
 )
+from runtime.torch_internals.generators import rng_restored, rng_state, watched_generator
 from runtime.torch_internals.memory import (
     cpu_library,
     is_plain_memory,
@@ -94,8 +95,6 @@ from runtime.torch_internals.modes import (
     no_modes,
     others_trace,
     quiet_shapes,
-    rng_restored,
-    rng_state,
     saved_tensor_hooks,
     saved_tensor_hooks_active,
     set_ambient_modes,
@@ -270,6 +269,7 @@ __all__ = [
     "under_settings",
     "undisturbed",
     "unknown_sizes",
+    "watched_generator",
     "with_node",
     "with_plain_numbers",
     "without_autocast_cache",
