@@ -155,11 +155,15 @@ from runtime.torch_internals.versions import (
 shape_as_tensor = torch._shape_as_tensor
 """A tensor's sizes as a tensor."""
 
+KEEPERS: tuple[type, ...] = (torch._C.Future, torch._C._Await)
+"""Classes of objects that keep a value where Python's garbage collector does not see it."""
+
 OpOverload = torch._ops.OpOverload
 """The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
 
 __all__ = [
     "CANNOT_TELL",
+    "KEEPERS",
     "LEAF",
     "PARAMETER",
     "PLAIN_APPLY",

@@ -23,8 +23,8 @@ def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if isinstance(classes, torch.Tensor):
         classes = classes.item()
     counted = _takes_largest(session, index, classes)
-    if counted and index.dtype is not torch.int64:  # which it says whatever the number is
-        return torch.nn.functional.one_hot(index, 1)
+    if isinstance(index, torch.Tensor) and counted and index.dtype is not torch.int64:
+        return torch.nn.functional.one_hot(index, 1)  # it refuses the dtype whatever the number is
     if not isinstance(index, torch.Tensor) or not (counted or isinstance(classes, Staged)):
         return torch.nn.functional.one_hot(*args, **kwargs)
     count = from_torch(session, index.numel())
