@@ -26,7 +26,8 @@ OPERATORS = {
     for info in common_methods_invocations.op_db
 }
 REFUSED = {
-    "linalg.lstsq": "D2S235", "linalg.lstsq.grad_oriented": "D2S235", "resize_": "D2S223", "resize_as_": "D2S223",
+    "linalg.lstsq": "D2S235", "linalg.lstsq.grad_oriented": "D2S235", "narrow": "D2S231", "resize_": "D2S223",
+    "resize_as_": "D2S223", "tensor_split": "D2S235",
 }  # fmt: skip
 """Operators of which some samples are refused: the code."""
 REFUSED_ON_PATHS = {**REFUSED, "to_sparse": "D2S240"}
