@@ -352,7 +352,7 @@ def _hold_gradients(
         largest = [float(grad.abs().max()) for grad in expected if grad is not None and grad.numel()]
         tolerance *= max(largest, default=0.0)
     try:
-        same(got, expected, where, tolerance)
+        same(got, expected, where, tolerance, apart=terms.apart)
     except AssertionError:
         runs = [again(scale).gradients for scale in terms.rounding] if again is not None else []
         if not _within(got, expected, runs):

@@ -16,6 +16,7 @@ from runtime.autodiff import replay
 from runtime.autodiff.activity import as_operand, is_known
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
+from runtime.autodiff.memory_reads import of_memory
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, passed_through
 from runtime.autodiff.tape import Grads, Segment, Tape
@@ -103,6 +104,8 @@ def derive(
     Raises:
         NotDifferentiable: An Operator's gradient cannot be written as a Program (yet).
     """
+    if of_memory(program):
+        raise NotDifferentiable("as_strided of what a branch or loop may give")
     with replay.replaying(f"{program.name}.forward") as (session, forward):
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((old, known(bool(need))) for old, need in zip(program.block.args, needs))

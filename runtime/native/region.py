@@ -193,7 +193,8 @@ class Region:
             "Out": ctypes.c_int64 * max(self.size, 1), "address": ctypes.addressof, "operators": self.calls,
             "readers": self._readers(), "shapes": self.shapes, "errors": (struct.error, OverflowError),
             "region": self, "gave_up": self.gave_up,
-            "state": torch.get_rng_state, "restore": torch.set_rng_state, "extend": _extend, "KINDS": _KINDS,
+            "state": torch.default_generator.get_state, "restore": torch.default_generator.set_state,
+            "extend": _extend, "KINDS": _KINDS,
         }  # fmt: skip
         lines = [f"def run({', '.join(names)}):"]
         formats: list[str] = []

@@ -66,6 +66,7 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
 )
+from runtime.torch_internals.generators import rng_restored, rng_state, watched_generator
 from runtime.torch_internals.memory import (
     cpu_library,
     is_plain_memory,
@@ -94,8 +95,6 @@ from runtime.torch_internals.modes import (
     no_modes,
     others_trace,
     quiet_shapes,
-    rng_restored,
-    rng_state,
     saved_tensor_hooks,
     saved_tensor_hooks_active,
     set_ambient_modes,
@@ -156,11 +155,15 @@ from runtime.torch_internals.versions import (
 shape_as_tensor = torch._shape_as_tensor
 """A tensor's sizes as a tensor."""
 
+KEEPERS: tuple[type, ...] = (torch._C.Future, torch._C._Await)
+"""Classes of objects that keep a value where Python's garbage collector does not see it."""
+
 OpOverload = torch._ops.OpOverload
 """The class of one overload of an operator, such as ``torch.ops.aten.add.Tensor``."""
 
 __all__ = [
     "CANNOT_TELL",
+    "KEEPERS",
     "LEAF",
     "PARAMETER",
     "PLAIN_APPLY",
@@ -270,6 +273,7 @@ __all__ = [
     "under_settings",
     "undisturbed",
     "unknown_sizes",
+    "watched_generator",
     "with_node",
     "with_plain_numbers",
     "without_autocast_cache",

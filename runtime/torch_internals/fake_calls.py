@@ -16,7 +16,8 @@ from torch._subclasses.fake_tensor import (
 )
 
 from runtime.torch_internals.fakes import empty_static, fake_of, fake_only, new_symbol, storage_identity
-from runtime.torch_internals.modes import autocast_key, below_autograd, casting_as, no_modes, rng_restored, rng_state
+from runtime.torch_internals.generators import rng_restored, rng_state
+from runtime.torch_internals.modes import autocast_key, below_autograd, casting_as, no_modes
 from runtime.torch_internals.operators import is_composite
 
 if TYPE_CHECKING:

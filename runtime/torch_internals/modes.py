@@ -203,31 +203,6 @@ def _autocast_off(devices: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def rng_state() -> list[torch.Tensor]:
-    """The states of the default random generators: the CPU's, then every CUDA device's."""
-    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [])]
-
-
-@contextlib.contextmanager
-def rng_restored(saved: list[torch.Tensor] | None) -> Iterator[None]:
-    """Run with an earlier random state; afterwards the present one is back."""
-    if saved is None:
-        yield
-        return
-    before = rng_state()
-
-    def put(states: list[torch.Tensor]) -> None:
-        torch.set_rng_state(states[0])
-        if len(states) > 1:
-            torch.cuda.set_rng_state_all(states[1:])
-
-    put(saved)
-    try:
-        yield
-    finally:
-        put(before)
-
-
 def graph_is_kept() -> bool:
     """Inside a backward: whether the graph may be walked again (``retain_graph=True``)."""
     return bool(torch._C._autograd._get_current_graph_task_keep_graph())

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.torch_internals.generators import rng_restored, rng_state
 from runtime.torch_internals.operators import _ABOVE, _Key
 
 LEAF = "leaf"
@@ -57,7 +58,7 @@ def node_name(tensor: torch.Tensor) -> str | None:
 
 def under_autograd(run: Callable[[], Any], grad: bool, autocast: Iterable[tuple[str, bool, str]]) -> Any:
     """What ``run`` gives with real tensors, as in an eager program: none of the modes of a trace is there."""
-    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.random.fork_rng(devices=_devices()):
+    with _disable_current_modes(), torch._C.DisableTorchFunction(), rng_restored(rng_state()):
         exclude = torch._C._dispatch_tls_local_exclude_set()
         for key in (*_ABOVE, _Key.AutogradCUDA):
             exclude = exclude.remove(key)
@@ -72,11 +73,6 @@ def under_autograd(run: Callable[[], Any], grad: bool, autocast: Iterable[tuple[
             finally:
                 for region in reversed(regions):
                     region.__exit__(None, None, None)
-
-
-def _devices() -> range:
-    """The GPUs whose random state an example may change."""
-    return range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
 
 
 def example(shape: Sequence[int], strides: Sequence[int] | None, dtype: torch.dtype, device: Any) -> torch.Tensor:

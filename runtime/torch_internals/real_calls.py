@@ -14,7 +14,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from runtime.torch_internals.fakes import storage_identity
-from runtime.torch_internals.modes import casting_as, no_modes, rng_restored, rng_state
+from runtime.torch_internals.generators import rng_restored, rng_state
+from runtime.torch_internals.modes import casting_as, no_modes
 
 _LARGEST = 1 << 22
 """Elements of the tensors that are made for a try."""

@@ -228,12 +228,28 @@ def test_namedtuples_of_one_name():
         (lambda x: (x * i for i in range(3)), "generator"),
         (lambda x: iter([1, 2]), "iterator"),
         (lambda x: {"a": x * 2}.items(), "dict_items that holds"),
+        (lambda x: torch.jit.fork(torch.exp, x), "Future"),
+        (lambda x: {"a": [x, torch.jit.fork(torch.exp, x)]}, "Future"),
+        (lambda x: torch.jit._awaitable(torch.exp, x), "_Await"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_results_that_no_call_can_make(make, what):
     with pytest.raises(TraceError, match=what) as caught:
         to_static(make)(X)
     assert caught.value.code == "D2S228"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_futures_of_the_caller():
+    def waits(future, x):
+        return torch.jit.wait(future) + x, torch.jit.wait(torch.jit.fork(torch.exp, x)), future
+
+    static = to_static(waits)
+    for value in (X, X * 2):
+        future = torch.jit.fork(torch.exp, value)
+        got, expected = static(future, X), waits(future, X)
+        assert torch.equal(got[0], expected[0]) and torch.equal(got[1], expected[1]) and got[2] is future
 
 
 def test_views_of_arguments():

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import array
 import io
+import random
 import types
 
 import numpy
 import pytest
 import torch
 
+import dy2static
 from dy2static import RetraceWarning, not_to_static, to_static
+from runtime.errors import TraceError
 
 X = torch.ones(3)
 SPACE = types.SimpleNamespace(n=2.0, inner=types.SimpleNamespace(k=3.0))
@@ -155,3 +158,130 @@ def test_evaluated_text_is_read_at_each_call():
     space.n = 3.0
     with pytest.warns(RetraceWarning, match=r"because eval\(\) is called"):
         assert torch.equal(static(X), X * 3)
+
+
+def keeps_random_state(x):
+    with torch.random.fork_rng(devices=[]):
+        return x * torch.rand(3)
+
+
+def puts_back_random_state(x):
+    state = torch.get_rng_state()
+    result = x * torch.rand(3)
+    torch.set_rng_state(state)
+    return result
+
+
+def seeds_in_a_class(x):
+    class Seeded:
+        def __enter__(self):
+            torch.manual_seed(3)
+
+        def __exit__(self, *error):
+            pass
+
+    with Seeded():
+        return x * torch.rand(3)
+
+
+SEEDS = {
+    "manual_seed": lambda x: (torch.manual_seed(3), x * torch.rand(3))[1],
+    "seed": lambda x: (torch.seed(), x * torch.rand(3))[1],
+    "initial_seed": lambda x: x * (torch.initial_seed() % 7),
+    "random.manual_seed": lambda x: (torch.random.manual_seed(3), x * torch.rand(3))[1],
+    "by another name": lambda x, seed=torch.manual_seed: (seed(3), x * torch.rand(3))[1],
+    "fork_rng": keeps_random_state, "set_rng_state": puts_back_random_state, "a context": seeds_in_a_class,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEEDS)
+@pytest.mark.parametrize("on_a_path", [False, True])
+def test_seeding_is_refused(name, on_a_path):
+    alone = not_to_static(SEEDS[name])
+
+    def straight(x):
+        return alone(x) + 1
+
+    def branching(x):
+        if x.sum() > 0:
+            x = alone(x)
+        return x + 1
+
+    static = to_static(branching if on_a_path else straight)
+    with pytest.raises(TraceError) as caught:
+        static(X)
+    assert caught.value.code == "D2S214"
+    assert "not converted" in str(caught.value)
+    assert isinstance(torch.random.default_generator, torch.Generator)
+
+
+def test_seeding_outside_of_a_trace():
+    """The same function is called as it is by a function that is left alone wherever no trace runs."""
+    static = to_static(lambda x: SEEDS["manual_seed"](x), full_graph=False)
+    torch.manual_seed(3)
+    expected = X * torch.rand(3)
+    with pytest.warns(dy2static.EagerWarning):
+        assert torch.equal(static(X), expected)
+    assert torch.equal(static(X), expected)
+
+
+HOST_DRAWS = {
+    "random": lambda x: x * random.random(),
+    "random by another name": lambda x, draw=random.random: x * draw(),
+    "shuffle": lambda x: x * [*random.sample([1.0, 2.0, 3.0, 4.0, 5.0], 3)][0],
+    "numpy": lambda x: x * float(numpy.random.rand()),
+    "numpy normal": lambda x: x * numpy.random.normal(),
+}
+
+
+class Draws(torch.nn.Module):
+    def forward(self, x):
+        return x * random.random()
+
+
+class Drawing:
+    @not_to_static
+    def draw(self, x):
+        return x * random.random()
+
+
+@pytest.mark.parametrize("name", [*HOST_DRAWS, "module", "method"])
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+def test_random_numbers_of_the_host_are_drawn_at_each_call(name):
+    alone = {"module": not_to_static(Draws()), "method": Drawing().draw}.get(name) or not_to_static(HOST_DRAWS[name])
+
+    def function(x):
+        return alone(x) + 1
+
+    static = to_static(function)
+    results = []
+    for one in (static, function):
+        random.seed(5)
+        numpy.random.seed(5)
+        results.append([one(X) for _ in range(4)])
+    assert all(map(torch.equal, *results))
+    assert not torch.equal(results[0][0], results[0][1])
+
+
+@pytest.mark.parametrize("name", HOST_DRAWS)
+def test_random_numbers_of_the_host_on_a_path(name):
+    alone = not_to_static(HOST_DRAWS[name])
+
+    def function(x):
+        if x.sum() > 0:
+            x = alone(x)
+        return x
+
+    with pytest.raises(TraceError) as caught:
+        to_static(function)(X)
+    assert caught.value.code == "D2S277"
+
+
+def test_drawing_is_no_seeding():
+    alone = not_to_static(lambda x: x * torch.rand(3) + torch.nn.functional.dropout(x, 0.5))
+    static = to_static(lambda x: alone(x))
+    for seed in range(3):
+        torch.manual_seed(seed)
+        got = static(X)
+        torch.manual_seed(seed)
+        assert torch.equal(got, alone(X))

@@ -1,4 +1,7 @@
-"""``one_hot`` with a number of classes that is only known while the Program runs: torch takes a plain int only."""
+"""``one_hot`` with a number of classes that is only known while the Program runs: torch takes a plain int only.
+
+Without a number (``one_hot(x)``) it is one more than the largest class.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls.torch_values import to_torch
+from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, distribute
 from runtime.tracer.control import cond as tracer_cond
@@ -19,15 +22,32 @@ def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return distribute(session, classes, lambda given: _one_hot(session, (index, given), {}))
     if isinstance(classes, torch.Tensor):
         classes = classes.item()
-    if not isinstance(classes, Staged) or not isinstance(index, torch.Tensor):
+    counted = _takes_largest(session, index, classes)
+    if isinstance(index, torch.Tensor) and counted and index.dtype is not torch.int64:
+        return torch.nn.functional.one_hot(index, 1)  # it refuses the dtype whatever the number is
+    if not isinstance(index, torch.Tensor) or not (counted or isinstance(classes, Staged)):
         return torch.nn.functional.one_hot(*args, **kwargs)
+    count = from_torch(session, index.numel())
+    if counted and isinstance(count, Staged):
+        _require(session, session.scalar("gt", count, 0), "Can not infer total number of classes from empty tensor.")
     _require(session, (index >= 0).all(), "Class values must be non-negative.")
-    classes = tracer_cond.cond(session, session.scalar("eq", classes, -1),
-                               lambda: session.scalar("add", index.max().item(), 1), lambda: classes, NO_NAMES)
+
+    def largest() -> Any:
+        return session.scalar("add", index.max().item(), 1)
+
+    classes = largest() if counted else tracer_cond.cond(
+        session, session.scalar("eq", classes, -1), largest, lambda: classes, NO_NAMES)
     number = to_torch(session, classes)
     _require(session, (index < number).all(), "Class values must be smaller than num_classes.")
     _require(session, session.scalar("gt", classes, 0), "Can not infer total number of classes from empty tensor.")
     return torch.zeros(*index.shape, number, dtype=torch.int64, device=index.device).scatter(-1, index.unsqueeze(-1), 1)
+
+
+def _takes_largest(session: Session, index: Any, classes: Any) -> bool:
+    """Whether there are as many classes as the tensor says; what torch refuses is left to it."""
+    if not isinstance(index, torch.Tensor) or not session.knows(index):
+        return False
+    return type(classes) is int and classes == -1 and 0 not in [size for size in index.shape if type(size) is int]
 
 
 def _require(session: Session, flag: Any, message: str) -> None:

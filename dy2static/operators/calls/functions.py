@@ -19,6 +19,7 @@ from dy2static.operators.calls import boundary, growing, staged_arguments
 from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.provenance import chosen, observed, tensor_keys
+from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     adopt,
@@ -151,7 +152,8 @@ def _call_unconverted(
         elif home == "the standard library" and not isinstance(one, (type, types.ModuleType, types.FunctionType)):
             note_parts(session, one)
     observed.check_text(session, reason)
-    with unconverted(session, f, reason), observed.observed(session, *args, *kwargs.values(), *held):
+    with (unconverted(session, f, reason), noted_draws(session),
+          observed.observed(session, *args, *kwargs.values(), *held)):  # fmt: skip
         try:
             result = f(*args, **kwargs)
         except (TypeError, ValueError, AttributeError) as error:

@@ -32,6 +32,7 @@ from dy2static.operators.calls.functions import (
 from dy2static.operators.dispatch import builtin_methods
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
+from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.provenance import (
     meet,
     memo,
@@ -125,7 +126,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         excluded = exclusion_of(f)
         if excluded is not None:
             boundary.require(session, f, args, kwargs)
-            with unconverted(session, f, excluded):
+            with unconverted(session, f, excluded), noted_draws(session):
                 return f(*args, **kwargs)
         if modules.is_call(f.__func__):
             module: Any = f.__self__
@@ -163,7 +164,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object that is no Python function and has none for its calls."""
-    with observed.observed(session, *args, *kwargs.values()):
+    with noted_draws(session), observed.observed(session, *args, *kwargs.values()):
         result = chosen.foreign(session, f, args, kwargs)
     observed.note_fresh(session, f, result, (*args, *kwargs.values()))
     return result

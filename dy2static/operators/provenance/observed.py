@@ -51,6 +51,7 @@ _DOERS = ("_thread", "threading", "queue", "_queue", "socket", "subprocess", "sh
           "multiprocessing", "signal", "_signal", "atexit", "decimal")  # fmt: skip
 _ASKERS = ("is_set", "locked", "current_thread", "get_ident", "main_thread", "isenabled", "getrefcount", "ref", "proxy",
            "getweakrefcount", "joinpath", "with_suffix", "with_name", "as_posix", "relative_to")  # fmt: skip
+_REGISTERING = ("singledispatch.<locals>.register", "singledispatchmethod.register")
 _SYSTEM_CHANGES = frozenset({
     "putenv", "unsetenv", "mkdir", "makedirs", "rmdir", "removedirs", "remove", "unlink", "rename", "replace", "link",
     "symlink", "chmod", "chdir", "truncate", "write", "kill", "system", "umask", "utime", "setrecursionlimit",
@@ -165,7 +166,9 @@ def check_doing(session: Session, f: Any, args: tuple[Any, ...]) -> None:
         home = type(args[0]).__module__.partition(".")[0] if home in _DOERS else home
     if name in _ASKERS:
         return
-    if home in ("os", "posix", "sys") and name in _SYSTEM_CHANGES:
+    if home == "functools" and getattr(f, "__qualname__", "") in _REGISTERING and not _made_inside(session, f):
+        done(session, "an implementation of a singledispatch function is registered")  # which empties a hidden cache
+    elif home in ("os", "posix", "sys") and name in _SYSTEM_CHANGES:
         done(session, f"{name}() is called")
     elif home in _DOERS and (not isinstance(f, type)) and not (name.startswith("__") and name.endswith("__")):
         if not (owner is None and args and id(args[0]) in memo(session).created):
@@ -186,6 +189,8 @@ def note_fresh(session: Session, f: Any, result: Any, given: tuple[Any, ...]) ->
     """
     if f is decimal.getcontext:
         adopt(session, result)  # no object that Python shows refers to it
+    if f is functools.singledispatch:
+        memo(session).created[id(result.register)] = result.register
     if is_plain(result) or isinstance(result, _NEVER_FRESH) or contents.is_iterator(result):
         return
     if id(result) in session.externals:

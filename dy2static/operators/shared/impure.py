@@ -7,11 +7,13 @@ import io
 import os
 import random
 import sys
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import torch
 
-from dy2static.operators.shared.staging import Session
+from dy2static.operators.shared.staging import Session, active
+from runtime import torch_internals
 
 _MODULES = {
     "random": "Python's random numbers", "time": "the time", "secrets": "random numbers", "uuid": "random identifiers",
@@ -99,6 +101,23 @@ def _check_settings(session: Session, f: Any, name: str) -> None:
         raise session.error(
             f"torch.{name}() is called inside a converted function: it would happen while tracing only",
             hint="Do it outside, before or after the call.", code="D2S214")
+
+
+@contextlib.contextmanager
+def watched_seeds(session: Session) -> Iterator[None]:
+    """For the length of one trace: refuse what code that is not converted does to the state of PyTorch's generator."""
+
+    def meet(name: str) -> None:
+        if active() is session:
+            raise session.error(
+                f"PyTorch's random generator is asked for {name}(): it would happen while tracing only, not in each "
+                "run of the Program",
+                hint="Seed outside, before the call, or leave the function that does it out of the converted one.",
+                code="D2S214",
+            )
+
+    with torch_internals.watched_generator(meet):
+        yield
 
 
 def _check_seed(session: Session, f: Any, owner: Any) -> None:

@@ -14,6 +14,7 @@ from dy2static.exclusions import exclusion_of
 from dy2static.operators.calls import autograd_function
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.functions import call_function, unconverted
+from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.provenance import note_module
 from dy2static.operators.shared import distributed
 from dy2static.operators.shared.staging import Choice, Session, active, distribute
@@ -47,7 +48,7 @@ def run_module(session: Session, module: torch.nn.Module, args: tuple[Any, ...],
         return run_module(session, distributed.inner(session, module), args, kwargs)
     excluded = exclusion_of(module) or exclusion_of(type(module))
     if excluded is not None:
-        with unconverted(session, type(module), excluded), _originals():
+        with unconverted(session, type(module), excluded), noted_draws(session), _originals():
             return _plain_call(module, *args, **kwargs)
     return _call_with_hooks(session, module, args, kwargs)
 

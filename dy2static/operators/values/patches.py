@@ -1,4 +1,5 @@
-"""What every trace switches on: modules and custom functions convert wherever they are called from."""
+"""What every trace switches on: modules and custom functions convert wherever they are called from, and who seeds
+PyTorch's generator is seen."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import contextlib
 from collections.abc import Iterator
 
 from dy2static.operators.calls.autograd_function import patched_functions
+from dy2static.operators.shared.impure import watched_seeds
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values.modules import patched_modules
 from dy2static.origin import user_location
@@ -15,8 +17,8 @@ from runtime.tracer.boundary import tracing
 
 @contextlib.contextmanager
 def patches(session: Session) -> Iterator[None]:
-    """Both, for the length of one trace."""
-    with patched_modules(session), patched_functions(session):
+    """All three, for the length of one trace."""
+    with patched_modules(session), patched_functions(session), watched_seeds(session):
         yield
 
 

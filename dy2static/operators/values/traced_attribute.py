@@ -228,6 +228,9 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, Choice):
         distribute(session, obj, lambda option: write(session, option, name, value), itself=True)
         return
+    if isinstance(obj, Staged):  # a plain one refuses it in Python's words
+        setattr(obj.python_type(), name, value)
+        return
     found = _class_attribute(type(obj), name)
     if isinstance(found, property) and _is_user_function(found.fset):
         call(found.fset, obj, value)
@@ -276,6 +279,9 @@ def delete(session: Session, obj: Any, name: str) -> None:
     """``del obj.name``; AttributeError at run time where the path taken did not set it."""
     if isinstance(obj, Choice):
         distribute(session, obj, lambda option: delete(session, option, name), itself=True)
+        return
+    if isinstance(obj, Staged):
+        delattr(obj.python_type(), name)
         return
     held = missing_on_some_paths(obj, name)
     if held is not None:

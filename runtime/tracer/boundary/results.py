@@ -370,6 +370,8 @@ class Outputs:
         if isinstance(value, types.CellType):
             held = [("content", self.tree(content)) for content in _content_of(value)]
             return Record("cell", _name_of(types.CellType), tuple(held))
+        if isinstance(value, torch_internals.KEEPERS):
+            self._refuse(f"a {type(value).__name__} that is made inside, with its value of the trace")
         if isinstance(value, contextvars.Token):
             self._refuse("a token of a context variable, which could be used only once")
         if isinstance(value, Iterator) and not isinstance(value, io.IOBase):

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from runtime.tracer.recording.session import Scope, Session
 
 
+_CHAINS = 3
+"""So many ways in which one tensor is a view of another are told apart; ``x = x.t()`` has a new one in each iteration.
+"""
+
+
 @dataclass(eq=False)
 class _Share:
     """``number`` may be ``steps`` of ``base``: memory from outside, or another tensor of the loop's state."""
@@ -38,9 +43,12 @@ class _Share:
 
     def same(self, number: Number, base: Storage | Number, steps: tuple[ViewStep, ...]) -> bool:
         """Whether it is about these."""
+        return self.between(number, base) and aliases.key(self.steps) == aliases.key(steps)
+
+    def between(self, number: Number, base: Storage | Number) -> bool:
+        """Whether it is about these two."""
         mine = self.base
-        one = mine is base or (isinstance(mine, tuple) and mine == base)
-        return self.number == number and one and aliases.key(self.steps) == aliases.key(steps)
+        return self.number == number and (mine is base or (isinstance(mine, tuple) and mine == base))
 
     def carry(self, first: bool, body: Scope) -> None:
         """Let the loop carry it, if it is asked for; ``first``: whether it holds before the loop."""
@@ -234,7 +242,12 @@ class LoopAliases(LoopPart):
                 self._not_known(number, base)
                 return
             holes[var] = _hole(place, var.type.kind)
-        share = self._share(number, base, aliases.with_variables(how.steps, holes), tuple(holes.values()))
+        steps = aliases.with_variables(how.steps, holes)
+        shares = [share for share in self.shares if share.between(number, base)]
+        if len(shares) >= _CHAINS and not any(share.same(number, base, steps) for share in shares):
+            self._not_known(number, base)
+            return
+        share = self._share(number, base, steps, tuple(holes.values()))
         lates = {late.var: late for late in how.pending}
         share.cases.append((how.when, tuple(lates.get(var, var) for var in computed)))
 

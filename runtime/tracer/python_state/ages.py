@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
 
@@ -87,7 +88,7 @@ def _is_shared(value: Any) -> bool:
     if isinstance(value, enum.Enum):
         value = type(value)
     if not isinstance(value, (type, types.FunctionType)):
-        return type(value).__module__ in ("torch._ops", "torch")
+        return type(value).__module__ in ("torch._ops", "torch") and not isinstance(value, torch_internals.KEEPERS)
     found: Any = sys.modules.get(value.__module__)
     for name in value.__qualname__.split("."):
         found = getattr(found, "__dict__", {}).get(name)

@@ -6,6 +6,9 @@ become one.
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -48,6 +51,19 @@ _HINTS = {
     "register_post_accumulate_grad_hook": "Register the hook outside.",
     "__deepcopy__": "Use .clone() instead.",
 }
+
+
+_LAYOUT = ("stride", "is_contiguous", "storage_offset")
+"""Questions about how a tensor lies in memory."""
+
+
+_HERE = str(Path(__file__).parents[2]) + os.sep
+
+
+def _asked_by_us() -> bool:
+    """Whether a question about a tensor is the tracer's own."""
+    code = sys._getframe(2).f_code
+    return code is not theirs.__code__ and code.co_filename.startswith(_HERE)
 
 
 def _is_inference(tensor: torch.Tensor) -> bool:
@@ -113,6 +129,10 @@ class Watcher(torch_internals.TorchFunctionMode):
             answer = hung.ask(session, args[0], "is_inference()", _is_inference)
             if answer is not MISSING:
                 return answer
+        if name == "contiguous" and session.knows(args[0]) and not session.info(args[0]).layout_known:
+            return theirs(torch.ops.aten.contiguous.default, *args, **kwargs)  # its method looks at the stand-in first
+        if name in _LAYOUT and session.knows(args[0]) and not _asked_by_us():
+            self._require_layout(name, args[0])
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
             raise session.error(
                 f".{name}() {_REFUSED[name]} while the function is being converted",
@@ -153,6 +173,19 @@ class Watcher(torch_internals.TorchFunctionMode):
         if session.inner is not None:
             session.forget_inner((*args, *kwargs.values()))
         return result
+
+    def _require_layout(self, name: str, tensor: torch.Tensor) -> None:
+        """Refuse a question about the layout of a tensor that lies in memory in one way or another.
+
+        Raises:
+            TraceError: D2S213.
+        """
+        info = self.session.info(tensor)
+        if not info.layout_known or (name == "storage_offset" and info.storage.aliases):
+            raise self.session.error(
+                f".{name}() of a tensor whose place in memory depends on the path that was taken, or on a size that "
+                "only the run knows",
+                code="D2S213", hint="Ask what .contiguous() gives.")
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""

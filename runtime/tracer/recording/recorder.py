@@ -233,8 +233,10 @@ class Recorder(torch_internals.TorchDispatchMode):
         sometimes = requires_grad and _sometimes(infos)
         if requires_grad and not aten.is_factory(func) and any(_can_carry(out) for out in flat):
             nonwritable_views.require_readable(session, infos)
-        layout_known = all(info.layout_known for info in infos) and not any(
+        all_known = all(info.layout_known for info in infos)
+        layout_known = all_known and not any(
             out in session.any_layout for out in flat if isinstance(out, torch.Tensor))
+        layout_known = layout_known or func is torch.ops.aten.contiguous.default
         sources: dict[int, tuple[torch.Tensor, TensorInfo]] = {}
         for tensor, info in zip(reads, infos):
             sources.setdefault(storage_key(session.fake(tensor)), (tensor, info))
@@ -270,7 +272,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             made = TensorInfo(info.storage, steps, needs, layout_known)
             made.sometimes = needs and sometimes
             made.bare = info.bare if itself else leaf_writes.bare(info, step, needs)
-            if itself and layout_known and session.replaying is None:
+            if itself and layout_known and all_known and session.replaying is None:
                 made.itself = session.itself(tensor)
             made.fixed = info.fixed if itself else nonwritable_views.of(session, info, step, needs)
             if not needs and _keeps_history(func) and _can_carry(out):  # under no_grad a view is what its base is

@@ -31,6 +31,36 @@ def test_one_hot_of_a_number_of_classes_in_data(function):
     assert len(static.programs) == 2  # one for the empty tensor
 
 
+def no_number_of_classes(i):
+    return functional.one_hot(i), functional.one_hot(i, num_classes=-1) * 2
+
+
+def no_number_of_classes_on_a_path(i):
+    result = None
+    if i.sum() > 3:
+        result = functional.one_hot(i)
+    return result
+
+
+@pytest.mark.parametrize("function", [no_number_of_classes, no_number_of_classes_on_a_path])
+def test_one_hot_without_a_number_of_classes(function):
+    others = [torch.tensor([[1, 0], [2, 3]]), torch.tensor(3), torch.tensor([-1, 8]), torch.tensor([4.0])]
+    oracle.check(function, *INDICES, *([other] for other in others))
+
+
+@pytest.mark.parametrize("change", [
+    lambda n: setattr(n, "k", 2), lambda n: setattr(n, "real", 2), lambda n: delattr(n, "k"),
+    lambda n: delattr(n, "real"),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_attributes_of_numbers_are_refused_as_python_refuses_them(change, kind):
+    def function(x):
+        n = kind(x.sum())
+        change(n)
+
+    oracle.check(function, [torch.tensor([3.0])])
+
+
 def test_a_tensor_of_a_staged_range():
     def numbers(x):
         n = int(x.sum())
