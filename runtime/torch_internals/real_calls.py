@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
+import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -67,6 +68,28 @@ def _in_a_thread(try_it: Callable[[], None]) -> None:
         thread = threading.Thread(target=try_it)
         thread.start()
         thread.join()
+
+
+def type_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
+    """What a function of torch's written in C says of arguments of wrong types, given plain numbers in place of
+    symbolic ones; None if it takes them."""
+    if not isinstance(func, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+        return None
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, torch.Tensor):
+        func, args = getattr(torch.Tensor, func.__name__), (owner, *args)
+    said: list[str] = []
+
+    def try_it() -> None:
+        with torch.no_grad(), contextlib.suppress(_NotTried, Exception):
+            given, named = _Real(_TRIED[0]).call(args, kwargs)
+            try:
+                func(*given, **named)
+            except TypeError as error:
+                said.append(str(error))
+
+    _in_a_thread(try_it)
+    return said[0] if said else None
 
 
 def real_results(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -232,4 +255,4 @@ def _size(value: Any, number: int) -> int:
     raise _NotTried
 
 
-__all__ = ["graph_error", "is_unknown", "out_shapes", "real_errors", "real_results"]
+__all__ = ["graph_error", "is_unknown", "out_shapes", "real_errors", "real_results", "type_error"]

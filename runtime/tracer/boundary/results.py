@@ -361,7 +361,8 @@ class Outputs:
     def _made(self, value: Any) -> Any:
         """The tree of an object that the trace made: each call makes its own."""
         self._note_class(type(value))
-        if objects.is_simple(type(value)) or isinstance(value, torch.nn.Module):
+        simple = objects.is_simple(type(value)) and not isinstance(value, tuple(remaking.stand_ins))
+        if simple or isinstance(value, torch.nn.Module):
             attributes = objects.attributes(value)
             name = self._name(type(value), _name_of(type(value)))
             return self._record("instance", name, tuple(attributes), tuple(attributes.values()))

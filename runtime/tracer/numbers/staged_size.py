@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.numbers.scalars import Staged
 
 
@@ -41,28 +42,22 @@ class StagedSize(tuple[Any, ...]):
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
 
+    @acts_for_user
     def __add__(self, other: Any) -> Any:
         if isinstance(other, tuple):
             return StagedSize((*self, *other))
-        try:
-            return torch.Size(()) + other
-        except TypeError as error:
-            raise error.with_traceback(None) from None  # the user's, told by this statement
+        return torch.Size(()) + other  # which raises
 
     def __radd__(self, other: Any) -> Any:
         return StagedSize((*other, *self)) if isinstance(other, tuple) else NotImplemented
 
+    @acts_for_user
     def __mul__(self, times: Any) -> Any:
-        try:
-            return StagedSize(tuple(self) * times)
-        except TypeError as error:
-            raise error.with_traceback(None) from None  # the user's, told by this statement
+        return StagedSize(tuple(self) * times)
 
     __rmul__ = __mul__
 
+    @acts_for_user
     def __getitem__(self, key: Any) -> Any:
-        try:
-            picked = super().__getitem__(key)
-        except (IndexError, TypeError, ValueError) as error:
-            raise error.with_traceback(None) from None  # the user's, told by this statement
+        picked = super().__getitem__(key)
         return StagedSize(picked) if isinstance(key, slice) else picked
