@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from typing import Any
 
@@ -28,6 +29,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import equality
 from runtime import torch_internals
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.python_state.shared_items import require_own
 from runtime.tracer.values import containers, heaps, same_object, unjournaled
 
@@ -51,7 +53,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     if isinstance(container, torch.Tensor):
         if isinstance(value, (int, float, complex, Staged, torch.Tensor)):
             element = session.sizes.symbolic(value) if isinstance(value, Staged) else value
-            return session.from_tensor("truth", (container == element).any(), kind="bool")
+            return session.from_tensor("truth", theirs(operator.eq, element, container).any(), kind="bool")
         return value in container
     if growing.is_growing(container):
         raise growing.refusal(session, "'in'")
