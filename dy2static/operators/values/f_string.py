@@ -45,6 +45,8 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     if session is not None and is_staged_container(value):
         return _staged_container(session, value, _CONVERSIONS[conversion], spec)
     letter = _CONVERSIONS[conversion]
+    if session is not None and is_exception_of_traced(value):
+        return format_value(text_of_exception(session, value, letter), "", spec)
     if session is not None and session.has_growing and not letter:
         found = user_methods.called(session, value, "__format__", spec)
         if found is not user_methods.NOT_USERS:
@@ -64,6 +66,8 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
             value = value.item()
         elif letter == "r":
             value, letter = of_tensor(session, "repr", value), ""
+        elif not letter and type(spec) is str and spec:
+            raise TypeError(f"unsupported format string passed to {type(value).__name__}.__format__")
         else:
             value, letter = of_tensor(session, "str", value), ""
     if letter:
@@ -115,6 +119,25 @@ def text_of(session: Session, value: Any) -> Any:
     if structure.has_traced(value):
         raise _refusal(session, value)
     return repr(value)
+
+
+def is_exception_of_traced(value: Any) -> bool:
+    """Whether an exception, whose class leaves its text to Python, holds what is only known while the Program runs."""
+    return isinstance(value, BaseException) and structure.has_traced(value.args) and (
+        type(value).__str__ in (BaseException.__str__, KeyError.__str__)
+        and type(value).__repr__ is BaseException.__repr__)
+
+
+def text_of_exception(session: Session, error: BaseException, letter: str) -> Any:
+    """``repr(error)`` or ``str(error)``, as ``letter`` says, of one that holds what only a run knows."""
+    args = error.args
+    if letter in ("r", "a"):
+        items = [(text_of(session, arg),) for arg in args]
+        text = _join(f"{type(error).__name__}(", items, ")")
+        return call(ascii, text) if letter == "a" else text
+    if len(args) == 1 and type(error).__str__ is not KeyError.__str__:
+        return call(str, args[0])
+    return text_of(session, args[0] if len(args) == 1 else args)
 
 
 def _join(before: str, items: list[tuple[Any, ...]], after: str) -> Any:
