@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import sys
@@ -13,6 +14,7 @@ import torch
 
 from dy2static.operators.calls import autograd_function
 from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedRange, StagedSequence
 from dy2static.operators.calls.torch_values import from_torch
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
@@ -58,6 +60,8 @@ def read(session: Session, obj: Any, name: str) -> Any:
         return from_torch(session, value)
     if isinstance(obj, Staged):
         return _of_number(session, obj, name)
+    if isinstance(obj, StagedSequence):
+        return _of_sequence(session, obj, name)
     if name == "__dict__":
         require_settled(session, obj)
         note_space(session, obj, getattr(obj, "__dict__", None))
@@ -93,6 +97,15 @@ def _of_number(session: Session, obj: Staged, name: str) -> Any:
         raise session.error(f"'.{name}' of a Python {obj.kind} that is only known while the Program runs",
                             hint="Use arithmetic, comparisons or conversions.", code="D2S262")
     return getattr(obj, name)
+
+
+def _of_sequence(session: Session, obj: StagedSequence, name: str) -> Any:
+    if isinstance(obj, StagedRange) and name in ("start", "stop", "step"):
+        return getattr(obj, name)
+    if hasattr(getattr(builtins, obj.python_name, object), name):
+        raise session.error(f"'.{name}' of a {obj.python_name} that is only known while the Program runs",
+                            hint="Loop over it, or make a list of it: list(...).", code="D2S262")
+    raise AttributeError(f"'{obj.python_name}' object has no attribute '{name}'")
 
 
 def _of_object(session: Session, obj: Any, name: str) -> Any:

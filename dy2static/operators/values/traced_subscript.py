@@ -222,6 +222,7 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
     if isinstance(key, slice):
         raise session.error(f"a slice of a {obj.python_name} whose length is only known while the Program runs",
                             hint="Compute its bounds and make a new range.", code="D2S265")
+    growing.require_key(range(0), key)
     length = obj.length(session)
     if isinstance(key, Staged):
         key = cast(Any, key)
