@@ -149,14 +149,14 @@ def graph_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: M
                 try:
                     func(*given, **named)
                 except RuntimeError as error:
-                    said.extend([str(error)] if _NO_GRAPH in str(error) else [])
+                    said.extend([str(error)] if any(text in str(error) for text in _NO_GRAPH) else [])
                 return
 
     _in_a_thread(try_it)
     return said[0] if said else None
 
 
-_NO_GRAPH = "don't support automatic differentiation"
+_NO_GRAPH = ("don't support automatic differentiation", "cannot resize variables that require grad")
 
 
 def is_unknown(values: Any) -> bool:

@@ -84,7 +84,7 @@ def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _method_for(value: Any, letter: str) -> Any:
     """The method of a user's class that tells its text."""
-    if letter == "s" and type(value).__str__ is not object.__str__:
+    if letter == "s" and getattr(type(value), "__str__", None) is not object.__str__:
         return python_method(value, "__str__")
     return python_method(value, "__repr__")
 

@@ -17,6 +17,7 @@ from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
 from dy2static.operators.provenance.provenance import require_original
 from dy2static.operators.shared.staging import (
+    NO_NAMES,
     Choice,
     Session,
     Staged,
@@ -30,7 +31,9 @@ from dy2static.operators.shared.staging import (
 from dy2static.operators.values import equality
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.shared_items import require_own
+from runtime.tracer.recording import reads
 from runtime.tracer.values import containers, heaps, same_object, unjournaled
 
 _HASHING = (dict, set, frozenset)
@@ -113,7 +116,18 @@ def _can_be_one(session: Session, item: Any, value: Any) -> bool:
     return same_object.may_be_one(session, session.itself(item), session.itself(value)) in ("same", "open")
 
 
+def _is_single(session: Session, tensor: torch.Tensor) -> bool:
+    fake = session.fake(tensor)
+    return all(type(size) is int for size in fake.shape) and fake.numel() == 1
+
+
 def _in_range(session: Session, container: StagedRange, value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and not _is_single(session, value):  # Python asks what each comparison gives
+        return tracer_cond.cond(session, container.length(session) > 0,
+                                lambda: truth_of(session, theirs(operator.eq, value, container.start)), lambda: False,
+                                NO_NAMES)
+    if isinstance(value, torch.Tensor):
+        value = reads.number(session, value)
     if not isinstance(value, (int, float, Staged)):
         return False
     index = value - container.start

@@ -75,6 +75,10 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return obj[tensor_index.plain(session, key)]
     if isinstance(obj, StagedSequence):
         return _of_staged(session, obj, key)
+    if isinstance(obj, Staged) and obj.kind == "str":
+        growing.require_key("", key)
+        raise session.error("a part of a piece of text that is only known while the Program runs", code="D2S263",
+                            hint="Take the part of what the text is made of.")
     if growing.is_growing(obj) and python_method(obj, "__getitem__") is None:
         return growing.read(session, obj, _as_int(session, obj, key))
     key = _as_int(session, obj, key)

@@ -11,8 +11,14 @@ from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.numbers.scalars import Staged
 
 
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, Staged) and value.kind in ("int", "bool"))
+
+
 class StagedSize(tuple[Any, ...]):
     """A ``torch.Size`` that may hold staged sizes. Sums and slices are sizes as well, as those of ``torch.Size``."""
+
+    __slots__ = ()
 
     def numel(self) -> Any:
         """The product of the sizes."""
@@ -44,12 +50,19 @@ class StagedSize(tuple[Any, ...]):
 
     @acts_for_user
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, tuple):
+        if isinstance(other, tuple) and all(map(_is_size, other)):
             return StagedSize((*self, *other))
-        return torch.Size(()) + other  # which raises
+        torch.Size(()) + other  # raises, but for a tuple in some versions of torch
+        return (*self, *other)
 
+    @acts_for_user
     def __radd__(self, other: Any) -> Any:
-        return StagedSize((*other, *self)) if isinstance(other, tuple) else NotImplemented
+        if not isinstance(other, tuple):
+            return NotImplemented
+        if all(map(_is_size, other)):
+            return StagedSize((*other, *self))
+        other + torch.Size(())
+        return (*other, *self)
 
     @acts_for_user
     def __mul__(self, times: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.errors import Dy2StaticError
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.numbers import number_operands
@@ -72,6 +73,10 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
         if found is not None:
             return found
+
+    def needing() -> dict[int, bool]:
+        return {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
+
     outs = places(func, fake_args, fake_kwargs)
     try:
         return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
@@ -94,13 +99,17 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             tried = _as_real_ones(session, func, fake_args, fake_kwargs)
             if tried is not None:
                 return tried
-            needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
-            raise _judged(session, func, fake_args, fake_kwargs, error, needs, casting) from None
-        result = torch_internals.unknown_sizes(
-            session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
-        )
-        if result is None and _is_given_symbols((*fake_args, *fake_kwargs.values())):
-            result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
+            raise _judged(session, func, fake_args, fake_kwargs, error, needing(), casting) from None
+        try:
+            result = torch_internals.unknown_sizes(
+                session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
+            )
+            if result is None and _is_given_symbols((*fake_args, *fake_kwargs.values())):
+                result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
+        except Dy2StaticError:
+            raise
+        except Exception as other:
+            raise _judged(session, func, fake_args, fake_kwargs, other, needing(), casting) from None
         if result is None:
             raise _unknown_shape(session, func) from error
         given = tensors_in(fake_args, fake_kwargs)  # the samples of these were of the usual layout
