@@ -15,7 +15,7 @@ from dy2static.operators.calls.sequences import (
     Transposed,
 )
 from dy2static.operators.constructs.raise_stmt import raise_stmt
-from dy2static.origin import is_generated_file, is_user_file, place_of_error
+from dy2static.origin import is_generated_file, is_user_file, map_of, place_of_error
 from runtime.tracer.ambient import source_places
 from runtime.tracer.recording import faults, wording
 from runtime.tracer.values import remaking
@@ -39,6 +39,11 @@ def _is_users(file: str) -> bool:
     return is_generated_file(file) or is_user_file(file)
 
 
+def _is_own_text(file: str) -> bool:
+    origins = map_of(file)
+    return is_user_file(file if origins is None else origins.file)
+
+
 def install() -> None:
     """Tell the tracer which code is ours, and which of it acts for the user."""
     if str(_HERE) + os.sep in faults.folders:
@@ -48,6 +53,7 @@ def install() -> None:
     faults.looking.update(str(file) for file in _OPERATORS.rglob("*.py") if file.stem in _LOOKING)
     faults.raising.append(raise_stmt.__code__)
     faults.is_users = _is_users
+    faults.is_own_text = _is_own_text
     remaking.stand_ins.append(StagedSequence)
     for stand_in, real in _SEQUENCES.items():
         wording.stands_for(stand_in, real)

@@ -60,10 +60,10 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
         if name in ("__add__", "__mul__", "__rmul__") and not kwargs:
             return getattr(target, name)(*args)
         raise refusal(session, f"tuple.{name}")
-    if name in ("copy", "__copy__") and not args:
-        return array_methods.copy(target)
     if hasattr(kind, name):
         arity.require_fitting_method(kind, name, args, kwargs)
+    if name in ("copy", "__copy__") and not args:
+        return array_methods.copy(target)
     if name == "__len__":
         return array.length(session, target)
     if name in _SYNTAX and not kwargs:

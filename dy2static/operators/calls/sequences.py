@@ -59,6 +59,14 @@ class StagedSequence:
             hint="Make a list of it: list(...).", code="D2S261",
         )
 
+    def __repr__(self) -> str:
+        if state.active() is None:
+            return f"<{self.python_name} of a trace>"
+        raise state.current().error(
+            f"a {self.python_name} that is only known while the Program runs is turned into text", code="D2S261",
+            hint="Give its bounds, or a list of it.",
+        )
+
     def __iter__(self) -> NoReturn:
         raise state.current().error(
             f"a {self.python_name} whose length is only known while the Program runs is iterated over by code that is "

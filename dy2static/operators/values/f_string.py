@@ -13,7 +13,7 @@ import torch
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute, python_method
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.recording import histories
@@ -51,9 +51,16 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
         found = user_methods.called(session, value, "__format__", spec)
         if found is not user_methods.NOT_USERS:
             return found
-    if session is not None and session.has_growing and letter:
+    if session is not None and not letter and spec == "" and type(value).__format__ is object.__format__:
+        letter = "s"
+    if session is not None and letter and (session.has_growing or _tells_itself(value)):
         return format_value(call(_FUNCTIONS[letter], value), "", spec)
     return format(_FUNCTIONS[letter](value) if letter else value, spec)
+
+
+def _tells_itself(value: Any) -> bool:
+    """Whether a user's class has a method that tells its text."""
+    return any(python_method(value, name) is not None for name in ("__str__", "__repr__"))
 
 
 def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:

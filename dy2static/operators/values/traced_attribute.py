@@ -34,6 +34,7 @@ from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.policy import home_of, is_library
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place
@@ -77,6 +78,9 @@ def read(session: Session, obj: Any, name: str) -> Any:
     return _of_object(session, obj, name)
 
 
+_EMPTY: dict[str, Any] = {
+    "range": range(0), "enumerate": enumerate(()), "zip": zip(), "map": map(abs, ()), "reversed": reversed(()),
+}  # fmt: skip
 _OF_PYTHON = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
@@ -249,6 +253,8 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if _is_user_function(store):
         call(store, found, obj, value)
         return
+    if isinstance(obj, StagedSequence):
+        theirs(setattr, _EMPTY[obj.python_name], name, value)  # raises: they take none
     where = _whose_setting(obj)
     if where is not None:
         raise session.error(
@@ -294,6 +300,8 @@ def delete(session: Session, obj: Any, name: str) -> None:
     if isinstance(obj, torch.Tensor):
         tensor_attributes.delete(session, obj, name)
         return
+    if isinstance(obj, StagedSequence):
+        theirs(delattr, _EMPTY[obj.python_name], name)
     note_write(session, obj, name)
     delattr(obj, name)
 

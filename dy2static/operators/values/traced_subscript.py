@@ -40,6 +40,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import tensor_index, traced_compare
 from runtime.tracer.ambient.catching import require_uncaught_type
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.held import Held, held_in
 from runtime.tracer.recording import reads
@@ -75,7 +76,9 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return obj[tensor_index.plain(session, key)]
     if isinstance(obj, StagedSequence):
         return _of_staged(session, obj, key)
-    if isinstance(obj, Staged) and obj.kind == "str":
+    if isinstance(obj, Staged) and obj.kind != "str":
+        theirs(operator.getitem, obj.python_type(), key)  # raises: they have no items
+    if isinstance(obj, Staged):
         growing.require_key("", key)
         raise session.error("a part of a piece of text that is only known while the Program runs", code="D2S263",
                             hint="Take the part of what the text is made of.")
@@ -256,6 +259,8 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if held_choice(key) is not None:
         spread(session, key, lambda given: write(session, obj, given, value))
         return
+    if isinstance(obj, Staged):
+        theirs(operator.setitem, obj.python_type(), key, value)  # raises: they take no items
     if obj is os.environ:
         obj = WatchedEnvironment(session)
     key = _bounds(session, key)
@@ -329,6 +334,8 @@ def delete(session: Session, obj: Any, key: Any) -> None:
     if held_choice(key) is not None:
         spread(session, key, lambda given: delete(session, obj, given))
         return
+    if isinstance(obj, Staged):
+        theirs(operator.delitem, obj.python_type(), key)  # raises: they have no items
     if growing.is_growing(obj) and python_method(obj, "__delitem__") is None:
         growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
         return

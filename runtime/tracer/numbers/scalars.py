@@ -275,6 +275,12 @@ class StagedStr(Staged):
     __mul__, __rmul__ = _op("mul"), _rop("mul")
     __lt__, __le__, __gt__, __ge__ = _op("lt"), _op("le"), _op("gt"), _op("ge")
 
+    def __mod__(self, other: Any) -> Any:
+        refuse(self, "used as a format")
+
+    def __rmod__(self, other: Any) -> Any:
+        return refuse(self, "formatted") if isinstance(other, str) else NotImplemented
+
 
 _CLASSES: dict[str, type[Staged]] = {"int": StagedInt, "bool": StagedBool, "float": StagedFloat, "str": StagedStr}
 

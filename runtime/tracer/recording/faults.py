@@ -48,6 +48,8 @@ looking: set[str] = set()
 """Files in those that only look at the user's values, so that what goes wrong there is ours."""
 is_users: Callable[[str], bool] = lambda file: not file.startswith((_HERE, _TORCH, "<frozen"))  # noqa: E731
 """Whether a file holds code of the user's, or code rewritten from it; the converter installs one that knows more."""
+is_own_text: Callable[[str], bool] = lambda file: is_users(file)  # noqa: E731
+"""Whether a file holds code that the user wrote, or code rewritten from that, and not from a library's."""
 
 _OUR_WORDS = re.compile(
     r"\b(SymInt|SymFloat|SymBool|Growing|Staged(Choice|Int|Float|Bool|Str|Number)|HigherOrderOperator"
@@ -61,13 +63,12 @@ def is_ours(error: BaseException) -> bool:
 
     Where it is not, it says what eager says.
     """
-    if not _is_on_purpose(error):
-        say_as_eager(error)
     if isinstance(error, ProgramError):
         return True
-    if isinstance(error, (Dy2StaticError, RecursionError, MemoryError, Warning, *torch_internals.shape_errors())):
+    if isinstance(error, (Dy2StaticError, *torch_internals.shape_errors())) or _is_on_purpose(error):
         return False
-    if error in _vetted:
+    say_as_eager(error)
+    if isinstance(error, (RecursionError, MemoryError, Warning)) or error in _vetted:
         return False
     innermost = True
     for entry in reversed(list(_entries(error.__traceback__))):
@@ -82,10 +83,11 @@ def is_ours(error: BaseException) -> bool:
 
 def _is_on_purpose(error: BaseException) -> bool:
     """Whether a ``raise`` of the user's code raised it."""
-    for innermost in list(_entries(error.__traceback__))[-1:]:
-        code = innermost.tb_frame.f_code
-        return code in raising or (is_users(code.co_filename) and _raises(innermost))
-    return False
+    entries = list(_entries(error.__traceback__))
+    stands = bool(entries) and entries[-1].tb_frame.f_code in raising
+    if stands:
+        entries.pop()
+    return bool(entries) and is_own_text(entries[-1].tb_frame.f_code.co_filename) and (stands or _raises(entries[-1]))
 
 
 class _Vetted:

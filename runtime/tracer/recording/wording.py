@@ -36,15 +36,20 @@ _METHODS: tuple[tuple[str, str], ...] = (
     (r"^object of type '\S+' has no len\(\)", "__len__"),
     (r"^cannot unpack non-iterable \S+ object", "__iter__"),
     (r"^can't multiply sequence by non-int of type '\S+'", _ALWAYS),
-    (r"^can only concatenate (str|list|tuple) \(not \"\S+\"\) to", _ALWAYS),
+    (r"^can only concatenate (str|list|tuple) \(not \"?\S+\) to", _ALWAYS),
     (r"^unsupported format string passed to \S+\.__format__", _ALWAYS),
     (r"^must be real number, not \S+$|^(int|float|complex)\(\) argument must be", "__float__"),
     (r"^'\S+' object cannot be interpreted as an integer", "__index__"),
-    (r".* must be str(ing)?, not \S+$", "upper"),
-    (r".* must be list, not \S+$", "append"),
-    (r".* must be dict, not \S+$", "keys"),
+    (r"^type \S+ doesn't define __round__ method", "__round__"),
+    (r"^Tensor\.__contains__ only supports|^\S+ is not a Module subclass", _ALWAYS),
     (r"^catching|^exceptions must|^isinstance\(\) arg 2|^issubclass\(\) arg", _ALWAYS),
 )
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,), "float": (int, float), "Number": (int, float), "number": (int, float), "bool": (bool,),
+    "str": (str,), "string": (str,), "list": (list, tuple), "tuple": (list, tuple), "dict": (dict,),
+    "Tensor": (torch.Tensor,),
+}  # fmt: skip
+"""What arguments are said to have to be, and what is one."""
 _STANDS_FOR: dict[str, tuple[type, type]] = {}
 
 
@@ -55,11 +60,13 @@ def stands_for(stand_in: type, real: type) -> None:
 
 for _stand_in, _real in (
     (StagedInt, int), (StagedFloat, float), (StagedBool, bool), (StagedStr, str), (StagedSize, torch.Size),
+    (torch.SymInt, int), (torch.SymFloat, float), (torch.SymBool, bool),
 ):  # fmt: skip
     stands_for(_stand_in, _real)
 
 _TENSOR = re.compile(r"\b(torch)\._subclasses\.fake_tensor\.FakeTensor\b|\bFakeTensor\b")
 _WORD = re.compile(r"\w+")
+_QUALIFIED = re.compile(r"(?:\b(?:runtime|dy2static|torch)\.(?:[\w.]+\.)?)?\b(\w+)")
 
 
 def say_as_eager(error: BaseException) -> None:
@@ -81,17 +88,22 @@ def _said(text: str) -> str:
     text = _TENSOR.sub(lambda found: "torch.Tensor" if found[1] else "Tensor", text)
     named = [_STANDS_FOR[word] for word in _WORD.findall(text) if word in _STANDS_FOR]
     asked = list(_asked(text))
+    wanted = re.search(r" must be (?:an? )?(\w+)(?: of \w+)?, not ['\"]?\w+['\"]?$", text)
+    if wanted is not None and wanted[1] in _KINDS:
+        if any(issubclass(real, _KINDS[wanted[1]]) for _, real in named):
+            return text
+        asked.append(_ALWAYS)
     only_size = all(stand_in is StagedSize for stand_in, _ in named)
     if not named or not (asked or only_size) or any(_lacks(*pair, method) for pair in named for method in asked):
         return text
     text = re.sub(r"^('Staged\w+' object) doesn't support", r"\1 does not support", text)  # without sequence slots
-    return _WORD.sub(lambda word: _name(word[0]), text)
+    return _QUALIFIED.sub(lambda word: _name(word), text)
 
 
-def _name(word: str) -> str:
-    if word not in _STANDS_FOR:
-        return word
-    real = _STANDS_FOR[word][1]
+def _name(word: re.Match[str]) -> str:
+    if word[1] not in _STANDS_FOR:
+        return word[0]
+    real = _STANDS_FOR[word[1]][1]
     return real.__name__ if real.__module__ == "builtins" else f"{real.__module__}.{real.__name__}"
 
 
