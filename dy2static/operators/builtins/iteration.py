@@ -121,7 +121,7 @@ def _require_iterables(values: Sequence[Any]) -> None:
         if without or not (hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")):
             iter(value)
         elif isinstance(value, Staged) and value.kind != "str":
-            iter(value)  # type: ignore[call-overload]
+            iter(value)
 
 
 def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

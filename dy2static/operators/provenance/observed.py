@@ -73,9 +73,9 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
     before = _picture(session, roots)
     try:
         yield
-    except (*OURS, *torch_internals.shape_errors()):
-        raise
     except Exception as error:
+        if isinstance(error, (*OURS, *torch_internals.shape_errors())):
+            raise
         if any(_differs_by_path(held) for _, _, held in before):
             raise _unsettled(session) from error
         _note_changes(session, before)
@@ -109,9 +109,9 @@ def watched_tensors(session: Session, values: Iterable[Any]) -> Iterator[None]:
     before = [(value, dict(value.__dict__)) for value in values if isinstance(value, torch.Tensor)]
     try:
         yield
-    except (*OURS, *torch_internals.shape_errors()):
-        raise
-    except Exception:
+    except Exception as error:
+        if isinstance(error, (*OURS, *torch_internals.shape_errors())):
+            raise
         _note_all_hung(session, before)
         raise
     _note_all_hung(session, before)

@@ -51,7 +51,8 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
         found = user_methods.called(session, value, "__format__", spec)
         if found is not user_methods.NOT_USERS:
             return found
-    if session is not None and not letter and spec == "" and type(value).__format__ is object.__format__:
+    plain = getattr(type(value), "__format__", None) is object.__format__
+    if session is not None and plain and not letter and spec == "":
         letter = "s"
     if session is not None and letter and (session.has_growing or _tells_itself(value)):
         return format_value(call(_FUNCTIONS[letter], value), "", spec)
