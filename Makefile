@@ -26,15 +26,15 @@ demo: $(VENV)/.installed-examples
 
 test: lint types
 	@echo "== tests: pytest, $(JOBS) processes"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup $(TESTS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(TESTS)
 
 test-slow: $(VENV)/.installed-dev
 	@echo "== slow tests: pytest, $(JOBS) processes"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m slow $(TESTS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m slow $(TESTS)
 
 # MATRIX=newest (or lowest, pinned) runs one row of it; see scripts/test_matrix.py
 test-matrix: $(VENV)/.installed-dev
-	@$(BIN)/python scripts/test_matrix.py $(MATRIX) -n $(JOBS) --dist loadgroup $(TESTS)
+	@$(BIN)/python scripts/test_matrix.py $(MATRIX) -n $(JOBS) --dist loadfile $(TESTS)
 
 # BENCH narrows what is measured, as in make bench BENCH="--only W3,W4 --columns jax"
 bench: $(VENV)/.installed-dev

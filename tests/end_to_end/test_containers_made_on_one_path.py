@@ -112,9 +112,64 @@ def rows_that_a_loop_adds(x: torch.Tensor, y: torch.Tensor) -> Any:
     return g
 
 
+def rows_of_two_lengths(x: torch.Tensor, y: torch.Tensor) -> Any:
+    g = [[x]]
+    g.append([y * 2, x])
+    if x.sum() > 0:
+        g = [[y * 2]]
+    if y.sum() > 0:
+        g.append([y * 2, x])
+        g[-1] = [x + 1]
+    else:
+        return x, y
+    for _ in range(int((y > -1).sum())):
+        cur = []
+        g.append(cur)
+    return g, y
+
+
+def rows_put_together(x: torch.Tensor, y: torch.Tensor) -> Any:
+    p, q, r = x * 0.5, y * 2, torch.ones(3)
+    g = [[p]]
+    g.append([q * 2])
+    if r.sum() > 0:
+        for _ in range(2):
+            g[-1] = [q]
+    if (p > 0).any():
+        n = 0
+        while n < 2 and (p > 0).any():
+            n = n + 1
+            cur = []
+            cur.append(p + 1)
+            g.append(cur)
+    if y.sum() > 1:
+        if p.sum() > 0:
+            g[0] = g[0] + [q * 2]
+        else:
+            g.append([p + 1])
+    else:
+        for _ in range(int((r > 0).sum())):
+            g = [row + [q * 2] for row in g]
+            g.append([p, p])
+    return g
+
+
+def rows_changed_in_two_loops(x: torch.Tensor, y: torch.Tensor) -> Any:
+    q, g = y * 2, [[x]]
+    if (y > 0).any():
+        g.append([q, q])
+    for _ in range(int((x > 0).sum())):
+        for _ in range(int((y > 0).sum())):
+            q = q + g[-1][0]
+            g[0] = g[0] + [x]
+            g.append([q])
+    return g
+
+
 PROGRAMS = (
     list_in_a_list, older_name, comprehension, list_in_a_dict, dict_in_a_list, two_levels, set_and_numbers,
-    rows_that_a_loop_adds,
+    rows_that_a_loop_adds, rows_of_two_lengths, rows_put_together,
+    rows_changed_in_two_loops,
 )  # fmt: skip
 
 

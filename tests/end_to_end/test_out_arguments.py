@@ -293,12 +293,42 @@ def from_outside_the_loop(x: Any) -> Any:
     return m
 
 
+def of_a_size_of_two_paths(x: Any) -> Any:
+    m = torch.empty(3) if x.sum() > 0 else torch.empty(0)
+    torch.sum(x, 0, out=m)
+    return m
+
+
+def of_a_size_that_is_counted(x: Any) -> Any:
+    m = torch.empty(int((x > 0).sum()))
+    torch.add(x, x, out=m)
+    return m
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("function", [a_view_is_there, out_is_a_view, from_outside_the_branch, from_outside_the_loop])
+@pytest.mark.parametrize("function", [
+    a_view_is_there, out_is_a_view, from_outside_the_branch, from_outside_the_loop, of_a_size_of_two_paths,
+    of_a_size_that_is_counted,
+])  # fmt: skip
 def test_a_resize_that_others_see_is_refused(function: Any) -> None:
     with pytest.raises(dy2static.Dy2StaticError) as caught:
         dy2static.to_static(function)(X)
     assert caught.value.code == "D2S244"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [lambda: torch.arange(3.0).requires_grad_(), lambda: torch.arange(3.0)])
+def test_an_argument_that_requires_grad_is_resized(make: Any) -> None:
+    def into_itself(x: Any) -> Any:
+        with torch.no_grad():
+            torch.sum(x, 0, out=x)
+            y = x + 1
+        return y
+
+    one, other = make(), make()
+    assert torch.equal(dy2static.to_static(into_itself)(one), into_itself(other))
+    assert torch.equal(one, other) and one.shape == other.shape and one.requires_grad == other.requires_grad
+    assert one.is_leaf
 
 
 @pytest.mark.filterwarnings("ignore")

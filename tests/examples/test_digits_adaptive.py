@@ -12,8 +12,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-# one process runs them all: they share one run of the demonstration
-pytestmark = pytest.mark.xdist_group("demonstration")
 SMALL = ["--epochs=4", "--hidden=48", "--patience=4", "--accuracy=0.8"]
 
 

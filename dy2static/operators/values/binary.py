@@ -62,6 +62,7 @@ def binary(a: Any, op: str, b: Any) -> Any:
 
 
 def _may_be_row(value: Any) -> bool:
+    value = opened(value)
     if isinstance(value, Choice):
         return any(map(_may_be_row, value.options))
     return structure.row_of(value) is not None

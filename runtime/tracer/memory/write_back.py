@@ -6,6 +6,8 @@ import contextlib
 
 import torch
 
+from runtime import torch_internals
+
 
 def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
     """Put a new value into the caller's tensor, as the function's in-place operation would have.
@@ -16,7 +18,8 @@ def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
     if value is target:
         return
     if value.shape != target.shape:  # an ``out=`` that was resized
-        target.resize_(value.shape)
+        with torch_internals.below_autograd():  # which lets resize_() change no leaf that requires grad
+            target.resize_(value.shape)
     elif not value.requires_grad and _is_one_memory(value, target):
         return  # not written in this run, or in the tensor itself: for autograd that is no write
     seen = value.requires_grad and not (target.is_leaf and target.requires_grad)

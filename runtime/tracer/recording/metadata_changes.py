@@ -148,25 +148,55 @@ def call(session: Session, func: Any, args: Any, kwargs: Any, fake_call: Callabl
         raise session.error(f"the out= of {func._schema.name.split('::')[1]} is a sparse tensor", code="D2S240",
                             hint="Assign the result instead.")
     outs = shape_rules.places(func, fake_args, fake_kwargs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the operator warns of a resize when the Program runs
-        result = fake_call(func, args, kwargs)
-        changed = shape_rules.places(func, fake_args, fake_kwargs)
-        shape_rules.put_back(session, outs)  # what is written may be read, too
-        made = _without_out(func, args, kwargs, fake_call)
-        if made is not None and len(made) == len(outs):
-            shapes = [tuple(one.shape) for one in made]
-            if shapes == [tuple(shape) for _, (shape, *_) in changed] == [tuple(shape) for _, (shape, *_) in outs]:
-                return result
-        if shape_rules.resized(session, func, fake_args, fake_kwargs, outs):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the operator warns of a resize when the Program runs
+            return _resizing(session, func, args, kwargs, fake_call, outs)
+    except (RuntimeError, *torch_internals.shape_errors()):
+        shape_rules.put_back(session, outs)
+        _require_known_sizes(session, func, [out for out, _ in outs], _without_out(func, args, kwargs, fake_call))
+        raise
+
+
+def _resizing(
+    session: Session, func: Any, args: Any, kwargs: Any, fake_call: Callable[..., Any], outs: shape_rules.Places
+) -> Any:
+    """The call, with every ``out=`` given its new shape."""
+    fake_args, fake_kwargs = shape_rules.call_fakes(session, args, kwargs)
+    result = fake_call(func, args, kwargs)
+    changed = shape_rules.places(func, fake_args, fake_kwargs)
+    shape_rules.put_back(session, outs)  # what is written may be read, too
+    made = _without_out(func, args, kwargs, fake_call)
+    if made is not None and len(made) == len(outs):
+        shapes = [tuple(one.shape) for one in made]
+        if shapes == [tuple(shape) for _, (shape, *_) in changed] == [tuple(shape) for _, (shape, *_) in outs]:
             return result
-        shape_rules.put_back(session, changed)
-        if made is not None and len(made) == len(outs):
-            with torch_internals.in_fake_mode(session.fake_mode):
-                for (out, _), one in zip(outs, made):
-                    if session.dims(out) != session.dims(one):
-                        out.resize_(one.shape)
+    if shape_rules.resized(session, func, fake_args, fake_kwargs, outs):
+        return result
+    shape_rules.put_back(session, changed)
+    if made is not None and len(made) == len(outs):
+        with torch_internals.in_fake_mode(session.fake_mode):
+            for (out, _), one in zip(outs, made):
+                if session.dims(out) != session.dims(one):
+                    out.resize_(one.shape)
     return result
+
+
+def _require_known_sizes(
+    session: Session, func: Any, outs: list[torch.Tensor], made: list[torch.Tensor] | None
+) -> None:
+    """Refuse an ``out=`` of which only the run knows whether it is resized.
+
+    Raises:
+        TraceError: D2S244.
+    """
+    for out, one in zip(outs, made or ()):
+        old, new = session.dims(out), session.dims(one)
+        if old != new and not all(type(size) is int for size in out.shape):
+            raise session.error(
+                f"the out= of {func._schema.name.split('::')[1]} has a shape {_spell(old)} of which only the run knows "
+                "whether it is that of the result",
+                hint="Give it an out= of the shape of the result, or assign the result.", code="D2S244")
 
 
 def _has_out(func: Any) -> bool:

@@ -295,11 +295,18 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
             items = list(value) if direct else [item for _, item in containers.items_of(value)]
             if isinstance(value, (list, deque)):
                 if not any(isinstance(item, Growing) for item in items):
-                    moved = move_inside(session, items) or moved
+                    moved = move_inside(session, [item for item in items if _is_there(session, item)]) or moved
                 elif len(items) > 1:
                     structure.growing(value)  # joins them, here where lists may move
             todo += items
     return moved
+
+
+def _is_there(session: Session, value: Any) -> bool:
+    """Whether what an item holds is known where the trace stands: that of an iteration traced in vain is not."""
+    if type(value) is not list or len(value) != 1 or type(value[0]) is not Growing:
+        return True
+    return all(map(session.visible, value[0].arrays))
 
 
 def identical(session: Session, a: Any, b: Any) -> Any:

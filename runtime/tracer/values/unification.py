@@ -79,8 +79,7 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
     if isinstance(value, torch.Tensor):
         return _tensor_structure(session, value)
     if isinstance(value, Choice):
-        pictures = [structure_of(session, option, context) for option in value.options]
-        options = Options(tuple(carried(session, picture, context) for picture in pictures))
+        options = Options(tuple(_options(session, value, context)))
         if context.copying:
             return one_kind(session, options, context)
         return options
@@ -102,6 +101,15 @@ def structure_of(session: Session, value: Any, context: JoinContext) -> Structur
     if fields is not None and (copied or isinstance(value, (dict, tuple)) or has_traced(value)):
         return Fields(type(value), fields[0], tuple(structure_of(session, item, context) for item in fields[1]))
     return Known(value)
+
+
+def _options(session: Session, value: Choice, context: JoinContext) -> Iterator[Structure]:
+    """How each of several values is carried, those of an option that is one of several in its place."""
+    for option in value.options:
+        if isinstance(option, Choice):
+            yield from _options(session, option, context)
+        else:
+            yield carried(session, structure_of(session, option, context), context)
 
 
 def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
@@ -434,19 +442,19 @@ def _with_one_tuple(session: Session, options: list[Structure], context: JoinCon
 
 def fits(session: Session, inner: Structure, outer: Structure, context: JoinContext) -> bool:
     """Whether ``outer`` already carries everything ``inner`` does (so that unifying changes nothing)."""
-    if isinstance(outer, Known):
-        return isinstance(inner, Known) and same_known(inner.value, outer.value)
+    if isinstance(outer, Known) and isinstance(inner, Known) and same_known(inner.value, outer.value):
+        return True
     inner = _opened(session, inner, context)
-    if isinstance(outer, Options):
-        options = inner.options if isinstance(inner, Options) else (inner,)
-        return all(any(fits(session, option, target, context) for target in outer.options) for option in options)
-    if isinstance(outer, Made):
-        options = inner.options if isinstance(inner, Options) else (inner,)
-        return all(isinstance(option, Made) and option.cell == outer.cell for option in options)
-    if isinstance(outer, Number) and outer.kind == "str":
-        return all(map(_is_text, inner.options if isinstance(inner, Options) else (inner,)))
     if isinstance(inner, Options):
+        return all(fits(session, option, outer, context) for option in inner.options)
+    if isinstance(outer, Options):
+        return any(fits(session, inner, target, context) for target in outer.options)
+    if isinstance(outer, Known):
         return False
+    if isinstance(outer, Made):
+        return isinstance(inner, Made) and inner.cell == outer.cell
+    if isinstance(outer, Number) and outer.kind == "str":
+        return _is_text(inner)
     if isinstance(outer, Number):
         return _number_kind(inner) == outer.kind
     if isinstance(inner, Known):
