@@ -206,6 +206,8 @@ def statements(subject: str) -> Iterator[str]:
     for atom in ATOMS:
         yield from (text.format(atom=atom) for text in _STATEMENTS)
         for operator in _BINARY:
+            if operator == "**" and atom == "10 ** 30":
+                continue  # takes forever
             yield f"r = v {operator} {atom.split(', ')[0] if atom[0] not in '([t' else atom}"
             yield f"r = {atom.split(', ')[0] if atom[0] not in '([t' else atom} {operator} v"
     for name in _BUILTINS:

@@ -73,6 +73,8 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
     function = (array_methods.DEQUE if kind is deque else array_methods.LIST).get(name)
     if function is None or kwargs:
         raise refusal(session, f"{kind.__name__}.{name}")
+    if name in ("pop", "insert") and args and not isinstance(args[0], (int, Staged)):
+        args = (call(operator.index, args[0]), *args[1:])
     if name in ("pop", "popleft") and len(args) < 2:
         with _checked(session, target, args[0] if args else 0 if name == "popleft" else -1):
             return function(session, target, *args)

@@ -17,6 +17,8 @@ _UNDECLARED: dict[Any, tuple[int, int]] = {
     type: (1, 1),
 }  # fmt: skip
 """Positional arguments of builtins whose signature Python does not tell, and which take no keywords."""
+_UNDECLARED_METHODS = {"__getitem__": 1, "__contains__": 1, "__reversed__": 0}
+"""Arguments of methods of which the same goes."""
 
 
 def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -62,11 +64,15 @@ def require_fitting_method(
     TypeError: int.bit_length() takes no arguments (1 given)
     """
     signature = _signature(getattr(cls, name)) or (None if ours is None else _signature(ours))
-    try:
-        if signature is None or signature.bind(None, *args, **kwargs):
+    if signature is None:
+        if name not in _UNDECLARED_METHODS or (len(args) == _UNDECLARED_METHODS[name] and not kwargs):
             return
-    except TypeError:
-        pass
+    else:
+        try:
+            signature.bind(None, *args, **kwargs)
+            return
+        except TypeError:
+            pass
     getattr(cls(), name)(*args, **kwargs)
 
 

@@ -78,6 +78,9 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
             raise TypeError(f"unsupported format string passed to {type(value).__name__}.__format__")
         else:
             value, letter = of_tensor(session, "str", value), ""
+    if not letter and not isinstance(value, (Staged, str, int, float)):
+        format(value, "" if isinstance(spec, Staged) else spec)  # a spec of the wrong type, as in eager
+        raise _refusal(session, value)
     if letter:
         value = session.scalar("str" if letter == "s" else "repr", value) if isinstance(value, Staged) else (
             _FUNCTIONS[letter](value))
