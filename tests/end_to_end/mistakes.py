@@ -470,6 +470,8 @@ def _comparable(value: Any) -> Any:
         return type(value), sorted(map(repr, value))
     if isinstance(value, torch.nn.Module):
         return type(value), {name: tensor.detach() for name, tensor in value.state_dict().items()}, value.training
+    if isinstance(value, (Record, Thing)) and any(isinstance(one, torch.nn.Module) for one in vars(value).values()):
+        return type(value), _comparable(list(vars(value).values()))
     if type(value) in (list, tuple) and any(_comparable(one) is not one for one in value):
         return type(value)(map(_comparable, value))
     return value

@@ -269,6 +269,8 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             distribute(session, value, lambda option: write(session, obj, key, option))
             return
         boundary.require_none(session, "the index of a tensor", [key])
+        if value is None or isinstance(value, (str, bytes, dict, set)):
+            theirs(operator.setitem, obj, ..., value)  # raises before it looks for the place
         if tensor_index.is_staged(session, obj, key):
             tensor_index.write(session, obj, key, to_torch(session, value))
         else:

@@ -89,6 +89,10 @@ def _said(text: str) -> str:
     named = [_STANDS_FOR[word] for word in _WORD.findall(text) if word in _STANDS_FOR]
     asked = list(_asked(text))
     wanted = re.search(r" must be (?:an? )?(\w+)(?: of \w+)?, not ['\"]?\w+['\"]?$", text)
+    if re.match(r"\S+ received an invalid combination of arguments", text) and not any(
+        issubclass(real, (int, float, str)) for _, real in named
+    ):
+        asked.append(_ALWAYS)  # torch takes none of the others anywhere
     if wanted is not None and wanted[1] in _KINDS:
         if any(issubclass(real, _KINDS[wanted[1]]) for _, real in named):
             return text
