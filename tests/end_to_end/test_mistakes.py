@@ -68,7 +68,18 @@ FOUND = [
     Case("int", "r = torch.log2(v, key=1)", "branch"), Case("int", "r = torch.histc(v, None)", "loop"),
     Case("int", "r = torch.copysign(v, None)", "caught"), Case("modules", "r = v.to(dim='q')", "branch"),
     Case("result", "r = f'{v:{-9}}'", "plain"), Case("integers", "r = '%d' % (v,)", "caught"),
-    Case("number", "r = '%x' % (v,)", "caught"),
+    Case("complex", "r = '%x' % (v,)", "caught"), Case("text", "r = helper % v", "gradient"),
+    Case("bool", "r = torch.ones(7, dtype=torch.complex64) ^ v", "branch"), Case("int", "r = divmod(v, x)", "branch"),
+    Case("float", "r = x >> v", "branch"), Case("float", "r = torch.ones(2, dtype=torch.complex64) // v", "branch"),
+    Case("integers", "r = f'{v:{torch.ones(7)}}'", "branch"), Case("function", "r = v.__call__({})", "branch"),
+    Case("int", "x[v] = 'q'", "plain"), Case("range_of_the_run", "r = x.sum(v)", "called"),
+    Case("integers", "r = F.one_hot(v, x)", "called"), Case("grown_numbers", "r = v.insert(x, 1)", "gradient"),
+    Case("bool", "r = isinstance(v, -9)", "branch"), Case("modules", "v.append(int(x.sum()))", "caught"),
+    Case("range_of_the_run", "r = enumerate(v, 'q')", "sizes"), Case("float", "r = filter(v, None)", "loop"),
+    Case("grown_numbers", "r = v.remove('q')", "sizes"), Case("tensor", "r = v.__name__", "branch"),
+    Case("shape", "v.nothing_like_it = 1", "sizes"), Case("tuple", "r = v + x.shape", "sizes"),
+    Case("shape", "r = v in torch.ones(5, 7)", "plain"), Case("float", "r = torch.autograd.grad(x, v)", "sizes"),
+    Case("perhaps_none", "r = v.diagonal_scatter(x, 0, 9, 9)", "gradient"),
 ]  # fmt: skip
 
 

@@ -142,6 +142,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return _make(session, f, args, kwargs)
     if policy.is_torch(f):
         return call_torch(session, f, args, kwargs)
+    if isinstance(f, types.MethodWrapperType) and f.__name__ == "__call__":
+        return traced_call(session, f.__self__, args, kwargs)
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
             isinstance(f, types.WrapperDescriptorType) and args

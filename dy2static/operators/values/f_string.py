@@ -23,6 +23,9 @@ _CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s",
 _FUNCTIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 
 
+_UNSUPPORTED = "unsupported format string passed to Tensor.__format__"
+
+
 def fstring(*parts: Any) -> Any:
     """The parts, already text, in one string."""
     if active() is not None and any(not isinstance(part, str) for part in parts):
@@ -75,8 +78,12 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
         elif letter == "r":
             value, letter = of_tensor(session, "repr", value), ""
         elif not letter and type(spec) is str and spec:
-            raise TypeError(f"unsupported format string passed to {type(value).__name__}.__format__")
+            raise TypeError(_UNSUPPORTED)
         else:
+            if not letter and isinstance(spec, Staged):
+                empty = session.scalar("eq", spec, "")
+                session.emit("assert", [session.operand(empty)],
+                             attrs={"exception": "TypeError", "message": _UNSUPPORTED})
             value, letter = of_tensor(session, "str", value), ""
     if not letter and not isinstance(value, (Staged, str, int, float)):
         format(value, "" if isinstance(spec, Staged) else spec)  # a spec of the wrong type, as in eager

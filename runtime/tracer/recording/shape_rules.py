@@ -42,6 +42,11 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         Exception: What the operator raises on real tensors.
     """
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
+
+    def judged(error: Exception) -> Exception:
+        needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
+        return _judged(session, func, fake_args, fake_kwargs, error, needs, casting)
+
     if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
         fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
     if number_operands.must_be_tried(session, (*fake_args, *fake_kwargs.values())):
@@ -58,7 +63,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         except Exception as error:
             _put_back(facts)
             if not isinstance(error, RuntimeError):
-                raise
+                raise judged(error) from None
         else:
             if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
                 session.any_layout.update((one, True) for one in tensors_in([result], {}))
@@ -69,14 +74,10 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         except Exception as error:
             _put_back(facts)
             if not isinstance(error, RuntimeError):
-                raise
+                raise judged(error) from None
             found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
         if found is not None:
             return found
-
-    def needing() -> dict[int, bool]:
-        return {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
-
     outs = places(func, fake_args, fake_kwargs)
     try:
         return torch_internals.fake_call(session.fake_mode, func, fake_args, fake_kwargs, casting)
@@ -99,7 +100,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             tried = _as_real_ones(session, func, fake_args, fake_kwargs)
             if tried is not None:
                 return tried
-            raise _judged(session, func, fake_args, fake_kwargs, error, needing(), casting) from None
+            raise judged(error) from None
         try:
             result = torch_internals.unknown_sizes(
                 session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
@@ -109,7 +110,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         except Dy2StaticError:
             raise
         except Exception as other:
-            raise _judged(session, func, fake_args, fake_kwargs, other, needing(), casting) from None
+            raise judged(other) from None
         if result is None:
             raise _unknown_shape(session, func) from error
         given = tensors_in(fake_args, fake_kwargs)  # the samples of these were of the usual layout
