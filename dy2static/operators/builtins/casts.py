@@ -15,7 +15,15 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, staged_sequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
+from dy2static.operators.shared.staging import (
+    Choice,
+    Session,
+    Staged,
+    distribute,
+    held_choice,
+    python_method,
+    spread,
+)
 from dy2static.operators.values.f_string import (
     format_value,
     is_exception_of_traced,
@@ -66,6 +74,8 @@ def _bool(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def convert(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) > 1 and held_choice((args, kwargs)) is not None:
+            return spread(session, (args, kwargs), lambda given: convert(session, *given))
         if len(args) == 1 and not kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice)):
             if isinstance(args[0], Staged) and args[0].kind == "str" and letter == "s":
                 return args[0]
