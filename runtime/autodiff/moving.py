@@ -100,7 +100,7 @@ class Moving:
         """The loop is recorded: what its results are, and what later writes mean for what iterations have saved."""
         versions, inside = self._versions, self._inside
         self._recorded = recorded
-        self._complete()
+        versions.complete(self._complete)
         outs = {position: versions.memory(results[position]) for position in self._memories}
         self._link(outs, self._outer, 1)
         for position, end in self._ends.items():
@@ -129,7 +129,7 @@ class Moving:
             self._asked[pair] = inner, self._session.new_variable(_BOOL, "", self._outer)
             self._waiting.append(pair)
             if self._recorded is not None:
-                self._complete()
+                self._versions.complete(self._complete)
         return when(self._asked[pair][side])
 
     def _complete(self) -> None:

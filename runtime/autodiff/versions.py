@@ -151,6 +151,20 @@ class Versions:
         self.counting = True
         """Whether the Program writes at all."""
         self.chances = Chances(session)
+        self._incomplete: list[Callable[[], None]] = []
+        self._completing = False
+
+    def complete(self, one: Callable[[], None]) -> None:
+        """Do what completes a loop, which may ask for more of other loops; these wait for their turn."""
+        self._incomplete.append(one)
+        if self._completing:
+            return
+        self._completing = True
+        try:
+            while self._incomplete:
+                self._incomplete.pop()()
+        finally:
+            self._completing = False
 
     def memory(self, fake: torch.Tensor) -> Memory:
         """The memory that a stand-in shows."""
@@ -217,10 +231,12 @@ class Versions:
     def reached(self, memory: Memory, scope: Scope | None = None, hidden: Sequence[Scope] = ()) -> list[Memory]:
         """The memories that one may be, as a Block sees it (this one); not by links that ``hidden`` Blocks have."""
         found = {memory: None}
-        todo = [memory]
+        if not memory.parts:
+            return [memory]
+        todo, visible = [memory], self._visible(scope or self._session.scope, hidden)
         for one in todo:
-            for link in self._links(one, scope or self._session.scope, hidden):
-                if link.other not in found:
+            for link in one.parts:
+                if id(link.scope) in visible and link.other not in found:
                     found[link.other] = None
                     if not link.beside:
                         todo.append(link.other)
@@ -229,8 +245,12 @@ class Versions:
     def _links(self, memory: Memory, scope: Scope, hidden: Sequence[Scope] = ()) -> list[Link]:
         if not memory.parts:
             return []
-        visible = {id(one) for one in scope.chain()}.difference(map(id, hidden))
+        visible = self._visible(scope, hidden)
         return [link for link in memory.parts if id(link.scope) in visible]
+
+    @staticmethod
+    def _visible(scope: Scope, hidden: Sequence[Scope]) -> set[int]:
+        return {id(one) for one in scope.chain()}.difference(map(id, hidden))
 
     def may_be_same(self, one: Memory, other: Memory, scope: Scope | None = None, hidden: Sequence[Scope] = ()) -> bool:
         """Whether two memories may be one."""

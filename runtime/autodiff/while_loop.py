@@ -414,12 +414,12 @@ def _stacks(
     test_block = entry.recorded.blocks[0]
     mapping: dict[Variable, Variable] = {}
     pops: list[Operator] = []
+    empty: list[Operator] = []
     for var in rebuild(forward_block, scope.block, wanted, backward.rebuilds(whole), session.new_name):
         type_: Type = ArrayType(var.type)
         with session.reopen(entry.scope):
-            position = entry.scope.block.ops.index(entry.recorded)
             new = session.new_variable(type_)
-            entry.scope.block.ops.insert(position, Operator("array.new", ([],), {}, (new,), location=entry.op.location))
+        empty.append(Operator("array.new", ([],), {}, (new,), location=entry.op.location))
         pushed_arg = session.new_variable(type_, "", entry.body_scope)
         forward_block.args.append(pushed_arg)
         test_block.args.append(session.new_variable(type_))
@@ -427,8 +427,6 @@ def _stacks(
         forward_block.ops.append(Operator("array.append", (pushed_arg, var), {}, (pushed,), location=entry.op.location))
         forward_block.yields.append(pushed)
         out = session.new_variable(type_, "", entry.scope)
-        entry.recorded.args = (*entry.recorded.args, new)
-        entry.recorded.outputs = (*entry.recorded.outputs, out)
         arg = session.new_variable(type_, "", scope)
         rest = session.new_variable(type_, "", scope)
         item = session.new_variable(var.type, var.hint, scope)
@@ -437,6 +435,10 @@ def _stacks(
         args.append(arg)
         nexts.append(rest)
         starts.append(out)
+    entry.recorded.args = (*entry.recorded.args, *(op.outputs[0] for op in empty))
+    entry.recorded.outputs = (*entry.recorded.outputs, *starts)
+    place = entry.scope.block.ops.index(entry.recorded)
+    entry.scope.block.ops[place:place] = empty
     substitute(scope.block, mapping)
     scope.block.ops[:0] = pops
     return args, nexts, starts

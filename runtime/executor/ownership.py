@@ -14,7 +14,8 @@ result of a pointwise Operator written in the place of an operand that dies (``r
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runtime.executor import keeps, reuse
@@ -74,9 +75,21 @@ def _join(a: Owner, b: Owner) -> Owner:
     return a if a is b else Owner.DYNAMIC
 
 
-def _others(op: Operator, position: int) -> Iterator[Variable]:
-    """What an Operator reads beside one of its arguments."""
-    return leaves([other for index, other in enumerate(op.args) if index != position])
+class _Beside:
+    """What is read beside one of several operands, or elsewhere: looked up once for all of them."""
+
+    def __init__(self, operands: Iterable[Operand], elsewhere: Iterable[Variable]) -> None:
+        self._elsewhere = set(elsewhere)
+        self._counts = Counter(leaves(list(operands)))
+        self._own: Counter[Variable] = Counter()
+
+    def one(self, operand: Operand) -> _Beside:
+        """What is beside this one of them."""
+        self._own = Counter(leaves(operand))
+        return self
+
+    def __contains__(self, var: object) -> bool:
+        return var in self._elsewhere or self._counts[var] > self._own[var]  # type: ignore[index]
 
 
 class _Analysis:
@@ -143,10 +156,9 @@ class _Analysis:
         found.discard(var)
         return found
 
-    def alone(self, var: Variable, others: Iterable[Variable]) -> bool:
+    def alone(self, var: Variable, others: Container[Variable]) -> bool:
         """Whether neither ``var`` nor anything that shares its memory is among ``others``."""
-        others = set(others)
-        return var not in others and (not others or self.sharers(var).isdisjoint(others))
+        return var not in others and not any(one in others for one in self.sharers(var))
 
     def all_made(self, var: Variable) -> bool:
         """Whether a tensor was made without gradients in dense memory, on every path where it is owned."""
@@ -214,11 +226,11 @@ class _Analysis:
             others = list(leaves([op.args, *op.kwargs.values()]))
             others.remove(base)
             if self.owner.get(base, Owner.NO) is not Owner.NO and self.all_made(base) and self.in_place(op):
-                self.donation(op, 0, base, [*others, *self.live.outside[id(op)]])
+                self.donation(op, 0, base, {*others, *self.live.outside[id(op)]})
 
     def array(self, op: Operator) -> None:
         if op.name in _LIST_WRITERS and isinstance(op.args[0], Variable):
-            self.donation(op, 0, op.args[0], [*leaves(op.args[1:]), *self.live.outside[id(op)]])
+            self.donation(op, 0, op.args[0], {*leaves(op.args[1:]), *self.live.outside[id(op)]})
         for out in op.outputs:
             fresh = isinstance(out.type, ArrayType) and op.name not in _ITEMS and out is op.outputs[0]
             self.owner[out] = Owner.YES if fresh else Owner.NO
@@ -237,7 +249,7 @@ class _Analysis:
             self.owner.update(dict.fromkeys(block.args, Owner.NO))
             self.block(block, True)
 
-    def donation(self, op: Operator, position: int, base: Variable, others: Iterable[Variable]) -> None:
+    def donation(self, op: Operator, position: int, base: Variable, others: Container[Variable]) -> None:
         owner = self.owner.get(base, Owner.NO)
         if owner is not Owner.NO and not self.alone(base, others):
             owner = Owner.NO
@@ -250,7 +262,7 @@ class _Analysis:
         seen = [*self.live.outside[id(op)], *self.live.captured(block)]
         for position, base in enumerate(bases):
             rest = [other for index, other in enumerate(bases) if index != position]
-            self.donation(op, position, base, [*seen, *rest])
+            self.donation(op, position, base, {*seen, *rest})
             if not self.memory_of_bases:
                 self.result.donated[id(op), position] = Owner.NO
         self.owner.update(dict.fromkeys(block.args, Owner.YES))
@@ -273,7 +285,7 @@ class _Analysis:
             if isinstance(value, Variable):
                 self.share(value, extra)
 
-    def flow_into(self, key: tuple[int, int], value: Operand, target: Variable, seen: Iterable[Variable]) -> Owner:
+    def flow_into(self, key: tuple[int, int], value: Operand, target: Variable, seen: Container[Variable]) -> Owner:
         """``value`` becomes ``target``: its owner, kept only if nothing in ``seen`` still shares the memory."""
         owner = Owner.YES
         if isinstance(value, Variable):
@@ -288,10 +300,9 @@ class _Analysis:
         return owner
 
     def yields(self, block: Block, targets: Iterable[Variable], outside: Iterable[Variable]) -> Iterator[Owner]:
-        outside = list(outside)
+        beside = _Beside(block.yields, outside)
         for position, (value, target) in enumerate(zip(block.yields, targets)):
-            rest = leaves([other for index, other in enumerate(block.yields) if index != position])
-            yield self.flow_into((id(block), position), value, target, [*outside, *rest])
+            yield self.flow_into((id(block), position), value, target, beside.one(value))
 
     def branches(self, op: Operator, grad: bool) -> None:
         before = dict(self.owner)
@@ -318,9 +329,10 @@ class _Analysis:
         heads = [arg for arg, *_ in rounds]
         outs = [op.outputs[port.output] for port in carried if port.output is not None]
         first: list[Owner] = []
+        beside = _Beside(op.args, through)
         for port, arg in zip(carried, heads):
             assert port.arg is not None
-            owner = self.flow_into((id(op), port.arg), op.args[port.arg], arg, [*through, *_others(op, port.arg)])
+            owner = self.flow_into((id(op), port.arg), op.args[port.arg], arg, beside.one(op.args[port.arg]))
             first.append(owner if not isinstance(arg.type, ObjectType) else Owner.NO)
         for (arg, *later), out in zip(rounds, outs):
             for target in (*later, out):
@@ -352,7 +364,7 @@ class _Analysis:
                     self.owner[block.args[place]] = Owner.NO
                     self.share(column, block.args[place])
             if isinstance(column, Variable) and isinstance(column.type, ArrayType):
-                self.donation(op, port.arg, column, [*through, *_others(op, port.arg)])
+                self.donation(op, port.arg, column, _Beside(op.args, through).one(column))
         if port.output is not None:
             out = op.outputs[port.output]
             self.owner[out] = Owner.YES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runtime.ir import Block, Variable, leaves
+from runtime.ir import Block, Operator, Variable, leaves
 from runtime.ops import aten
 
 _READ = ("scalar.", "grad.needed")
@@ -12,22 +12,40 @@ _FLAGS = frozenset({"cond", "switch", "assert"})
 """What takes flags and numbers as arguments, and keeps none of them."""
 
 
+class Uses:
+    """Where each Variable is read in a Block and the Blocks inside: asked often, the Block is looked at once."""
+
+    def __init__(self, body: Block) -> None:
+        self._readers: dict[Variable, list[Operator]] = {}
+        blocks = [body]
+        for op in body.walk():
+            blocks += op.blocks
+            for var in op.inputs:
+                self._readers.setdefault(var, []).append(op)
+        self._left = {var for block in blocks for var in leaves(block.yields)}
+
+    def escape(self, values: Iterable[Variable]) -> bool:
+        """Whether values, or what may be views of them, are more than read: they leave a Block, or go where they may
+        stay."""
+        shared = dict.fromkeys(values)
+        todo = list(shared)
+        for var in todo:
+            if var in self._left:
+                return True
+            for op in self._readers.get(var, ()):
+                if not op.name.startswith("aten."):
+                    if op.name.startswith(_READ) or op.name in _FLAGS:
+                        continue
+                    return True
+                if aten.may_alias(aten.resolve(op.name), op.args, op.kwargs):
+                    todo += [out for out in op.outputs if out not in shared]
+                    shared.update(dict.fromkeys(op.outputs))
+        return False
+
+
 def escapes(values: Iterable[Variable], body: Block) -> bool:
-    """Whether values, or what may be views of them, are more than read in a Block: they leave one, or go where they
-    may stay."""
-    shared = set(values)
-    blocks = [body]
-    for op in body.walk():
-        blocks += op.blocks
-        if shared.isdisjoint(op.inputs):
-            continue
-        if not op.name.startswith("aten."):
-            if op.name.startswith(_READ) or op.name in _FLAGS:
-                continue
-            return True
-        if aten.may_alias(aten.resolve(op.name), op.args, op.kwargs):
-            shared.update(op.outputs)
-    return any(not shared.isdisjoint(leaves(block.yields)) for block in blocks)
+    """The same of one Block, asked once."""
+    return Uses(body).escape(values)
 
 
-__all__ = ["escapes"]
+__all__ = ["Uses", "escapes"]

@@ -32,7 +32,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of
 from runtime.ir.walk import Names, copy_block
 from runtime.ops import aten
-from runtime.ops.escaping import escapes
+from runtime.ops.escaping import Uses
 from runtime.ops.raising import does_more, has_effect, may_raise
 from runtime.passes.manager import Pass
 
@@ -129,12 +129,12 @@ def _invariant(loop: Operator, tested: bool) -> _Moved:
     *tests, body = loop.blocks
     changing = {var for block in loop.blocks for var in _assigned(block)}
     quiet = not any(has_effect(op) for test in tests for op in test.ops)
-    moved = _Moved()
+    moved, uses = _Moved(), Uses(body)
     under: set[Variable] = set()
     for op in body.ops:
         read = {*op.inputs, *(var for block in op.blocks for var in block.captures())}
         raises = may_raise(op)
-        if read.isdisjoint(changing) and _may_move(op) and _pays(op) and not escapes(_tensors(op), body):
+        if read.isdisjoint(changing) and _may_move(op) and _pays(op) and not uses.escape(_tensors(op)):
             if not raises and read.isdisjoint(under) and _is_cheap(op):
                 moved.always.append(op)
                 changing.difference_update(op.outputs)

@@ -165,7 +165,7 @@ class Both(nn.Module):
         return memory, self.decoder(x, memory, tgt_mask=mask)
 
 
-@pytest.mark.parametrize("made_inside", [False, True])
+@pytest.mark.parametrize("made_inside", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("gradients", [False, True])
 def test_a_mask_that_may_be_causal(gradients: bool, made_inside: bool, tmp_path: Path) -> None:
     """Eager asks whether the mask is the causal one, and tells its kernel; a Program always gives it the mask."""

@@ -20,7 +20,7 @@ def test_random_program(seed):
     assert outcome.kind not in FAILURES, outcome.detail
 
 
-@pytest.mark.parametrize("seed", [70000072])
+@pytest.mark.parametrize("seed", [70000072, pytest.param(211473, marks=pytest.mark.slow)])
 def test_programs_that_once_failed(seed):
     _, outcome, _, _ = run_one(seed, depth=3)
     assert outcome.kind == "same", outcome.detail

@@ -152,7 +152,7 @@ def call(session: Session, func: Any, args: Any, kwargs: Any, fake_call: Callabl
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the operator warns of a resize when the Program runs
             return _resizing(session, func, args, kwargs, fake_call, outs)
-    except (RuntimeError, *torch_internals.shape_errors()):
+    except RuntimeError:  # those about sizes that are not known are such
         shape_rules.put_back(session, outs)
         _require_known_sizes(session, func, [out for out, _ in outs], _without_out(func, args, kwargs, fake_call))
         raise
