@@ -275,6 +275,9 @@ class StagedStr(Staged):
     __mul__, __rmul__ = _op("mul"), _rop("mul")
     __lt__, __le__, __gt__, __ge__ = _op("lt"), _op("le"), _op("gt"), _op("ge")
 
+    def __reversed__(self) -> Any:
+        refuse(self, "iterated over")
+
     def __mod__(self, other: Any) -> Any:
         refuse(self, "used as a format")
 

@@ -27,7 +27,7 @@ _METHODS: tuple[tuple[str, str], ...] = (
     (r"^'\S+' object is not subscriptable", "__getitem__"),
     (r"^'\S+' object is not callable", "__call__"),
     (r"^'\S+' object is not (iterable|an iterator)", "__iter__"),
-    (r"^'\S+' object is not reversible", "__reversed__"),
+    (r"^'\S+' object is not reversible", "__getitem__"),
     (r"^'\S+' object is not a mapping", "keys"),
     (r"^'\S+' object (does not|doesn't) support item assignment", "__setitem__"),
     (r"^'\S+' object (does not|doesn't) support item deletion", "__delitem__"),
