@@ -5,9 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dy2static.origin import is_generated_file, is_user_file, place_of_error
+from dy2static.operators.calls.sequences import (
+    StagedEnumerate,
+    StagedMap,
+    StagedRange,
+    StagedReversed,
+    StagedSequence,
+    StagedZip,
+    Transposed,
+)
+from dy2static.operators.constructs.raise_stmt import raise_stmt
+from dy2static.origin import is_generated_file, is_user_file, map_of, place_of_error
 from runtime.tracer.ambient import source_places
-from runtime.tracer.recording import faults
+from runtime.tracer.recording import faults, wording
+from runtime.tracer.values import remaking
 
 _HERE = Path(__file__).parent
 _OPERATORS = _HERE / "operators"
@@ -17,9 +28,20 @@ _LOOKING = (
 )  # fmt: skip
 """Operators' files that do nothing to the user's values."""
 
+_SEQUENCES: dict[type, type] = {
+    StagedRange: range, StagedEnumerate: enumerate, StagedZip: zip, StagedMap: map, StagedReversed: reversed,
+    Transposed: zip,
+}  # fmt: skip
+"""What eager has in place of the sequences that a loop of the run goes through."""
+
 
 def _is_users(file: str) -> bool:
     return is_generated_file(file) or is_user_file(file)
+
+
+def _is_own_text(file: str) -> bool:
+    origins = map_of(file)
+    return is_user_file(file if origins is None else origins.file)
 
 
 def install() -> None:
@@ -29,7 +51,12 @@ def install() -> None:
     faults.folders.append(str(_HERE) + os.sep)
     faults.acting.append(str(_OPERATORS) + os.sep)
     faults.looking.update(str(file) for file in _OPERATORS.rglob("*.py") if file.stem in _LOOKING)
+    faults.raising.append(raise_stmt.__code__)
     faults.is_users = _is_users
+    faults.is_own_text = _is_own_text
+    remaking.stand_ins.append(StagedSequence)
+    for stand_in, real in _SEQUENCES.items():
+        wording.stands_for(stand_in, real)
     source_places.error_place = place_of_error
 
 

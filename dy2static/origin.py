@@ -252,12 +252,15 @@ def _is_called(file: str) -> bool:
 
 
 def place_of_error(error: BaseException) -> Location | None:
-    """The innermost place of the user's converted code that an exception passed through."""
+    """The innermost place of the user's converted code that an exception passed through.
+
+    None where it only passed through a block of ours that the user's code led to: the trace stands at that place.
+    """
     found: Location | None = None
     entry = error.__traceback__
     while entry is not None:
         place = location_of_code(entry.tb_frame.f_code, entry.tb_lasti, entry.tb_lineno)
-        if place is not None and (found is None or not _is_called(place.file)):
+        if place is not None and not _is_called(place.file):
             found = place
         entry = entry.tb_next
     return found

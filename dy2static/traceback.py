@@ -24,7 +24,6 @@ from typing import Any
 import runtime
 from dy2static.names import PREFIX
 from dy2static.origin import Place, is_generated_file, is_made, is_user_file, map_of, source_line
-from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.executor.traceback import FULL, shows_all, trimmed
 
@@ -157,8 +156,6 @@ def _stand_in(entry: _Entry, place: Place) -> TracebackType:
 
 def _renamed(error: BaseException) -> BaseException:
     """Bodies are inner functions, so Python calls a local of the user's function a free variable: undo that."""
-    if type(error) in (AttributeError, TypeError, NotImplementedError):
-        error.args = tuple(map(torch_internals.say_tensor, error.args))
     match = _FREE_VARIABLE.fullmatch(str(error)) if type(error) is NameError else None
     frames = list(_frames(error.__traceback__))
     if match is None or not frames or not is_generated_file(frames[-1].tb_frame.f_code.co_filename):

@@ -89,7 +89,7 @@ def _ask(backward: Backward, group: Group, leaves: list[torch.Tensor]) -> Found:
     given = [_fitting(backward.definite(grad), fake) for fake, grad in group]
     try:
         found = torch.autograd.grad([fake for fake, _ in group], leaves, given, allow_unused=True, retain_graph=True)
-    except RuntimeError as error:  # what eager raises, where it raises it: in backward
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:  # as eager in backward
         raise NotDifferentiable(str(error)) from error
     return list(found)
 

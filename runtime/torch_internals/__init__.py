@@ -27,7 +27,6 @@ from runtime.torch_internals.failures import (
     is_shape_error,
     node_in_messages,
     plain_user_location,
-    say_tensor,
     shape_errors,
 )
 from runtime.torch_internals.fake_calls import (
@@ -126,6 +125,7 @@ from runtime.torch_internals.real_calls import (
     out_shapes,
     real_errors,
     real_results,
+    type_error,
 )
 from runtime.torch_internals.schemas import (
     kernel_numbers,
@@ -251,13 +251,13 @@ __all__ = [
     "raw_call",
     "real_errors",
     "real_results",
+    "type_error",
     "results_of_types",
     "rng_restored",
     "rng_state",
     "saved_by",
     "saved_tensor_hooks",
     "saved_tensor_hooks_active",
-    "say_tensor",
     "set_ambient_modes",
     "shape_errors",
     "settings",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import (
@@ -57,11 +56,6 @@ def comes_of_shapes(error: BaseException) -> bool:
         if isinstance(earlier, shape_errors()):
             return True
     return False
-
-
-def say_tensor(text: Any) -> Any:
-    """An error's text as eager words it: the tensors of a trace are Tensors to the user."""
-    return text.replace("FakeTensor", "Tensor") if isinstance(text, str) else text
 
 
 def node_in_messages(name: str) -> str:

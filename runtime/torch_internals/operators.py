@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -99,6 +100,5 @@ def raw_call(overload: Any) -> Any:
     return overload._op
 
 
-def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """Device, dtype, whether not to block, and memory format that the arguments of ``to`` ask for."""
-    return tuple(torch._C._nn._parse_to(*args, **kwargs))
+parse_to: Callable[..., tuple[Any, ...]] = torch._C._nn._parse_to
+"""Device, dtype, whether not to block, and memory format that the arguments of ``to`` ask for."""

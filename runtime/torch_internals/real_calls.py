@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
+import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -70,6 +71,28 @@ def _in_a_thread(try_it: Callable[[], None]) -> None:
         thread.join()
 
 
+def type_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
+    """What a function of torch's written in C says of arguments of wrong types, given plain numbers in place of
+    symbolic ones; None if it takes them."""
+    if not isinstance(func, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+        return None
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, torch.Tensor):
+        func, args = getattr(torch.Tensor, func.__name__), (owner, *args)
+    said: list[str] = []
+
+    def try_it() -> None:
+        with torch.no_grad(), contextlib.suppress(_NotTried, Exception):
+            given, named = _Real(_TRIED[0]).call(args, kwargs)
+            try:
+                func(*given, **named)
+            except TypeError as error:
+                said.append(str(error))
+
+    _in_a_thread(try_it)
+    return said[0] if said else None
+
+
 def real_results(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What an ATen operator that writes nothing gives for real tensors that look like fake ones; None if it raises, if
     something is not known, or if it gives anything but new strided tensors."""
@@ -127,14 +150,14 @@ def graph_error(func: Any, args: Sequence[Any], kwargs: dict[str, Any], needs: M
                 try:
                     func(*given, **named)
                 except RuntimeError as error:
-                    said.extend([str(error)] if _NO_GRAPH in str(error) else [])
+                    said.extend([str(error)] if any(text in str(error) for text in _NO_GRAPH) else [])
                 return
 
     _in_a_thread(try_it)
     return said[0] if said else None
 
 
-_NO_GRAPH = "don't support automatic differentiation"
+_NO_GRAPH = ("don't support automatic differentiation", "cannot resize variables that require grad")
 
 
 def is_unknown(values: Any) -> bool:
@@ -233,4 +256,4 @@ def _size(value: Any, number: int) -> int:
     raise _NotTried
 
 
-__all__ = ["graph_error", "is_unknown", "out_shapes", "real_errors", "real_results"]
+__all__ = ["graph_error", "is_unknown", "out_shapes", "real_errors", "real_results", "type_error"]

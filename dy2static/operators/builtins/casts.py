@@ -15,8 +15,21 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, staged_sequence
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, python_method
-from dy2static.operators.values.f_string import format_value, is_staged_container
+from dy2static.operators.shared.staging import (
+    Choice,
+    Session,
+    Staged,
+    distribute,
+    held_choice,
+    python_method,
+    spread,
+)
+from dy2static.operators.values.f_string import (
+    format_value,
+    is_exception_of_traced,
+    is_staged_container,
+    text_of_exception,
+)
 from runtime.tracer.recording import reads
 
 
@@ -61,18 +74,29 @@ def _bool(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _text(letter: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def convert(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) > 1 and held_choice((args, kwargs)) is not None:
+            return spread(session, (args, kwargs), lambda given: convert(session, *given))
         if len(args) == 1 and not kwargs and isinstance(args[0], (Staged, torch.Tensor, Choice)):
             if isinstance(args[0], Staged) and args[0].kind == "str" and letter == "s":
                 return args[0]
             return format_value(args[0], letter)
         if len(args) == 1 and not kwargs and is_staged_container(args[0]):
             return format_value(args[0], letter)
-        method = python_method(args[0], "__repr__" if letter == "r" else "__str__") if len(args) == 1 else None
+        if len(args) == 1 and not kwargs and is_exception_of_traced(args[0]):
+            return text_of_exception(session, args[0], letter)
+        method = _method_for(args[0], letter) if len(args) == 1 else None
         if method is not None:
             return call(method, args[0])
         return function(*args, **kwargs)
 
     return convert
+
+
+def _method_for(value: Any, letter: str) -> Any:
+    """The method of a user's class that tells its text."""
+    if letter == "s" and getattr(type(value), "__str__", None) is not object.__str__:
+        return python_method(value, "__str__")
+    return python_method(value, "__repr__")
 
 
 def _format(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -41,6 +43,7 @@ from dy2static.operators.shared.staging import (
     stages,
 )
 from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array
@@ -75,6 +78,9 @@ def _bound(session: Session, value: Any) -> Any:
 def _enumerate(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     sequence = staged_sequence(session, args[0]) if args else None
     start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    if not isinstance(start, (int, Staged, Choice)):
+        start = call(operator.index, start)
+    _require_iterables(args[:1])
     if isinstance(start, Staged) and start.kind not in ("int", "bool"):
         raise TypeError(f"'{start.kind}' object cannot be interpreted as an integer")
     if sequence is not None:
@@ -107,10 +113,22 @@ def _as_sequence(session: Session, value: Any, found: StagedSequence | None) -> 
         hint="Make it a list first.", code="D2S261")
 
 
+@acts_for_user
+def _require_iterables(values: Sequence[Any]) -> None:
+    """Raise what Python raises for what has no items, where something is made that takes them later."""
+    for value in values:
+        without = isinstance(value, torch.Tensor) and value.dim() == 0
+        if without or not (hasattr(type(value), "__iter__") or hasattr(type(value), "__getitem__")):
+            iter(value)
+        elif isinstance(value, Staged) and value.kind != "str":
+            iter(value)
+
+
 def _map(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) < 2:
         return map(*args, **kwargs)
     function, *iterables = args
+    _require_iterables(iterables)
     staged = [staged_sequence(session, one) for one in iterables]
     if any(sequence is not None for sequence in staged):
         inner = StagedZip([_as_sequence(session, one, found) for one, found in zip(iterables, staged)], False)
@@ -129,6 +147,7 @@ def _callback(function: Any) -> Any:
 
 
 def _filter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    _require_iterables(args[1:])
     if generator_uses.is_shared(session, args[1]):
         return filter(_callback(args[0]), iterate(session, args[1]))
     return generator_uses.filtered(session, (lambda item: item) if args[0] is None else _callback(args[0]), args[1])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedSequence, staged_sequence
 from dy2static.operators.calls.truth import truth_of
@@ -58,7 +61,7 @@ def _of_sequence(session: Session, name: str, sequence: StagedSequence, kwargs: 
     """The extreme item of a sequence whose length is staged."""
     key = kwargs.get("key")
     if set(kwargs) - {"key", "default"}:
-        raise TypeError(f"{name}() got an unexpected keyword argument")
+        return getattr(builtins, name)((), **kwargs)  # raises what eager raises
 
     def pair(item: Any) -> tuple[Any, Any]:
         return (item if key is None else call(key, item)), item
@@ -120,7 +123,8 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                     session, (*args[:index], option, *args[index + 1:]), kwargs))
         if name == "scalar.math.trunc" and args and isinstance(args[0], torch.Tensor):
             raise TypeError("type Tensor doesn't define __trunc__ method")
-        values = [_value(session, name, arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
+        read = name not in _OF_ITEMS
+        values = [_value(session, name, arg) if read and isinstance(arg, torch.Tensor) else arg for arg in args]
         if not any_staged([values, kwargs]):
             return function(*values, **kwargs)
         short = name.removeprefix("scalar.math.")
@@ -132,6 +136,8 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
+_OF_ITEMS = frozenset(f"scalar.math.{name}" for name in ("dist", "fsum", "sumprod"))
+"""Functions that take the items of what they are given, by code that is not converted."""
 _OF_INTEGERS = frozenset(f"scalar.math.{name}" for name in ("comb", "factorial", "gcd", "isqrt", "lcm", "perm"))
 
 
@@ -140,6 +146,17 @@ def _value(session: Session, name: str, tensor: torch.Tensor) -> Any:
     if name in _OF_INTEGERS:
         return reads.index(session, tensor)
     return session.scalar("float", reads.number(session, tensor))
+
+
+def _prod(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``math.prod``: the product of the items, which may be tensors."""
+    if isinstance(args[0], Choice):
+        return distribute(session, args[0], lambda option: _prod(session, (option,), kwargs))
+    if isinstance(args[0], (torch.Tensor, StagedSequence)) or stages(list(kwargs.values())) or (
+            isinstance(args[0], (list, tuple)) and (growing.is_growing(args[0]) or any(map(stages, args[0])))):
+        items = iter(args[0]) if isinstance(args[0], torch.Tensor) else args[0]  # raises for one without dimensions
+        return call(functools.reduce, operator.mul, items, kwargs.get("start", 1))
+    return math.prod(*args, **kwargs)
 
 
 def _round(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -177,5 +194,6 @@ HANDLERS: list[tuple[Any, Any]] = [
     (min, _extreme("min", min)), (max, _extreme("max", max)), (round, _round),
     *((function, _binary(function)) for function in (abs, divmod, pow)),
     *((getattr(math, name), numeric(f"scalar.math.{name}", getattr(math, name)))
-      for name in sorted(vars(math)) if isinstance(getattr(math, name), type(builtins.len))),
+      for name in sorted(vars(math)) if isinstance(getattr(math, name), type(builtins.len)) and name != "prod"),
+    (math.prod, _prod),
 ]  # fmt: skip

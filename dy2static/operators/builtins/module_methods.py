@@ -17,6 +17,7 @@ from dy2static.operators.provenance.provenance import memo, note_module
 from dy2static.operators.shared.staging import Choice, Session, Staged
 from dy2static.operators.values import traced_attribute
 from runtime import torch_internals
+from runtime.tracer.ambient.theirs import theirs
 
 _CHANGES: dict[Any, tuple[str, ...]] = {
     torch.nn.ParameterList: ("append", "extend", "__setitem__", "__iadd__"),
@@ -45,7 +46,10 @@ def _conversion(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 def _target(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, torch.dtype | None]:
     """The device and dtype that a conversion asks for; an Ellipsis for one that cannot be told."""
     if name == "to":
-        device, dtype, _, memory_format = torch_internals.parse_to(*args, **kwargs)
+        given = [arg.python_type(1) if isinstance(arg, Staged) else arg for arg in args]
+        device, dtype, _, memory_format = theirs(torch_internals.parse_to, *given, **kwargs)
+        if any(isinstance(arg, Staged) for arg in args):
+            return ..., None
         return (... if memory_format is not None else device), dtype
     if name in _DTYPES:
         return None, _DTYPES[name]

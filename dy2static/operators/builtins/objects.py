@@ -66,7 +66,10 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
     if held_choice(classes) is not None:
         return spread(session, classes, lambda given: _isinstance(session, (value, given), {}))
     if isinstance(value, (Staged, StagedSequence, StagedSize)):
-        return issubclass(eager_type(value), classes)
+        try:
+            return issubclass(eager_type(value), classes)
+        except TypeError:
+            return isinstance(None, classes)  # says so of isinstance
     result = isinstance(value, classes)
     if is_external(session, value) and any(isinstance(one, abc.ABCMeta) for one in _each(classes)):
         session.guards.add_test(
@@ -78,8 +81,6 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
 def _each(classes: Any) -> Iterator[Any]:
     for one in classes if isinstance(classes, tuple) else (classes,):
         yield from _each(one) if isinstance(one, tuple) else (one,)
-
-
 
 
 def _issubclass(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -20,7 +20,7 @@ def _one_hot(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     index, classes = options.get("input"), options.get("num_classes", -1)
     if isinstance(classes, Choice):
         return distribute(session, classes, lambda given: _one_hot(session, (index, given), {}))
-    if isinstance(classes, torch.Tensor):
+    if isinstance(classes, torch.Tensor) and not (classes.dim() or classes.is_floating_point() or classes.is_complex()):
         classes = classes.item()
     counted = _takes_largest(session, index, classes)
     if isinstance(index, torch.Tensor) and counted and index.dtype is not torch.int64:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,9 @@ import numpy
 import torch
 
 from dy2static.operators.calls.call import call
+from dy2static.operators.shared import arity
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged, any_staged
+from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.values import array, array_methods
@@ -57,6 +60,8 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
         if name in ("__add__", "__mul__", "__rmul__") and not kwargs:
             return getattr(target, name)(*args)
         raise refusal(session, f"tuple.{name}")
+    if hasattr(kind, name):
+        arity.require_fitting_method(kind, name, args, kwargs)
     if name in ("copy", "__copy__") and not args:
         return array_methods.copy(target)
     if name == "__len__":
@@ -68,6 +73,8 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
     function = (array_methods.DEQUE if kind is deque else array_methods.LIST).get(name)
     if function is None or kwargs:
         raise refusal(session, f"{kind.__name__}.{name}")
+    if name in ("pop", "insert") and args and not isinstance(args[0], (int, Staged)):
+        args = (call(operator.index, args[0]), *args[1:])
     if name in ("pop", "popleft") and len(args) < 2:
         with _checked(session, target, args[0] if args else 0 if name == "popleft" else -1):
             return function(session, target, *args)
@@ -99,27 +106,43 @@ def shortened(session: Session, made: deque[Any]) -> deque[Any]:
 
 def read(session: Session, target: Any, key: Any) -> Any:
     """``target[key]``."""
+    require_key(_empty(target), key)
     if isinstance(key, slice) and not isinstance(target, deque):
         part = array.slice_(session, target, key)
         return tuple(part) if type(target) is tuple else part
     with _checked(session, target, key):
         if isinstance(target, deque):
-            _require_no_slice(key)
             array_methods.require_index(session, target, key)
         elif type(target) is tuple:
             array_methods.require_index(session, target, key, "tuple index out of range")
         return array.get(session, target, key)
 
 
-def _require_no_slice(key: Any) -> None:
+def _empty(target: Any) -> Any:
+    return deque() if isinstance(target, deque) else () if type(target) is tuple else []
+
+
+@acts_for_user
+def require_key(empty: Any, key: Any, operation: Callable[..., Any] = operator.getitem, *value: Any) -> None:
+    """Raise what Python raises for what is no index of a sequence; ``empty`` is one without items."""
+    if type(key) is int:
+        return
     if isinstance(key, slice):
-        raise TypeError("sequence index must be integer, not 'slice'")
+        plain: Any = slice(*(_plain(part) for part in (key.start, key.stop, key.step)))
+    else:
+        plain = _plain(key)
+    with contextlib.suppress(IndexError):
+        operation(empty, plain, *value)
+
+
+def _plain(key: Any) -> Any:
+    """A number like a staged one: of the same class, and no step that could not be taken."""
+    return key.python_type(1) if isinstance(key, Staged) else key
 
 
 def write(session: Session, target: Any, key: Any, value: Any) -> None:
     """``target[key] = value``."""
-    if type(target) is tuple:
-        raise TypeError("'tuple' object does not support item assignment")
+    require_key(_empty(target), key, operator.setitem, ())
     if isinstance(key, slice) and isinstance(target, list):
         values = value if isinstance(value, (list, tuple)) else call(list, value)
         if key == slice(None) and values:
@@ -129,17 +152,13 @@ def write(session: Session, target: Any, key: Any, value: Any) -> None:
         return
     with _checked(session, target, key):
         if isinstance(target, deque):
-            _require_no_slice(key)
             array_methods.require_index(session, target, key)
         array.set_(session, target, key, value)
 
 
 def delete(session: Session, target: Any, key: Any) -> None:
     """``del target[key]``."""
-    if type(target) is tuple:
-        raise TypeError("'tuple' object doesn't support item deletion")
-    if isinstance(target, deque):
-        _require_no_slice(key)
+    require_key(_empty(target), key, operator.delitem)
     if isinstance(key, slice):
         array.splice(session, target, key, [])
         return

@@ -53,6 +53,20 @@ class StagedSequence:
         """The item at an index from 0 on; the caller has checked it."""
         raise NotImplementedError
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise state.current().error(
+            f"a {self.python_name} whose length is only known while the Program runs leaves the function, or is copied",
+            hint="Make a list of it: list(...).", code="D2S261",
+        )
+
+    def __repr__(self) -> str:
+        if state.active() is None:
+            return f"<{self.python_name} of a trace>"
+        raise state.current().error(
+            f"a {self.python_name} that is only known while the Program runs is turned into text", code="D2S261",
+            hint="Give its bounds, or a list of it.",
+        )
+
     def __iter__(self) -> NoReturn:
         raise state.current().error(
             f"a {self.python_name} whose length is only known while the Program runs is iterated over by code that is "
@@ -89,6 +103,9 @@ class StagedRange(StagedSequence):
     def __init__(self, session: Session, start: Any, stop: Any, step: Any) -> None:
         self.start, self.stop, self.step = start, stop, step
         self._length = _count(session, start, stop, step)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return range, (self.start, self.stop, self.step)
 
     def length(self, session: Session) -> Any:
         return self._length

@@ -11,6 +11,7 @@ from typing import Any
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.chosen import hashed
 from dy2static.operators.shared.staging import Choice, Session, active, held_choice
+from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values.containers import opened
 
 
@@ -51,8 +52,13 @@ def _built(parts: Any) -> dict[Any, Any]:
         if len(part) == 2:
             made[part[0]] = part[1]
         else:
-            made = {**made, **part[0]}
+            made = _with(made, part[0])
     return made
+
+
+@acts_for_user
+def _with(made: dict[Any, Any], more: Any) -> dict[Any, Any]:
+    return {**made, **more}
 
 
 def set_of(items: tuple[Any, ...]) -> Any:

@@ -17,6 +17,7 @@ import torch
 
 from dy2static.exclusions import exclusion_of
 from dy2static.operators.builtins import operator_functions, starred
+from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.builtins.table import handler_of
 from dy2static.operators.calls import autograd_function, boundary, growing, starred_call
 from dy2static.operators.calls.caches import CACHED, call_cached
@@ -29,6 +30,7 @@ from dy2static.operators.calls.functions import (
     require_plain,
     unconverted,
 )
+from dy2static.operators.calls.sequences import StagedSequence, StagedSize
 from dy2static.operators.dispatch import builtin_methods
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
@@ -101,7 +103,10 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             args = tuple(map(containers.opened, args))
             kwargs = {name: containers.opened(arg) for name, arg in kwargs.items()}
         boundary.require(session, f, args, kwargs)
-        return handler(session, args, kwargs)
+        result = handler(session, args, kwargs)
+        if isinstance(result, StagedSequence):
+            memo(session).created[id(result)] = result
+        return result
     builtin = tensor_attributes.builtin_of(f, args)
     if builtin is not None and not kwargs:
         return traced_call(session, builtin, (f.__self__, *args), kwargs)
@@ -128,6 +133,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             boundary.require(session, f, args, kwargs)
             with unconverted(session, f, excluded), noted_draws(session):
                 return f(*args, **kwargs)
+        if isinstance(f.__self__, (Staged, StagedSize)):
+            arity.require_fitting_method(eager_type(f.__self__), f.__name__, args, kwargs, f.__func__)
         if modules.is_call(f.__func__):
             module: Any = f.__self__
             return modules.run_module(session, module, args, kwargs)
@@ -140,6 +147,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return _make(session, f, args, kwargs)
     if policy.is_torch(f):
         return call_torch(session, f, args, kwargs)
+    if isinstance(f, types.MethodWrapperType) and f.__name__ == "__call__":
+        return traced_call(session, f.__self__, args, kwargs)
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
             isinstance(f, types.WrapperDescriptorType) and args

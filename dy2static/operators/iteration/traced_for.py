@@ -62,7 +62,7 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         tracer_cond.switch(session, choice.selector, [path(option) for option in choice.options], names)
         return
     if isinstance(iterable, Staged):
-        raise TypeError(f"'{iterable.kind}' object is not iterable")
+        iter(iterable)  # raises what eager raises, or the located error for text
     unjournaled.require_own(session, iterable)
     with region(session, options):
         sequence = staged_sequence(session, iterable)

@@ -23,6 +23,7 @@ from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_
 from dy2static.operators.iteration.traced_for import as_list
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
 from runtime.tracer.ambient.state import current
+from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import one_list, opened
@@ -47,11 +48,17 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
             return unpack(call(list, value), before, after)
     if after is None:
         return value
-    (*items,) = value
+    items = _all_of(value)
     if len(items) < before + after:
         raise ValueError(_too_few(before, after, len(items)))
     end = len(items) - after
     return (*items[:before], items[before:end], *items[end:])
+
+
+@acts_for_user
+def _all_of(value: Any) -> list[Any]:
+    (*items,) = value
+    return items
 
 
 def _taken_apart(value: Any, before: int, after: int | None) -> tuple[Any, ...]:

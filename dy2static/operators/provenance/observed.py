@@ -19,7 +19,6 @@ from typing import Any
 import numpy
 import torch
 
-from dy2static.errors import Dy2StaticError
 from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
@@ -30,6 +29,7 @@ from dy2static.operators.provenance.provenance import (
     namespace_owner,
     written,
 )
+from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.ambient import contents, objects
@@ -66,20 +66,25 @@ Seen = list[tuple[Any, str, Any]]
 def observed(session: Session, *roots: Any) -> Iterator[None]:
     """While the block runs code that keeps no journal: what it changes of these values, and inside them, is noted.
 
+    So is what it changed before it raised an exception, which the user's code may catch.
+
     Raises:
         TraceError: D2S277, if what changed cannot be put back, on a path that only some inputs take.
     """
     before = _picture(session, roots)
     try:
         yield
-    except Dy2StaticError:
-        raise
-    except torch_internals.shape_errors():
-        raise
     except Exception as error:
+        if isinstance(error, (*OURS, *torch_internals.shape_errors())):
+            raise
         if any(_differs_by_path(held) for _, _, held in before):
             raise _unsettled(session) from error
+        _note_changes(session, before)
         raise
+    _note_changes(session, before)
+
+
+def _note_changes(session: Session, before: Seen) -> None:
     for value, kind, held in before:
         if kind == "hung":
             _note_hung(session, value, held)
@@ -103,7 +108,17 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
 def watched_tensors(session: Session, values: Iterable[Any]) -> Iterator[None]:
     """While the block runs: what is hung on tensors among ``values`` (``t.note = 3``) is a store like any other."""
     before = [(value, dict(value.__dict__)) for value in values if isinstance(value, torch.Tensor)]
-    yield
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (*OURS, *torch_internals.shape_errors())):
+            raise
+        _note_all_hung(session, before)
+        raise
+    _note_all_hung(session, before)
+
+
+def _note_all_hung(session: Session, before: list[tuple[torch.Tensor, dict[str, Any]]]) -> None:
     for tensor, held in before:
         _note_hung(session, tensor, held)
 

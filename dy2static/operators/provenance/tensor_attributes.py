@@ -50,16 +50,21 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
     if name in _OF_THE_OBJECT:
         raise session.error(f"'.{name}' of a tensor is about an object that is another one in each run", code="D2S213",
                             hint="Ask outside the converted function.")
-    if not hasattr(torch.Tensor, name):
+    if not _has(name):
         tensor = session.itself(tensor)
         if not torch_internals.is_fake(tensor):
             return _of_real(session, tensor, name)
-    if hasattr(torch.Tensor, name):
+    if _has(name):
         return _of_class(tensor, name)
     if hung.has(session, tensor, name):
         return tensor.__dict__[name]
     hung.require_sole(session, tensor, name, writes=False)
     return _of_argument(session, tensor, name)
+
+
+def _has(name: str) -> bool:
+    """Whether tensors have an attribute of their class: what its own class has, as ``__call__``, they do not."""
+    return any(name in cls.__dict__ for cls in torch.Tensor.__mro__)
 
 
 def builtin_of(function: Any, args: tuple[Any, ...]) -> Any:

@@ -8,9 +8,17 @@ import types
 import warnings
 from typing import Any
 
+from runtime.tracer.ambient.theirs import acts_for_user
+
 _MODULES = ("builtins", "_functools", "_warnings", "_operator", "math")
-_UNDECLARED: dict[Any, tuple[int, int]] = {getattr: (2, 3), vars: (0, 1), dir: (0, 1), functools.reduce: (2, 3)}
+_UNDECLARED: dict[Any, tuple[int, int]] = {
+    getattr: (2, 3), vars: (0, 1), dir: (0, 1), functools.reduce: (2, 3), iter: (1, 2), reversed: (1, 1), set: (0, 1),
+    frozenset: (0, 1), list: (0, 1), tuple: (0, 1), range: (1, 3), filter: (2, 2), bool: (0, 1), float: (0, 1),
+    type: (1, 1),
+}  # fmt: skip
 """Positional arguments of builtins whose signature Python does not tell, and which take no keywords."""
+_UNDECLARED_METHODS = {"__getitem__": 1, "__contains__": 1, "__reversed__": 0}
+"""Arguments of methods of which the same goes."""
 
 
 def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -21,7 +29,7 @@ def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     Traceback (most recent call last):
     TypeError: isinstance() takes no keyword arguments
     """
-    builtin = isinstance(function, types.BuiltinFunctionType) and function.__module__ in _MODULES
+    builtin = isinstance(function, (types.BuiltinFunctionType, type)) and function.__module__ in _MODULES
     if not builtin and not isinstance(function, types.FunctionType):
         return
     if function in _UNDECLARED:
@@ -42,6 +50,32 @@ def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     function(*args, **kwargs)
 
 
+@acts_for_user
+def require_fitting_method(
+    cls: type, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], ours: Any = None
+) -> None:
+    """Raise what a method of a class written in C raises for arguments that it does not take.
+
+    ``ours``: the function that stands for it, where Python does not tell its signature.
+
+    >>> require_fitting_method(int, "bit_length", (), {})
+    >>> require_fitting_method(int, "bit_length", (1,), {})
+    Traceback (most recent call last):
+    TypeError: int.bit_length() takes no arguments (1 given)
+    """
+    signature = _signature(getattr(cls, name)) or (None if ours is None else _signature(ours))
+    if signature is None:
+        if name not in _UNDECLARED_METHODS or (len(args) == _UNDECLARED_METHODS[name] and not kwargs):
+            return
+    else:
+        try:
+            signature.bind(None, *args, **kwargs)
+            return
+        except TypeError:
+            pass
+    getattr(cls(), name)(*args, **kwargs)
+
+
 @functools.cache
 def _signature(function: Any) -> inspect.Signature | None:
     if isinstance(function, types.FunctionType) and hasattr(function, "__signature__"):  # it tells of another
@@ -52,4 +86,4 @@ def _signature(function: Any) -> inspect.Signature | None:
         return None
 
 
-__all__ = ["require_fitting"]
+__all__ = ["require_fitting", "require_fitting_method"]

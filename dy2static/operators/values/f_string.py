@@ -13,7 +13,7 @@ import torch
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, any_staged, distribute, python_method
 from runtime.tracer.numbers import scalars
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.recording import histories
@@ -21,6 +21,9 @@ from runtime.tracer.values import structure
 
 _CONVERSIONS = {-1: "", None: "", "": "", 115: "s", 114: "r", 97: "a", "s": "s", "r": "r", "a": "a"}
 _FUNCTIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+
+
+_UNSUPPORTED = "unsupported format string passed to Tensor.__format__"
 
 
 def fstring(*parts: Any) -> Any:
@@ -45,13 +48,23 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     if session is not None and is_staged_container(value):
         return _staged_container(session, value, _CONVERSIONS[conversion], spec)
     letter = _CONVERSIONS[conversion]
+    if session is not None and is_exception_of_traced(value):
+        return format_value(text_of_exception(session, value, letter), "", spec)
     if session is not None and session.has_growing and not letter:
         found = user_methods.called(session, value, "__format__", spec)
         if found is not user_methods.NOT_USERS:
             return found
-    if session is not None and session.has_growing and letter:
+    plain = getattr(type(value), "__format__", None) is object.__format__
+    if session is not None and plain and not letter and spec == "":
+        letter = "s"
+    if session is not None and letter and (session.has_growing or _tells_itself(value)):
         return format_value(call(_FUNCTIONS[letter], value), "", spec)
     return format(_FUNCTIONS[letter](value) if letter else value, spec)
+
+
+def _tells_itself(value: Any) -> bool:
+    """Whether a user's class has a method that tells its text."""
+    return any(python_method(value, name) is not None for name in ("__str__", "__repr__"))
 
 
 def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
@@ -64,8 +77,17 @@ def _staged(session: Session, value: Any, letter: str, spec: Any) -> Any:
             value = value.item()
         elif letter == "r":
             value, letter = of_tensor(session, "repr", value), ""
+        elif not letter and type(spec) is str and spec:
+            raise TypeError(_UNSUPPORTED)
         else:
+            if not letter and isinstance(spec, Staged):
+                empty = session.scalar("eq", spec, "")
+                session.emit("assert", [session.operand(empty)],
+                             attrs={"exception": "TypeError", "message": _UNSUPPORTED})
             value, letter = of_tensor(session, "str", value), ""
+    if not letter and not isinstance(value, (Staged, str, int, float)):
+        format(value, "" if isinstance(spec, Staged) else spec)  # a spec of the wrong type, as in eager
+        raise _refusal(session, value)
     if letter:
         value = session.scalar("str" if letter == "s" else "repr", value) if isinstance(value, Staged) else (
             _FUNCTIONS[letter](value))
@@ -115,6 +137,25 @@ def text_of(session: Session, value: Any) -> Any:
     if structure.has_traced(value):
         raise _refusal(session, value)
     return repr(value)
+
+
+def is_exception_of_traced(value: Any) -> bool:
+    """Whether an exception, whose class leaves its text to Python, holds what is only known while the Program runs."""
+    return isinstance(value, BaseException) and structure.has_traced(value.args) and (
+        type(value).__str__ in (BaseException.__str__, KeyError.__str__)
+        and type(value).__repr__ is BaseException.__repr__)
+
+
+def text_of_exception(session: Session, error: BaseException, letter: str) -> Any:
+    """``repr(error)`` or ``str(error)``, as ``letter`` says, of one that holds what only a run knows."""
+    args = error.args
+    if letter in ("r", "a"):
+        items = [(text_of(session, arg),) for arg in args]
+        text = _join(f"{type(error).__name__}(", items, ")")
+        return call(ascii, text) if letter == "a" else text
+    if len(args) == 1 and type(error).__str__ is not KeyError.__str__:
+        return call(str, args[0])
+    return text_of(session, args[0] if len(args) == 1 else args)
 
 
 def _join(before: str, items: list[tuple[Any, ...]], after: str) -> Any:

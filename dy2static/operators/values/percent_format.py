@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import Any
 
@@ -59,7 +60,9 @@ def _field(found: re.Match[str], value: Any) -> Any:
     if kind in "sr":
         return format_value(value, kind, side + width + tail)
     if isinstance(value, torch.Tensor):
-        value = call(value.item)
+        if kind in "oxX" and (value.is_floating_point() or value.is_complex()):
+            raise TypeError(f"%{kind} format: an integer is required, not {type(value).__name__}")
+        value = call(int if kind in "diu" else operator.index if kind in "oxX" else float, value)
     if isinstance(value, Staged) and value.kind == "str":
         return found[0] % ""  # raises what eager raises
     if kind in "diu":

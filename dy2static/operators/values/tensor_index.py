@@ -99,7 +99,7 @@ def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tens
 
 
 def _dims_of(part: Any) -> int:
-    if part is None or part is Ellipsis or isinstance(part, bool):
+    if part is None or part is Ellipsis or isinstance(part, bool) or (isinstance(part, Staged) and part.kind == "bool"):
         return 0
     if isinstance(part, torch.Tensor) and part.dtype in (torch.bool, torch.uint8):
         return part.dim()

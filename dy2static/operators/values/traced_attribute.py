@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import sys
@@ -13,6 +14,7 @@ import torch
 
 from dy2static.operators.calls import autograd_function
 from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedRange, StagedSequence
 from dy2static.operators.calls.torch_values import from_torch
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
@@ -34,6 +36,7 @@ from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.policy import home_of, is_library
 from dy2static.operators.shared.staging import MISSING, Choice, Session, Staged, Undefined, distribute, unbound_message
 from dy2static.operators.values import modules
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place
@@ -60,6 +63,8 @@ def read(session: Session, obj: Any, name: str) -> Any:
         return from_torch(session, value)
     if isinstance(obj, Staged):
         return _of_number(session, obj, name)
+    if isinstance(obj, StagedSequence):
+        return _of_sequence(session, obj, name)
     if name == "__dict__":
         require_settled(session, obj)
         note_space(session, obj, getattr(obj, "__dict__", None))
@@ -75,6 +80,9 @@ def read(session: Session, obj: Any, name: str) -> Any:
     return _of_object(session, obj, name)
 
 
+_EMPTY: dict[str, Any] = {
+    "range": range(0), "enumerate": enumerate(()), "zip": zip(), "map": map(abs, ()), "reversed": reversed(()),
+}  # fmt: skip
 _OF_PYTHON = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
@@ -95,6 +103,15 @@ def _of_number(session: Session, obj: Staged, name: str) -> Any:
         raise session.error(f"'.{name}' of a Python {obj.kind} that is only known while the Program runs",
                             hint="Use arithmetic, comparisons or conversions.", code="D2S262")
     return getattr(obj, name)
+
+
+def _of_sequence(session: Session, obj: StagedSequence, name: str) -> Any:
+    if isinstance(obj, StagedRange) and name in ("start", "stop", "step"):
+        return getattr(obj, name)
+    if hasattr(getattr(builtins, obj.python_name, object), name):
+        raise session.error(f"'.{name}' of a {obj.python_name} that is only known while the Program runs",
+                            hint="Loop over it, or make a list of it: list(...).", code="D2S262")
+    raise AttributeError(f"'{obj.python_name}' object has no attribute '{name}'")
 
 
 def _of_object(session: Session, obj: Any, name: str) -> Any:
@@ -242,6 +259,8 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if _is_user_function(store):
         call(store, found, obj, value)
         return
+    if isinstance(obj, StagedSequence):
+        theirs(setattr, _EMPTY[obj.python_name], name, value)  # raises: they take none
     where = _whose_setting(obj)
     if where is not None:
         raise session.error(
@@ -290,6 +309,8 @@ def delete(session: Session, obj: Any, name: str) -> None:
     if isinstance(obj, torch.Tensor):
         tensor_attributes.delete(session, obj, name)
         return
+    if isinstance(obj, StagedSequence):
+        theirs(delattr, _EMPTY[obj.python_name], name)
     note_write(session, obj, name)
     delattr(obj, name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from typing import Any
 
@@ -16,6 +17,7 @@ from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
 from dy2static.operators.provenance.provenance import require_original
 from dy2static.operators.shared.staging import (
+    NO_NAMES,
     Choice,
     Session,
     Staged,
@@ -28,7 +30,10 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import equality
 from runtime import torch_internals
+from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.shared_items import require_own
+from runtime.tracer.recording import reads
 from runtime.tracer.values import containers, heaps, same_object, unjournaled
 
 _HASHING = (dict, set, frozenset)
@@ -51,7 +56,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     if isinstance(container, torch.Tensor):
         if isinstance(value, (int, float, complex, Staged, torch.Tensor)):
             element = session.sizes.symbolic(value) if isinstance(value, Staged) else value
-            return session.from_tensor("truth", (container == element).any(), kind="bool")
+            return session.from_tensor("truth", theirs(operator.eq, element, container).any(), kind="bool")
         return value in container
     if growing.is_growing(container):
         raise growing.refusal(session, "'in'")
@@ -111,7 +116,18 @@ def _can_be_one(session: Session, item: Any, value: Any) -> bool:
     return same_object.may_be_one(session, session.itself(item), session.itself(value)) in ("same", "open")
 
 
+def _is_single(session: Session, tensor: torch.Tensor) -> bool:
+    fake = session.fake(tensor)
+    return all(type(size) is int for size in fake.shape) and fake.numel() == 1
+
+
 def _in_range(session: Session, container: StagedRange, value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and not _is_single(session, value):  # Python asks what each comparison gives
+        return tracer_cond.cond(session, container.length(session) > 0,
+                                lambda: truth_of(session, theirs(operator.eq, value, container.start)), lambda: False,
+                                NO_NAMES)
+    if isinstance(value, torch.Tensor):
+        value = reads.number(session, value)
     if not isinstance(value, (int, float, Staged)):
         return False
     index = value - container.start

@@ -40,6 +40,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import tensor_index, traced_compare
 from runtime.tracer.ambient.catching import require_uncaught_type
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.held import Held, held_in
 from runtime.tracer.recording import reads
@@ -75,6 +76,12 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return obj[tensor_index.plain(session, key)]
     if isinstance(obj, StagedSequence):
         return _of_staged(session, obj, key)
+    if isinstance(obj, Staged) and obj.kind != "str":
+        theirs(operator.getitem, obj.python_type(), key)  # raises: they have no items
+    if isinstance(obj, Staged):
+        growing.require_key("", key)
+        raise session.error("a part of a piece of text that is only known while the Program runs", code="D2S263",
+                            hint="Take the part of what the text is made of.")
     if growing.is_growing(obj) and python_method(obj, "__getitem__") is None:
         return growing.read(session, obj, _as_int(session, obj, key))
     key = _as_int(session, obj, key)
@@ -225,6 +232,7 @@ def _of_staged(session: Session, obj: StagedSequence, key: Any) -> Any:
     if isinstance(key, slice):
         raise session.error(f"a slice of a {obj.python_name} whose length is only known while the Program runs",
                             hint="Compute its bounds and make a new range.", code="D2S265")
+    growing.require_key(range(0), key)
     length = obj.length(session)
     if isinstance(key, Staged):
         key = cast(Any, key)
@@ -254,6 +262,8 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if held_choice(key) is not None:
         spread(session, key, lambda given: write(session, obj, given, value))
         return
+    if isinstance(obj, Staged):
+        theirs(operator.setitem, obj.python_type(), key, value)  # raises: they take no items
     if obj is os.environ:
         obj = WatchedEnvironment(session)
     key = _bounds(session, key)
@@ -262,6 +272,8 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             distribute(session, value, lambda option: write(session, obj, key, option))
             return
         boundary.require_none(session, "the index of a tensor", [key])
+        if value is None or isinstance(value, (str, bytes, dict, set)):
+            theirs(operator.setitem, obj, ..., value)  # raises before it looks for the place
         if tensor_index.is_staged(session, obj, key):
             tensor_index.write(session, obj, key, to_torch(session, value))
         else:
@@ -327,6 +339,8 @@ def delete(session: Session, obj: Any, key: Any) -> None:
     if held_choice(key) is not None:
         spread(session, key, lambda given: delete(session, obj, given))
         return
+    if isinstance(obj, Staged):
+        theirs(operator.delitem, obj.python_type(), key)  # raises: they have no items
     if growing.is_growing(obj) and python_method(obj, "__delitem__") is None:
         growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
         return

@@ -361,7 +361,9 @@ class Outputs:
     def _made(self, value: Any) -> Any:
         """The tree of an object that the trace made: each call makes its own."""
         self._note_class(type(value))
-        if objects.is_simple(type(value)) or isinstance(value, torch.nn.Module):
+        stands_for_another = isinstance(value, tuple(remaking.stand_ins))
+        simple = objects.is_simple(type(value)) and not stands_for_another
+        if simple or isinstance(value, torch.nn.Module):
             attributes = objects.attributes(value)
             name = self._name(type(value), _name_of(type(value)))
             return self._record("instance", name, tuple(attributes), tuple(attributes.values()))
@@ -379,7 +381,8 @@ class Outputs:
         parts = remaking.parts_of(value)
         if parts is None:
             return self._for_one_call(value)
-        name = self._name(parts.named, f"{parts.kind} {len(self.classes)} {_name_of(type(value))}")
+        kind = parts.named if stands_for_another else type(value)
+        name = self._name(parts.named, f"{parts.kind} {len(self.classes)} {_name_of(kind)}")
         return Record(parts.kind, name, tuple((key, self.tree(item)) for key, item in parts.items.items()))
 
     def _function(self, value: types.FunctionType) -> Record:

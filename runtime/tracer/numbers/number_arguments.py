@@ -8,12 +8,12 @@ does was about to be taken, the call is made again while they show it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
 from runtime import torch_internals
-from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.theirs import acts_for_user, theirs
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -44,17 +44,30 @@ def refusal(session: Session) -> Exception:
 
 
 def called(session: Session, func: Any, args: Any, kwargs: Any) -> Any:
-    """``func(*args, **kwargs)``; where it matters, tensors without dimensions show whether they need a gradient."""
+    """``func(*args, **kwargs)``; where it matters, tensors without dimensions show whether they need a gradient.
+
+    A TypeError about a symbolic number is what torch says of the number, if it does.
+    """
     try:
         return theirs(func, *args, **kwargs)
     except NeedsGradient:
         pass
+    except TypeError as error:
+        said = torch_internals.type_error(func, args, kwargs) if "Sym" in str(error) else None
+        if said is None:
+            raise
+        _raise(TypeError(said))
     fakes = []
     for value in _flat((*args, *kwargs.values())):
         if isinstance(value, torch.Tensor) and value.dim() == 0 and session.info(value).requires_grad:
             fakes.append(value)
     with torch_internals.shown_to_need_gradients(fakes):
         return theirs(func, *args, **kwargs)
+
+
+@acts_for_user
+def _raise(error: Exception) -> NoReturn:
+    raise error from None
 
 
 def _flat(values: Any) -> Iterator[Any]:

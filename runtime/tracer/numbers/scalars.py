@@ -76,6 +76,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex, str, Staged)) or value is None
 
 
+def _is_real(value: object) -> bool:
+    return isinstance(value, (int, float, StagedNumber))
+
+
 def _binary(name: str, a: Any, b: Any) -> Any:
     other = b if isinstance(a, Staged) else a
     if isinstance(other, torch.Tensor):
@@ -111,6 +115,17 @@ def _op(name: str) -> Callable[[Any, Any], Any]:
 def _rop(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         return _binary(name, other, self)
+
+    return method
+
+
+def _tensor_op(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """An operation that a number of a class has with tensors only."""
+
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, torch.Tensor):
+            return NotImplemented
+        return _with_tensor(name, other, self) if reflected else _with_tensor(name, self, other)
 
     return method
 
@@ -152,10 +167,10 @@ class StagedNumber(Staged):
         return _binary("pow", other, self)
 
     def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
+        return (self // other, self % other) if _is_real(other) else NotImplemented
 
     def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
+        return (other // self, other % self) if _is_real(other) else NotImplemented
 
     def __round__(self, digits: Any = None) -> Any:
         return (
@@ -237,6 +252,12 @@ class StagedFloat(StagedNumber):
     python_type = float
     __hash__ = Staged.__hash__
 
+    __and__, __rand__ = _tensor_op("and_"), _tensor_op("and_", True)
+    __or__, __ror__ = _tensor_op("or_"), _tensor_op("or_", True)
+    __xor__, __rxor__ = _tensor_op("xor"), _tensor_op("xor", True)
+    __lshift__, __rlshift__ = _tensor_op("lshift"), _tensor_op("lshift", True)
+    __rshift__, __rrshift__ = _tensor_op("rshift"), _tensor_op("rshift", True)
+
     def is_integer(self) -> Any:
         """As ``float.is_integer``."""
         return state.current().scalar("is_integer", self)
@@ -253,6 +274,15 @@ class StagedStr(Staged):
     __add__, __radd__ = _op("add"), _rop("add")
     __mul__, __rmul__ = _op("mul"), _rop("mul")
     __lt__, __le__, __gt__, __ge__ = _op("lt"), _op("le"), _op("gt"), _op("ge")
+
+    def __reversed__(self) -> Any:
+        refuse(self, "iterated over")
+
+    def __mod__(self, other: Any) -> Any:
+        refuse(self, "used as a format")
+
+    def __rmod__(self, other: Any) -> Any:
+        return refuse(self, "formatted") if isinstance(other, str) else NotImplemented
 
 
 _CLASSES: dict[str, type[Staged]] = {"int": StagedInt, "bool": StagedBool, "float": StagedFloat, "str": StagedStr}

@@ -7,11 +7,18 @@ from typing import Any
 import torch
 
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.numbers.scalars import Staged
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, Staged) and value.kind in ("int", "bool"))
 
 
 class StagedSize(tuple[Any, ...]):
     """A ``torch.Size`` that may hold staged sizes. Sums and slices are sizes as well, as those of ``torch.Size``."""
+
+    __slots__ = ()
 
     def numel(self) -> Any:
         """The product of the sizes."""
@@ -41,28 +48,29 @@ class StagedSize(tuple[Any, ...]):
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
 
+    @acts_for_user
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, tuple):
+        if isinstance(other, tuple) and all(map(_is_size, other)):
             return StagedSize((*self, *other))
-        try:
-            return torch.Size(()) + other
-        except TypeError as error:
-            raise error.with_traceback(None) from None  # the user's, told by this statement
+        torch.Size(()) + other  # raises, but for a tuple in some versions of torch
+        return (*self, *other)
 
+    @acts_for_user
     def __radd__(self, other: Any) -> Any:
-        return StagedSize((*other, *self)) if isinstance(other, tuple) else NotImplemented
+        if not isinstance(other, tuple):
+            return NotImplemented
+        if all(map(_is_size, other)):
+            return StagedSize((*other, *self))
+        other + torch.Size(())
+        return (*other, *self)
 
+    @acts_for_user
     def __mul__(self, times: Any) -> Any:
-        try:
-            return StagedSize(tuple(self) * times)
-        except TypeError as error:
-            raise error.with_traceback(None) from None  # the user's, told by this statement
+        return StagedSize(tuple(self) * times)
 
     __rmul__ = __mul__
 
+    @acts_for_user
     def __getitem__(self, key: Any) -> Any:
-        try:
-            picked = super().__getitem__(key)
-        except (IndexError, TypeError, ValueError) as error:
-            raise error.with_traceback(None) from None  # the user's, told by this statement
+        picked = super().__getitem__(key)
         return StagedSize(picked) if isinstance(key, slice) else picked

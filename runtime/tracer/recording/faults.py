@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import linecache
 import os
 import re
 import sys
@@ -29,7 +30,8 @@ from runtime import torch_internals
 from runtime.errors import Dy2StaticError, InternalError, ProgramError
 from runtime.ir import Location
 from runtime.tracer.ambient import source_places
-from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.ambient.theirs import is_for_user
+from runtime.tracer.recording.wording import say_as_eager
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -40,10 +42,14 @@ folders: list[str] = [_HERE]
 """Where our own code is."""
 acting: list[str] = []
 """Folders of code that does to the user's values what the user's code says: what rewritten code calls."""
+raising: list[CodeType] = []
+"""What rewritten code calls in place of a ``raise`` statement."""
 looking: set[str] = set()
 """Files in those that only look at the user's values, so that what goes wrong there is ours."""
 is_users: Callable[[str], bool] = lambda file: not file.startswith((_HERE, _TORCH, "<frozen"))  # noqa: E731
 """Whether a file holds code of the user's, or code rewritten from it; the converter installs one that knows more."""
+is_own_text: Callable[[str], bool] = lambda file: is_users(file)  # noqa: E731
+"""Whether a file holds code that the user wrote, or code rewritten from that, and not from a library's."""
 
 _OUR_WORDS = re.compile(
     r"\b(SymInt|SymFloat|SymBool|Growing|Staged(Choice|Int|Float|Bool|Str|Number)|HigherOrderOperator"
@@ -52,31 +58,17 @@ _OUR_WORDS = re.compile(
 """What no message of eager's holds."""
 
 
-_BY_TYPE = re.compile(
-    r"^(unsupported operand type|bad operand type|argument of type|can't multiply sequence|can only concatenate)"
-    r"|^'\w+' object (is not (subscriptable|callable|iterable|an iterator)|does not support|doesn't support)"
-    r"|^'\S+' not supported between instances of"
-)
-"""How TypeErrors of Python's begin that only the classes of the operands decide."""
-_CLASSES = {f"Staged{name}": name.lower() for name in ("Int", "Float", "Bool", "Str")}
-
-
-def _say_as_python(error: BaseException) -> None:
-    """A TypeError about the class of a staged number or string says what it says of a plain one."""
-    if type(error) is TypeError and len(error.args) == 1 and type(error.args[0]) is str:
-        if _BY_TYPE.search(error.args[0]):
-            text = error.args[0].replace("doesn't support", "does not support")  # as of classes without sequence slots
-            error.args = (re.sub(r"\bStaged\w+", lambda word: _CLASSES.get(word[0], word[0]), text),)
-
-
 def is_ours(error: BaseException) -> bool:
-    """Whether an exception that reached the end of a path, or a handler of the user's, is a fault of ours."""
-    _say_as_python(error)
+    """Whether an exception that reached the end of a path, or a handler of the user's, is a fault of ours.
+
+    Where it is not, it says what eager says.
+    """
     if isinstance(error, ProgramError):
         return True
-    if isinstance(error, (Dy2StaticError, RecursionError, MemoryError, Warning, *torch_internals.shape_errors())):
+    if isinstance(error, (Dy2StaticError, *torch_internals.shape_errors())) or _is_on_purpose(error):
         return False
-    if error in _vetted:
+    say_as_eager(error)
+    if isinstance(error, (RecursionError, MemoryError, Warning)) or error in _vetted:
         return False
     innermost = True
     for entry in reversed(list(_entries(error.__traceback__))):
@@ -87,6 +79,15 @@ def is_ours(error: BaseException) -> bool:
             return not _raises(entry) and _OUR_WORDS.search(_text(error)) is not None
         innermost = False
     return False
+
+
+def _is_on_purpose(error: BaseException) -> bool:
+    """Whether a ``raise`` of the user's code raised it."""
+    entries = list(_entries(error.__traceback__))
+    stands = bool(entries) and entries[-1].tb_frame.f_code in raising
+    if stands:
+        entries.pop()
+    return bool(entries) and is_own_text(entries[-1].tb_frame.f_code.co_filename) and (stands or _raises(entries[-1]))
 
 
 class _Vetted:
@@ -184,7 +185,7 @@ def _is_fault(entry: TracebackType, error: BaseException, innermost: bool) -> bo
     code = entry.tb_frame.f_code
     if _OUR_WORDS.search(_text(error)):
         return True
-    if code is theirs.__code__:
+    if is_for_user(code):
         return False
     acts = code.co_filename.startswith(tuple(acting)) and code.co_filename not in looking
     if innermost and (_raises(entry) or isinstance(error, AssertionError)):
@@ -263,8 +264,8 @@ def _nodes(file: str) -> dict[int, list[ast.AST]]:
     """The nodes of a source file by the lines they span."""
     found: dict[int, list[ast.AST]] = {}
     try:
-        tree = ast.parse(Path(file).read_text("utf-8"))
-    except (OSError, SyntaxError, ValueError):
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
         return found
     for node in ast.walk(tree):
         if isinstance(node, (ast.expr, ast.Raise, ast.Assert, ast.For)):

@@ -151,6 +151,7 @@ class Watcher(torch_internals.TorchFunctionMode):
             "equal",
             "allclose",
             "__format__",
+            "__repr__",
             "is_nonzero",
         ):
             return reads.read(session, name, func, args, kwargs)

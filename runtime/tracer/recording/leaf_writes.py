@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,6 +11,7 @@ from runtime import torch_internals
 from runtime.tracer.memory.aliases import few_roots
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, when
 from runtime.tracer.memory.deferred import Needed, needed
+from runtime.tracer.recording import shape_rules
 from runtime.tracer.recording.raising import raise_where
 
 if TYPE_CHECKING:
@@ -31,7 +33,9 @@ def bare(source: TensorInfo, step: ViewStep, needs: bool) -> PathCondition:
     return when(Needed(source.storage.value, negated=True)) if source.sometimes else NEVER
 
 
-def require_no_leaf(session: Session, info: TensorInfo, func: Any) -> None:
+def require_no_leaf(
+    session: Session, info: TensorInfo, func: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> None:
     """Raise what autograd raises where ``func`` writes a leaf of the caller's; where it is one on some paths, on those.
 
     Raises:
@@ -39,6 +43,10 @@ def require_no_leaf(session: Session, info: TensorInfo, func: Any) -> None:
     """
     if not torch.is_grad_enabled() or session.replaying is not None or func._schema.name in _WRITE_LEAVES:
         return
+    def said(what: str) -> RuntimeError:
+        own = _of_out(session, func, args, kwargs)
+        return RuntimeError(own or f"{what} that requires grad is being used in an in-place operation.")
+
     for root in few_roots(info, ())[0]:
         origin = root.storage.origin
         real = session.inputs.real(origin) if origin is not None else None
@@ -48,18 +56,18 @@ def require_no_leaf(session: Session, info: TensorInfo, func: Any) -> None:
         session.inputs.leaves[origin] = real.is_leaf
         if real.is_leaf:
             what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
-            raise_where(session, root.when, _error(what, func))
+            raise_where(session, root.when, said(what))
     if info.requires_grad and not info.detached:
-        raise_where(session, info.bare & needed(info), _error("a leaf Variable", func))
+        raise_where(session, info.bare & needed(info), said("a leaf Variable"))
 
 
-def _error(what: str, func: Any) -> RuntimeError:
-    if any(arg.is_out for arg in func._schema.arguments) and not torch_internals.is_composite(func):
-        return RuntimeError(
-            f"{func._schema.name.split('::')[1]}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
-    return RuntimeError(f"{what} that requires grad is being used in an in-place operation.")
+def _of_out(session: Session, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
+    """What autograd says where an operator is given a leaf as ``out=``; None for one that is given none."""
+    outs = [out for out, _ in shape_rules.places(func, *shape_rules.call_fakes(session, args, kwargs))]
+    if not outs:
+        return None
+    fakes = shape_rules.call_fakes(session, args, kwargs)
+    return torch_internals.graph_error(func, *fakes, dict.fromkeys(map(id, outs), True))
 
 
 __all__ = ["bare", "require_no_leaf"]

@@ -36,10 +36,9 @@ def stage_raise(session: Session, error: BaseException) -> None:
     choices.require_converted(error)
     cls = type(error)
     session.raised_types[f"{cls.__module__}.{cls.__qualname__}"] = cls
-    args = [torch_internals.say_tensor(arg) for arg in error.args]
     session.raising = error
     try:
-        _emit_raise(session, error, args)
+        _emit_raise(session, error)
     finally:
         session.raising = None
 
@@ -56,12 +55,12 @@ def raise_where(session: Session, condition: PathCondition, error: BaseException
     session.emit("cond", [flag], None, [], blocks=[taken.block, Block()])
 
 
-def _emit_raise(session: Session, error: BaseException, args: list[Any]) -> None:
+def _emit_raise(session: Session, error: BaseException) -> None:
     cls = type(error)
     objects: dict[str, Operand] = {}
     session.emit(
         "raise",
-        [_argument(session, arg, str(position), objects) for position, arg in enumerate(args)],
+        [_argument(session, arg, str(position), objects) for position, arg in enumerate(error.args)],
         {key: _argument(session, value, key, objects) for key, value in vars(error).items()},
         attrs={
             "exception": cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numbers
+import operator
 from typing import Any
 
 import torch
 
 from runtime.ir import ScalarType
 from runtime.ops import scalar as scalar_ops
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.numbers import scalars
+from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Session
 
 
@@ -90,8 +94,11 @@ def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
     if name == "is_nonzero":
         return session.from_tensor("truth", tensor, kind="bool")
     if name == "__contains__":
-        element = args[1]
-        return session.from_tensor("truth", (tensor == element).any(), kind="bool")
+        (element,) = args[1:]
+        if not isinstance(element, (torch.Tensor, numbers.Number, Staged)):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        return session.from_tensor("truth", theirs(operator.eq, element, tensor).any(), kind="bool")
     if name == "__index__":
         fake = session.fake(tensor)
         if fake.dtype.is_floating_point or fake.dtype.is_complex:
@@ -103,6 +110,7 @@ def read(session: Session, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         "__index__": "used as an index",
         "__complex__": "converted to complex",
         "__format__": "formatted",
+        "__repr__": "turned into text",
     }[name]
     raise session.error(
         f"a tensor is {what} in code that is not converted",

@@ -347,7 +347,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             storage = infos[id(tensor)].storage
             require_certain(session, storage)
             if seen:
-                leaf_writes.require_no_leaf(session, infos[id(tensor)], func)
+                leaf_writes.require_no_leaf(session, infos[id(tensor)], func, args, kwargs)
             if storage not in bases:
                 bases.append(storage)
         nonwritable_views.require_readable(session, infos.values())

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.errors import Dy2StaticError
 from runtime.ops import aten
 from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.numbers import number_operands
@@ -41,6 +42,11 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         Exception: What the operator raises on real tensors.
     """
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
+
+    def judged(error: Exception) -> Exception:
+        needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
+        return _judged(session, func, fake_args, fake_kwargs, error, needs, casting)
+
     if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
         fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
     if number_operands.must_be_tried(session, (*fake_args, *fake_kwargs.values())):
@@ -57,7 +63,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         except Exception as error:
             _put_back(facts)
             if not isinstance(error, RuntimeError):
-                raise
+                raise judged(error) from None
         else:
             if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
                 session.any_layout.update((one, True) for one in tensors_in([result], {}))
@@ -68,7 +74,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         except Exception as error:
             _put_back(facts)
             if not isinstance(error, RuntimeError):
-                raise
+                raise judged(error) from None
             found = torch_internals.with_plain_numbers(session.fake_mode, func, fake_args, fake_kwargs, casting)
         if found is not None:
             return found
@@ -94,13 +100,17 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
             tried = _as_real_ones(session, func, fake_args, fake_kwargs)
             if tried is not None:
                 return tried
-            needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
-            raise _judged(session, func, fake_args, fake_kwargs, error, needs, casting) from None
-        result = torch_internals.unknown_sizes(
-            session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
-        )
-        if result is None and _is_given_symbols((*fake_args, *fake_kwargs.values())):
-            result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
+            raise judged(error) from None
+        try:
+            result = torch_internals.unknown_sizes(
+                session.fake_mode, session.shape_env, func, fake_args, fake_kwargs, casting
+            )
+            if result is None and _is_given_symbols((*fake_args, *fake_kwargs.values())):
+                result = sampled_shapes.apply(session, func, fake_args, fake_kwargs, casting)
+        except Dy2StaticError:
+            raise
+        except Exception as other:
+            raise judged(other) from None
         if result is None:
             raise _unknown_shape(session, func) from error
         given = tensors_in(fake_args, fake_kwargs)  # the samples of these were of the usual layout

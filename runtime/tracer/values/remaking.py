@@ -40,6 +40,8 @@ _FIXED = (
 _BASES = (int, float, complex, str, bytes, tuple, frozenset)
 """Values that a user's class may add attributes to."""
 
+stand_ins: list[type] = []
+"""Classes of ours whose objects stand for others; ``__reduce_ex__`` says for which."""
 REMADE = ("copy", "array view", "container", "derived", "exception", "bound", "bound method", "reduced", "function",
           "cell", "pairs")  # fmt: skip
 """Kinds of Records that ``remake`` knows."""

@@ -29,7 +29,8 @@ def tensor_pairs(inside: Any, joined: Any, item: structure.Structure) -> list[tu
         if type(inside) is not item.cls or type(joined) is not item.cls:
             return []
         a, b = structure.field_items(inside), structure.field_items(joined)
-        assert a is not None and b is not None
+        if a is None or b is None:  # a method of an object that is none of the structures
+            return []
         return [pair for x, y, i in zip(a[1], b[1], item.items) for pair in tensor_pairs(x, y, i)]
     if isinstance(item, structure.Options) and isinstance(joined, structure.Choice):
         chosen = inside.options if isinstance(inside, structure.Choice) else (inside,)
