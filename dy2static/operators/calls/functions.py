@@ -44,6 +44,7 @@ from runtime import torch_internals
 from runtime.tracer.ambient import contents, source_places
 from runtime.tracer.ambient.calls import Known
 from runtime.tracer.numbers import number_arguments
+from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.recording import faults, reads
 from runtime.tracer.values.choices import require_converted
 
@@ -89,6 +90,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         roots = args[:1] if args and isinstance(args[0], torch.nn.Module) else ()
         if roots and f.__qualname__.startswith("Module.") and "_modules" in vars(roots[0]):
             (note_module if f.__name__ in _OF_CHILDREN else note_modules)(session, roots[0])
+        elif args and not isinstance(args[0], (torch.Tensor, torch.nn.Module, type)) and not is_plain(args[0]):
+            note_parts(session, args[0])
         with unconverted(session, f, reason), observed.observed(session, *roots):
             try:
                 return call_torch(session, f, args, kwargs)

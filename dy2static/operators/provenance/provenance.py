@@ -11,7 +11,7 @@ import types
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -21,14 +21,14 @@ import torch
 from dy2static import callers
 from dy2static.names import OPERATORS
 from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts
-from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
+from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined, python_method
 from runtime import torch_internals
 from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.calls import Known
 from runtime.tracer.python_state import facts
 from runtime.tracer.python_state.ages import existed_before
 from runtime.tracer.python_state.guard_code import CheckWriter
-from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.python_state.guards import is_plain, same_plain
 from runtime.tracer.python_state.journal import MISSING, Place
 from runtime.tracer.values.inside import inside
 
@@ -50,6 +50,8 @@ class Memo:
     labels: dict[str, int] = field(default_factory=dict)
     modules: dict[int, torch.nn.Module] = field(default_factory=dict)
     called: dict[int, torch.nn.Module] = field(default_factory=dict)
+    asked: dict[int, Any] = field(default_factory=dict)
+    """Objects whose special methods builtins may have called."""
     namespaces: dict[int, Namespace] = field(default_factory=dict)
     generators: Any = field(default_factory=weakref.WeakKeyDictionary)
     """Generators of converted code, with the form of each that takes its consumer."""
@@ -228,8 +230,10 @@ def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
 
 
 def note_parts(session: Session, obj: Any) -> None:
-    """Guard the attributes of an object of the standard library's, whose methods are not converted (``UserDict``)."""
-    if type(obj).__module__.partition(".")[0] in sys.stdlib_module_names and is_external(session, obj):
+    """Guard the attributes of an object of the standard library's, or of torch's, whose methods are not converted
+    (``UserDict``, a learning rate scheduler)."""
+    home = type(obj).__module__.partition(".")[0]
+    if (home == "torch" or home in sys.stdlib_module_names) and is_external(session, obj):
         for name, value in list(getattr(obj, "__dict__", {}).items()):
             note_attribute_read(session, obj, name, value)
 
@@ -331,10 +335,64 @@ def _defined(cls: type, name: str) -> Any:
     return None
 
 
+def note_super(session: Session, obj: Any, name: str) -> None:
+    """Guard what the classes behind a ``super()`` have under a name."""
+    after, cls = obj.__thisclass__, obj.__self_class__
+
+    def found() -> Any:
+        classes = cls.__mro__
+        return next((vars(one)[name] for one in classes[classes.index(after) + 1:] if name in vars(one)), None)
+
+    if cls is not None and is_external(session, cls) and after in cls.__mro__:
+        value = found()
+        session.guards.add_test(
+            (id(cls), id(after), name, "super"), f"'{name}' of what {after.__name__} is derived from",
+            lambda: found() is value or (is_plain(value) and same_plain(found(), value)))
+
+
 def note_space(session: Session, owner: Any, space: Any) -> None:
-    """Note that a dict is the namespace of an object: its items are attributes."""
-    if type(space) is dict:
-        memo(session).spaces[id(space)] = (space, owner)
+    """Note that a dict is the namespace of an object: its items are attributes, and which there are is a guard."""
+    if type(space) is not dict:
+        return
+    memo(session).spaces[id(space)] = (space, owner)
+    if isinstance(owner, (type, types.ModuleType, torch.nn.Module)) or not is_external(session, owner):
+        return
+    names = list(space)
+    if any(written(session, Place("attribute", owner, name)) for name in names):
+        return
+    session.guards.add_test((id(owner), "names"), f"the attributes of a {type(owner).__name__}",
+                            lambda: list(vars(owner)) == names)
+    for name, value in list(space.items()):
+        if not isinstance(value, torch.Tensor):
+            note_attribute_read(session, owner, name, value)
+
+
+_ASKED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__add__", "__radd__", "__bool__",
+          "__len__", "__str__", "__repr__", "__format__", "__index__", "__int__", "__float__")  # fmt: skip
+"""Methods that Python's builtins and containers call unseen."""
+_MOST = 64
+
+
+def note_asked(session: Session, values: Iterable[Any], depth: int = 2) -> None:
+    """Guard what objects of users' classes hold whose methods builtins or containers may call: ``x in items`` asks
+    ``__eq__`` of each."""
+    for value in values:
+        if is_plain(value) or isinstance(value, (torch.Tensor, Staged, Choice, type, types.FunctionType)):
+            continue
+        if isinstance(value, (list, tuple, dict, set, frozenset, deque)):
+            if depth and 0 < len(value) <= _MOST:
+                note_asked(session, (*value, *value.values()) if isinstance(value, dict) else value, depth - 1)
+        elif hasattr(value, "__dict__") and not isinstance(value, torch.nn.Module) and is_external(session, value):
+            names = [name for name in _ASKED if python_method(value, name) is not None]
+            if names and id(value) not in memo(session).asked:
+                memo(session).asked[id(value)] = value
+                for name in names:
+                    note_of_class(session, type(value), name)
+                for name, held in list(vars(value).items()):
+                    note_attribute_read(session, value, name, held)
+                for name in {name for cls in type(value).__mro__[:-1] for name in vars(cls)}:
+                    if name not in vars(value) and is_plain(_defined(type(value), name)):
+                        note_attribute_read(session, value, name, _defined(type(value), name))
 
 
 def namespace_owner(session: Session, space: Any) -> Any:

@@ -93,8 +93,12 @@ def _of_argument(session: Session, tensor: torch.Tensor, name: str) -> Any:
 
 
 def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
-    """An attribute of a parameter, or of another tensor from outside: what hangs on it is a guard."""
+    """An attribute of a parameter, or of another tensor from outside: what hangs on it is a guard, and what it is."""
+    if name == "grad":
+        session.externals.setdefault(id(tensor), (tensor, None))
+        return note_attribute_read(session, tensor, name, tensor.grad)
     if hasattr(torch.Tensor, name):
+        session.inputs.lift(tensor)  # its sizes and dtype are looked at in each call
         return getattr(tensor, name)
     session.externals.setdefault(id(tensor), (tensor, None))
     value = Place("attribute", tensor, name).get()

@@ -13,6 +13,7 @@ from typing import Any
 from dy2static.operators.calls import boundary
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
+from dy2static.operators.provenance.provenance import note_asked
 from dy2static.operators.shared.staging import Choice, active, distribute
 from dy2static.operators.values.equality import equal
 from dy2static.operators.values.traced_compare import contains, identical
@@ -51,6 +52,7 @@ def compare(a: Any, op: str, b: Any) -> Any:
             same = equal_rows(session, a, b)
             if same is not NOT_USERS:
                 return same if op == "==" else not_(same)
+        note_asked(session, (a, b))
         users = operated(session, a, op, b)
         if users is not NOT_USERS:
             return users
@@ -60,6 +62,7 @@ def compare(a: Any, op: str, b: Any) -> Any:
             return _PLAIN[op](a, b)
         result = equal(session, a, b)
         return result if op == "==" else not_(result)
+    note_asked(session, (a, b) if op.endswith("in") else ())
     result = contains(session, b, a) if op.endswith("in") else identical(session, a, b)
     if not op.startswith("not") and op != "is not":
         return result

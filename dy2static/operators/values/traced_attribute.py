@@ -29,6 +29,7 @@ from dy2static.operators.provenance.provenance import (
     note_lack,
     note_of_class,
     note_space,
+    note_super,
     written,
 )
 from dy2static.operators.shared import settings
@@ -144,6 +145,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
     found: Any = _NOTHING
     own_lookup = cls.__getattribute__ not in _PLAIN_LOOKUPS and not _is_user_function(cls.__getattribute__)
     if isinstance(obj, (type, types.ModuleType, super)) or own_lookup:
+        if isinstance(obj, super):
+            note_super(session, obj, name)
         value = getattr(obj, name)
     else:
         found = _class_attribute(cls, name)
@@ -198,7 +201,11 @@ def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
     if _is_user_function(type(obj).__getattribute__):
         return object.__getattribute__(obj, name)
     if not _is_user_function(fallback):
-        return getattr(obj, name)
+        try:
+            return getattr(obj, name)
+        except AttributeError:
+            note_absent(session, obj, name)
+            raise
     try:
         return object.__getattribute__(obj, name)
     except AttributeError:

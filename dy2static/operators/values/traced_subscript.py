@@ -23,6 +23,7 @@ from dy2static.operators.provenance.observed import done, observed
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     namespace_owner,
+    note_asked,
     note_content_write,
     note_item_read,
     note_space_read,
@@ -42,6 +43,7 @@ from dy2static.operators.values import tensor_index, traced_compare
 from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import Held, held_in
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array, containers
@@ -99,6 +101,7 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     method = python_method(obj, "__getitem__")
     if method is not None:
         return call(method, obj, key)
+    note_asked(session, (key, obj) if isinstance(obj, dict) and not is_plain(key) else ())
     key = traced_compare.own_key(session, obj, key)
     if isinstance(obj, dict) and hasattr(type(obj), "__missing__") and key not in obj:
         missing = python_method(obj, "__missing__")

@@ -39,8 +39,11 @@ _PLAIN = (
     torch.memory_format,
 )
 _BUFFERS = (bytearray, array.array)
-_BY_CONTENT = (list, tuple, deque, dict, set, frozenset, numpy.ndarray, numpy.generic, slice, range, *_BUFFERS,
-               memoryview, types.MappingProxyType)  # fmt: skip
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_BY_CONTENT: tuple[Any, ...] = (
+    list, tuple, deque, dict, set, frozenset, numpy.ndarray, numpy.generic, slice, range, *_BUFFERS, memoryview,
+    types.MappingProxyType, *_VIEWS,
+)  # fmt: skip
 _SIZED = (list, tuple, deque, dict, types.MappingProxyType, set, frozenset)
 _ITEMS = 4096
 """Beyond so many items, a container is compared by identity and length."""
@@ -97,6 +100,9 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
             return _with_own(value, "default_factory", _is_mapping(value, inside))
         if isinstance(value, (list, tuple, set, frozenset)):  # sets in their order: code that goes over them has it
             return _is_sequence(value, inside)
+        if isinstance(value, _VIEWS):
+            kind, items = type(value), is_like(list(value), inside)
+            return lambda other: type(other) is kind and items(list(other))
         if isinstance(value, (dict, types.MappingProxyType)):
             return _is_mapping(value, inside)
         if isinstance(value, numpy.ndarray):
