@@ -89,7 +89,10 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if home == "torch" and reason:
         roots = args[:1] if args and isinstance(args[0], torch.nn.Module) else ()
         if roots and f.__qualname__.startswith("Module.") and "_modules" in vars(roots[0]):
-            (note_module if f.__name__ in _OF_CHILDREN else note_modules)(session, roots[0])
+            if f.__name__ not in _OF_CHILDREN:
+                note_modules(session, roots[0])
+            elif "training" in vars(roots[0]):
+                note_module(session, roots[0])
         elif args and not isinstance(args[0], (torch.Tensor, torch.nn.Module, type)) and not is_plain(args[0]):
             note_parts(session, args[0])
         with unconverted(session, f, reason), observed.observed(session, *roots):

@@ -140,9 +140,14 @@ def adopt(session: Session, value: Any) -> None:
         todo.extend(inside(one))
         if not isinstance(one, tuple):
             session.externals[id(one)] = (one, None)
-        if isinstance(one, torch.nn.Module) and _is_gone_over(type(one)) and "_modules" in vars(one):
+        if isinstance(one, torch.nn.Module) and _is_gone_over(type(one)) and _has_parts(one):
             note_module(session, one)
             todo.extend(one._modules.values())
+
+
+def _has_parts(module: torch.nn.Module) -> bool:
+    """Whether a module is an ordinary one that is initialised: those of ``torch.jit`` keep their parts elsewhere."""
+    return "_modules" in vars(module) and "training" in vars(module)
 
 
 def _is_gone_over(cls: type) -> bool:
@@ -226,7 +231,11 @@ def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
     cls = type(obj)
     if isinstance(obj, (type, types.ModuleType)) or name in getattr(obj, "__dict__", {}):
         return False
-    return _defined(cls, name) is value and is_external(session, cls)
+    return _defined(cls, name) is value and _is_class_from_outside(session, cls)
+
+
+def _is_class_from_outside(session: Session, cls: type) -> bool:
+    return id(cls) not in session.given_classes and is_external(session, cls)
 
 
 def note_parts(session: Session, obj: Any) -> None:
@@ -315,7 +324,7 @@ def note_definition(session: Session, obj: Any, name: str) -> None:
 
 def note_of_class(session: Session, cls: type, name: str) -> None:
     """The same of an object that is made inside: its class has the method or property."""
-    if not is_external(session, cls) or written(session, Place("attribute", cls, name)):
+    if not _is_class_from_outside(session, cls) or written(session, Place("attribute", cls, name)):
         return
     adopt(session, cls)
     found = _defined(cls, name)
@@ -519,8 +528,9 @@ def note_module(session: Session, module: torch.nn.Module) -> None:
 
 def note_modules(session: Session, root: torch.nn.Module) -> None:
     """The same of a module and all inside: code that is not converted goes over them."""
-    for module in list(root.modules()):
-        note_module(session, module)
+    if _has_parts(root):
+        for module in filter(_has_parts, list(root.modules())):
+            note_module(session, module)
 
 
 # -- functions
