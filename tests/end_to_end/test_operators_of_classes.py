@@ -78,6 +78,21 @@ class Value:
     def __index__(self) -> int:
         return int(self.t.sum() > 0)
 
+    def __iter__(self) -> Any:
+        if self.t.sum() > 0:
+            yield self.t
+        yield self.t + self.scale
+
+    def __format__(self, spec: str) -> str:
+        if self.t.sum() > 0:
+            return "more" + spec
+        return "less" + spec
+
+    def __str__(self) -> str:
+        if self.t.sum() > 0:
+            return "more"
+        return "less"
+
 
 class Derived(Value):
     def __radd__(self, other: Any) -> Any:
@@ -105,6 +120,14 @@ USES: dict[str, Callable[[Any], Any]] = {
     "value < 3": lambda x: Value(x) < 3,
     "3 > value": lambda x: 3 > Value(x),
     "items[value]": lambda x: [10, 20][Value(x)],
+    "[*value]": lambda x: [*Value(x)],
+    "f(*value)": lambda x: (lambda *items: len(items))(*Value(x)),
+    "one, *rest = value": lambda x: (lambda one, *rest: (one, rest))(*Value(x)),
+    "sum": lambda x: sum([Value(x), 1, 2]).t,
+    "list(value)": lambda x: list(Value(x)),
+    "format": lambda x: f"{Value(x)} {Value(x):>9}",
+    "str": lambda x: str(Value(x)),
+    "%": lambda x: "%s and %r" % (Value(x), 1),
 }
 
 

@@ -51,7 +51,7 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     if first is None and second is None:
         return NOT_USERS
     grown = holds_grown(session, a, b)
-    if not grown and not _is_users(first) and not _is_users(second):
+    if not grown and not is_users(first) and not is_users(second):
         return NOT_USERS
     kinds = type(a), type(b)
     tries = [(first, a, b), (second, b, a)]
@@ -78,7 +78,8 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     return NOT_USERS
 
 
-def _is_users(method: types.FunctionType | None) -> bool:
+def is_users(method: types.FunctionType | None) -> bool:
+    """Whether a method is a user's, whose code is converted."""
     return method is not None and not home_of(method.__code__.co_filename)
 
 
@@ -95,9 +96,9 @@ def called(session: Session, value: Any, name: str, *args: Any) -> Any:
     """A special method that Python would call itself: a user's, or one of an object that holds a list that grew; or
     NOT_USERS."""
     method = python_method(value, name)
-    if method is None or not (_is_users(method) or holds_grown(session, value, *args)):
+    if method is None or not (is_users(method) or holds_grown(session, value, *args)):
         return NOT_USERS
     return call(method, value, *args)
 
 
-__all__ = ["NOT_USERS", "called", "holds_grown", "operated", "unary"]
+__all__ = ["NOT_USERS", "called", "holds_grown", "is_users", "operated", "unary"]

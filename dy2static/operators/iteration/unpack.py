@@ -44,7 +44,7 @@ def unpack(value: Any, before: int, after: int | None = None) -> Any:
             return _grown(session, array.copy(value), before, after)
         if differ_in_length(value):
             return distribute(session, value, lambda option: _taken_apart(option, before, after))
-        if python_method(value, "__iter__") is not None and user_methods.holds_grown(session, value):
+        if _has_own_items(session, value):
             return unpack(call(list, value), before, after)
     if after is None:
         return value
@@ -116,6 +116,8 @@ def star(value: Any) -> Any:
     if session is None:
         return value
     value = generator_uses.listed(session, opened(value))
+    if _has_own_items(session, value):
+        value = call(list, value)
     if isinstance(value, StagedSequence):
         value = as_list(session, value)
     if differ_in_length(value):
@@ -123,6 +125,12 @@ def star(value: Any) -> Any:
     if growing.is_growing(value):
         return array.copy(value)
     return _items_of(value)
+
+
+def _has_own_items(session: Session, value: Any) -> bool:
+    """Whether a user's class says what the items are, in code that may decide on tensors."""
+    method = python_method(value, "__iter__")
+    return method is not None and (user_methods.is_users(method) or user_methods.holds_grown(session, value))
 
 
 def _items_of(value: Any) -> Any:
@@ -153,6 +161,8 @@ def star_of_list(value: Any) -> Any:
     if session is None:
         return value
     value = opened(value)
+    if _has_own_items(session, value):
+        return call(list, value)
     if not differ_in_length(value):
         return _items_of(value)
     found = one_list(session, call(list, value))

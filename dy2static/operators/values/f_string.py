@@ -50,7 +50,7 @@ def format_value(value: Any, conversion: Any = -1, spec: Any = "") -> Any:
     letter = _CONVERSIONS[conversion]
     if session is not None and is_exception_of_traced(value):
         return format_value(text_of_exception(session, value, letter), "", spec)
-    if session is not None and session.has_growing and not letter:
+    if session is not None and not letter:
         found = user_methods.called(session, value, "__format__", spec)
         if found is not user_methods.NOT_USERS:
             return found

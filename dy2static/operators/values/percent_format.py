@@ -13,12 +13,19 @@ import torch
 
 from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import call
+from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.provenance import note_asked
-from dy2static.operators.shared.staging import Staged, active, any_staged
+from dy2static.operators.shared.staging import Staged, active, any_staged, python_method
 from dy2static.operators.values.f_string import format_value, fstring
 from runtime.tracer.values.identities import Identity
 
 _FIELD = re.compile(r"%(?:%|([-+ 0]*)(\d*)(?:\.(\d+))?([diouxXeEfFgGsra]))")
+
+
+def _tells(value: Any) -> bool:
+    """Whether a value is a tensor, or a user's class tells its text."""
+    return isinstance(value, torch.Tensor) or user_methods.is_users(
+        python_method(value, "__str__") or python_method(value, "__repr__"))
 
 
 def percent(text: str, values: Any) -> Any:
@@ -35,7 +42,7 @@ def percent(text: str, values: Any) -> Any:
         for value in given:
             if type(value) is Identity:
                 value.refuse()
-    if session is None or not (any_staged(given) or any(isinstance(value, torch.Tensor) for value in given)):
+    if session is None or not (any_staged(given) or any(map(_tells, given))):
         return text % values
     fields = [found for found in _FIELD.finditer(text) if found[4]]
     if "%" in _FIELD.sub("", text) or len(fields) != len(given) or not all(map(_is_spelled, fields)):
