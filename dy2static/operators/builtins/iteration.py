@@ -271,8 +271,13 @@ def _sum(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return generator_uses.folded(session, source, start, lambda total, item: total + item)
     if args and isinstance(args[0], (list, tuple)) and any(map(_adds_itself, args[0])):
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-        return functools.reduce(functools.partial(call, operator.add), args[0], start)
+        return functools.reduce(functools.partial(_added, session), args[0], start)
     return sum(iterate(session, args[0]), *args[1:], **kwargs) if args else sum(*args, **kwargs)
+
+
+def _added(session: Session, total: Any, item: Any) -> Any:
+    found = user_methods.operated(session, total, "+", item)
+    return total + item if found is user_methods.NOT_USERS else found
 
 
 def _adds_itself(item: Any) -> bool:

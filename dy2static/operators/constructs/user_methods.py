@@ -9,6 +9,7 @@ is right: numbers and tensors of the trace stand for themselves in it.
 
 from __future__ import annotations
 
+import operator
 import types
 from typing import Any
 
@@ -16,7 +17,7 @@ from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.shared.policy import home_of
-from dy2static.operators.shared.staging import Session, python_method
+from dy2static.operators.shared.staging import Choice, Session, distribute, python_method
 from runtime.tracer.ambient.theirs import theirs
 
 NOT_USERS: Any = object()
@@ -31,6 +32,12 @@ _METHODS = {
     ">=": ("__ge__", "__le__"), "==": ("__eq__", "__eq__"), "!=": ("__ne__", "__ne__"),
     "divmod": ("__divmod__", "__rdivmod__"),
 }  # fmt: skip
+_PLAIN: dict[str, Any] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "@": operator.matmul, "/": operator.truediv,
+    "//": operator.floordiv, "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "divmod": divmod,
+}  # fmt: skip
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 _SEQUENCES = (list, tuple)
@@ -44,6 +51,10 @@ def holds_grown(session: Session, *values: Any) -> bool:
 def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     """``a <op> b`` by methods of users' classes in Python's order, or NOT_USERS."""
     name, reflected = _METHODS[op]
+    if isinstance(a, Choice) and _may_have(a, name):
+        return distribute(session, a, lambda option: _one(session, option, op, option if b is a else b))
+    if isinstance(b, Choice) and _may_have(b, reflected):
+        return distribute(session, b, lambda option: _one(session, a, op, option))
     if op == "!=" and python_method(a, name) is None and python_method(a, "__eq__") is not None:
         equal = operated(session, a, "==", b)  # Python's own __ne__ asks __eq__
         return equal if equal is NOT_USERS else _inverted(equal)
@@ -78,6 +89,16 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     return NOT_USERS
 
 
+def _one(session: Session, a: Any, op: str, b: Any) -> Any:
+    found = operated(session, a, op, b)
+    return _PLAIN[op](a, b) if found is NOT_USERS else found
+
+
+def _may_have(value: Choice, name: str) -> bool:
+    """Whether one of several has such a method of a user's class."""
+    return any(is_users(python_method(option, name)) for option in value.options)
+
+
 def is_users(method: types.FunctionType | None) -> bool:
     """Whether a method is a user's, whose code is converted."""
     return method is not None and not home_of(method.__code__.co_filename)
@@ -95,6 +116,8 @@ def unary(session: Session, op: str, value: Any) -> Any:
 def called(session: Session, value: Any, name: str, *args: Any) -> Any:
     """A special method that Python would call itself: a user's, or one of an object that holds a list that grew; or
     NOT_USERS."""
+    if isinstance(value, Choice) and _may_have(value, name):
+        return distribute(session, value, lambda option: call(getattr(option, name), *args))
     method = python_method(value, name)
     if method is None or not (is_users(method) or holds_grown(session, value, *args)):
         return NOT_USERS
