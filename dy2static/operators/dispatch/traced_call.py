@@ -38,7 +38,7 @@ from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.provenance import (
     meet,
     memo,
-    note_asked,
+    note_asked_by,
     note_attribute_read,
     note_definition,
     note_of_class,
@@ -105,7 +105,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             args = tuple(map(containers.opened, args))
             kwargs = {name: containers.opened(arg) for name, arg in kwargs.items()}
         boundary.require(session, f, args, kwargs)
-        note_asked(session, (*args, *kwargs.values()))
+        note_asked_by(session, f, (*args, *kwargs.values()))
         result = handler(session, args, kwargs)
         if isinstance(result, StagedSequence):
             memo(session).created[id(result)] = result
@@ -157,7 +157,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             isinstance(f, types.WrapperDescriptorType) and args
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
         owner = getattr(f, "__self__", None)
-        note_asked(session, (*args, *kwargs.values()) if isinstance(owner, types.ModuleType) else (owner, *args))
+        note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
         return builtin_methods.call_builtin(session, f, args, kwargs)
     method = _call_method(f)
     if method is not None:

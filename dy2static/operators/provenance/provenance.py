@@ -376,10 +376,22 @@ def note_space(session: Session, owner: Any, space: Any) -> None:
             note_attribute_read(session, owner, name, value)
 
 
-_ASKED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__add__", "__radd__", "__bool__",
-          "__len__", "__str__", "__repr__", "__format__", "__index__", "__int__", "__float__")  # fmt: skip
+_ASKED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__")
 """Methods that Python's builtins and containers call unseen."""
+_ASKING = frozenset({
+    "sorted", "max", "min", "set", "frozenset", "hash", "index", "count", "remove", "sort", "get", "pop", "setdefault",
+    "add", "discard", "update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
+    "isdisjoint", "fromkeys", "heappush", "heappop", "heapify", "nlargest", "nsmallest", "insort", "insort_left",
+    "insort_right", "bisect", "bisect_left", "bisect_right", "__contains__", "__eq__", "__ne__", "__lt__", "__gt__",
+})  # fmt: skip
+"""Builtins, methods and functions of the standard library's that compare or hash what they are given."""
 _MOST = 64
+
+
+def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> None:
+    """The same of what a builtin is called with, if it is one that compares."""
+    if getattr(function, "__name__", "") in _ASKING:
+        note_asked(session, values)
 
 
 def note_asked(session: Session, values: Iterable[Any], depth: int = 2) -> None:

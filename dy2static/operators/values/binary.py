@@ -13,7 +13,6 @@ import torch
 from dy2static.operators.calls import boundary, growing
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
-from dy2static.operators.provenance.provenance import note_asked
 from dy2static.operators.shared.staging import Choice, Session, active, distribute
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 from runtime.tracer.values import array, structure
@@ -50,8 +49,6 @@ def binary(a: Any, op: str, b: Any) -> Any:
             return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
         if isinstance(b, Choice) and _may_be_row(b):
             return distribute(session, b, lambda option: binary(a, op, option))
-    if op == "%" and isinstance(a, str):
-        note_asked(session, (b,))
     result = operated(session, a, op, b)
     if result is not NOT_USERS:
         return result
