@@ -269,11 +269,15 @@ def name_node(name: str, origin: gast.AST) -> Any:
 
 def insert_at_top(function: gast.AST, statements: list[gast.AST]) -> None:
     """Insert behind the docstring."""
-    first = function.body[0] if function.body else None
-    docstring = (
-        isinstance(first, gast.Expr) and isinstance(first.value, gast.Constant) and isinstance(first.value.value, str)
-    )
-    function.body[int(docstring) : int(docstring)] = statements
+    place = len(docstring(function.body))
+    function.body[place:place] = statements
+
+
+def docstring(body: list[gast.AST]) -> list[gast.AST]:
+    """The first statement of a body, if that is its docstring."""
+    first = body[0] if body else None
+    constant = first.value if isinstance(first, gast.Expr) else None
+    return body[:1] if isinstance(constant, gast.Constant) and isinstance(constant.value, str) else []
 
 
 def rewritten(source: str, *transforms: Transform, full: bool = True, class_name: str | None = None) -> str:

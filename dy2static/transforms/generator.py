@@ -38,7 +38,7 @@ from dy2static.analysis.flow import YIELDS, is_generator
 from dy2static.analysis.scope import FUNCTIONS, own_nodes, parameter_names, scope_of
 from dy2static.names import is_generated
 from dy2static.template import replace
-from dy2static.transforms.base import Context, Transformer, constant, converts, name_node, operator
+from dy2static.transforms.base import Context, Transformer, constant, converts, docstring, name_node, operator
 
 
 def transform(tree: Any, context: Context) -> Any:
@@ -59,11 +59,11 @@ class _Generator(Transformer):
         parameters = parameter_names(node)
         fresh = self.context.namer.fresh
         pull, push, give = fresh("pull"), fresh("push"), fresh("give")
-        pushed = _Push(give, fresh).block(copy.deepcopy(node.body))
-        _decide(node.body)
-        (puller,) = replace(
-            "def pull(parameters):\n    body", pull=pull, parameters=parameters, body=node.body, origin=node
-        )
+        said = docstring(node.body)
+        body = node.body[len(said) :]
+        pushed = _Push(give, fresh).block(copy.deepcopy(body))
+        _decide(body)
+        (puller,) = replace("def pull(parameters):\n    body", pull=pull, parameters=parameters, body=body, origin=node)
         (pusher,) = replace(
             "def push(give, parameters):\n    body",
             push=push, give=give, parameters=parameters, body=pushed, origin=node,
@@ -77,7 +77,7 @@ class _Generator(Transformer):
             "return _d2s.generator(pull, push, values, text)",
             pull=pull, push=push, values=values, text=constant(name), origin=node,
         )  # fmt: skip
-        node.body = [puller, pusher, *call]
+        node.body = [*said, puller, pusher, *call]
         facts.put(node, Fact.LOCALS, frozenset({*parameters, pull, push}))
 
 

@@ -34,7 +34,11 @@ def _deepcopy(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return distribute(session, value, lambda option: _deepcopy(session, (option,), {}))
     if isinstance(value, Staged):
         return value
-    copies: dict[int, Any] = given.get("memo") or {}
+    copies: Any = given.get("memo")
+    if copies is None:
+        copies = {}
+    else:
+        session.journal.note_content(copies)
     with tensor_copies.copying(session, value):
         made = copy.deepcopy(value, copies)
     for original in [value, *copies.get(id(copies), ())]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import dis
+import functools
 import inspect
 import textwrap
 import types
-from functools import lru_cache
 from typing import Any
 
 from dy2static.operators.calls.call import call
@@ -37,6 +37,8 @@ def context(manager: Any) -> Any:
             hint="Write the with statement in each branch.", code="D2S212")
     if not _is_users(manager) and not may_swallow(manager):
         return manager  # it may look at the frame it is entered from
+    if not all(hasattr(type(manager), name) for name in ("__enter__", "__exit__")):
+        return manager  # the interpreter says that it is none
     return _Entered(session, manager)
 
 
@@ -84,7 +86,7 @@ def _leave_with(manager: Any, error: BaseException) -> None:
 def _method(manager: Any, name: str) -> Any:
     method = python_method(manager, name)
     if method is None or home_of(method.__code__.co_filename):
-        return getattr(manager, name)
+        return functools.partial(getattr(type(manager), name), manager)
     return lambda *args: call(method, manager, *args)
 
 
@@ -106,7 +108,7 @@ def may_swallow(manager: Any) -> bool:
     return _may_return_true(method.__code__)
 
 
-@lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1024)
 def _may_return_true(code: types.CodeType) -> bool:
     """Whether a function returns anything but a literal None or False."""
     before = None
@@ -122,7 +124,7 @@ def _may_return_true(code: types.CodeType) -> bool:
     return False
 
 
-@lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1024)
 def _catches_around_yield(code: types.CodeType) -> bool:
     """Whether a generator function yields inside a ``try`` with an ``except``; yes where its source is not known."""
     try:

@@ -68,8 +68,9 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     tries = [(first, a, b), (second, b, a)]
     if kinds[0] is kinds[1] and op not in _COMPARISONS:
         del tries[1]
-    elif second is not None and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0]):
-        tries.reverse()
+    elif second is not None and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0]) and (
+            op in _COMPARISONS or second is not python_method(a, reflected)):
+        tries.reverse()  # the derived class has another method, or it is a comparison
     elif first is None and kinds[0] not in _SEQUENCES:
         if grown:
             boundary.require_none(session, f"'{op}'", (a, b))

@@ -57,6 +57,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import compiled, modules
 from runtime.tracer.ambient import contents, objects
+from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values import containers, unjournaled
 
 _ABOUT_OBJECTS: tuple[Any, ...] = (id, isinstance, type, callable, hasattr, getattr, setattr, delattr)
@@ -270,14 +271,21 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
     else:
         boundary.require(session, new, args, kwargs)
         made = new(cls, *args, **kwargs)
-    if isinstance(made, cls):
+    if cls in type(made).__mro__:
         memo(session).created[id(made)] = made
         session.constructing.add(id(made))
         try:
-            traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs)
+            _require_none(traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs))
         finally:
             session.constructing.discard(id(made))
     return made
+
+
+@acts_for_user
+def _require_none(result: Any) -> None:
+    """Python lets a constructor give nothing else."""
+    if result is not None and not isinstance(result, Choice):
+        raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
 
 
 register(traced_call)

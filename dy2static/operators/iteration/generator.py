@@ -27,7 +27,8 @@ def generator(pull: Callable[..., Any], push: Push, values: tuple[Any, ...], nam
     """The generator ``pull(*values)``; a trace remembers its other form."""
     made: Any = pull(*values)
     made.__name__ = name
-    made.__qualname__ = f"{made.__qualname__.rpartition('.')[0]}.{name}".lstrip(".")
+    inside = made.__qualname__.rpartition(".<locals>.")[0]
+    made.__qualname__ = inside if inside.rpartition(".")[2] == name else f"{inside}.<locals>.{name}"
     session = active()
     if session is not None:
         remember(session, made, lambda give: push(give, *values))

@@ -35,7 +35,7 @@ from runtime import torch_internals
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.python_state.journal import MISSING, Place
+from runtime.tracer.python_state.journal import MISSING, Place, cell_value
 from runtime.tracer.values import structure
 
 _OBJECTS = 2_000
@@ -323,7 +323,9 @@ def _attributes(value: Any) -> dict[str, Any]:
     if isinstance(value, types.FunctionType):
         found.update({name: getattr(value, name) for name in _PARTS})
     if isinstance(value, types.CellType):
-        found["cell_contents"] = value.cell_contents
+        held = cell_value(value)
+        if not isinstance(held, Undefined):  # the cell of a class that is being made
+            found["cell_contents"] = held
     if isinstance(value, BaseException):
         found["args"] = value.args
     return found

@@ -11,6 +11,7 @@ import torch
 from dy2static.operators.provenance.provenance import note_module
 from dy2static.operators.shared.staging import Session, active
 from runtime.tracer.memory import hung
+from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.recording import gradients
 
 _PATCHED: tuple[Any, ...] = (torch.Tensor, torch.nn.Parameter)
@@ -28,8 +29,13 @@ def copying(session: Session, value: Any) -> Iterator[None]:
         for module in value.modules():
             note_module(session, module)
     before = [cls.__dict__["__deepcopy__"] for cls in _PATCHED]
+    storages: set[Storage] = set()
+
+    def copied(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
+        return _deepcopy(tensor, memo, storages)
+
     for cls in _PATCHED:
-        cls.__deepcopy__ = _deepcopy  # for the length of the copy
+        cls.__deepcopy__ = copied  # for the length of the copy
     try:
         yield
     finally:
@@ -37,7 +43,8 @@ def copying(session: Session, value: Any) -> Iterator[None]:
             cls.__deepcopy__ = method  # as it was
 
 
-def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
+def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any], storages: set[Storage]) -> Any:
+    """One tensor's copy; ``storages``: the memory of those that were copied before."""
     session = active()
     assert session is not None
     if id(tensor) in memo:
@@ -47,11 +54,10 @@ def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
     if info.requires_grad and not is_parameter and not _is_leaf(session, tensor):
         raise RuntimeError(_NO_LEAF)
     hung.require_none(session, tensor, "is deep-copied")
-    key = "storage", id(info.storage)
-    if key in memo or info.sometimes:
+    if info.storage in storages or info.sometimes:
         raise session.error("tensors that share memory, or need a gradient on some paths, are deep-copied together",
                             hint="Use .clone() of each.", code="D2S246")
-    memo[key] = info.storage
+    storages.add(info.storage)
     with torch.no_grad():
         made = tensor.detach().clone()
     if session.fake(made).stride() != session.fake(tensor).stride():

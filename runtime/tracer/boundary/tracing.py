@@ -7,6 +7,7 @@ called is the same for live functions and loaded files, and stands in ``runtime/
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -230,7 +231,7 @@ def _trace_once(
     finally:
         try:
             for place, old in reversed(session.journal.frames[0].items()):  # an object may have got another __dict__
-                place.set(old)
+                place.put_back(old)
         finally:
             state.enter(before)
             session.fake_mode.finished = leaked
@@ -270,7 +271,7 @@ def _trace_once(
 def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     """Stores to objects of the caller that must happen at each run."""
     effects = []
-    for place, old in session.journal.frames[0].items():
+    for place, old in _stores(session):
         external = session.externals.get(id(place.owner))
         target = session.inputs.own_variable(place.owner) if isinstance(place.owner, torch.Tensor) else None
         if external is None and target is None and place.kind not in ("global", "context"):
@@ -289,6 +290,15 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         outputs.location = session.journal.first_stores.get(place)
         effects.append(Effect(place, outputs.tree(new), path, outputs.location, target))
     return effects
+
+
+def _stores(session: Session) -> Iterator[tuple[Place, Any]]:
+    """The places that were stored to, with what they held, and those that building trees of others adds."""
+    stores, count = session.journal.frames[0], 0
+    while count < len(stores):
+        some = list(itertools.islice(stores.items(), count, None))
+        count += len(some)
+        yield from some
 
 
 def _iterators(value: Any, seen: set[int]) -> Iterator[Any]:

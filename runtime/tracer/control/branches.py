@@ -96,13 +96,13 @@ class Path:
         session.storages.restore(self.storages)
         places = {place: place.get() for place in self.places}
         for place, value in self.places.items():
-            place.set(value)
+            place.put_back(value)
         try:
             with session.reopen(self.scope):
                 yield
         finally:
             for place, value in reversed(places.items()):
-                place.set(value)
+                place.put_back(value)
             session.storages.restore(storages)
 
 

@@ -100,12 +100,12 @@ def _is_held(session: Session, value: Any) -> bool:
     stored = session.journal.frames[0]
     now = [(place, place.get()) for place in stored]
     for place, old in reversed(stored.items()):
-        place.set(old)
+        place.put_back(old)
     try:
         return _leads_to_the_past(session, value, [id(now), id(stored), *map(id, now)])
     finally:
         for place, content in now:
-            place.set(content)
+            place.put_back(content)
 
 
 def _leads_to_the_past(session: Session, value: Any, seen: Iterable[int]) -> bool:

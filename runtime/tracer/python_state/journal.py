@@ -92,8 +92,13 @@ class Place:
             return _variable(self.owner)
         return _content(self.owner)
 
+    def put_back(self, value: Any) -> None:
+        """Let the place hold what it held before; where a store failed it still does, and may not be stored to."""
+        if self.kind == "content" or self.get() is not value:
+            self.set(value)
+
     def set(self, value: Any) -> None:
-        """Put ``value`` back into the place."""
+        """Let the place hold ``value``."""
         if self.kind == "attribute":
             _set_attribute(self.owner, self.name, value)
         elif self.kind == "global":
@@ -186,19 +191,19 @@ def _set_attribute(owner: Any, name: str, value: Any) -> None:
         slot = _module_slot(owner, name)
         if slot is not None:
             del slot[name]
-        elif isinstance(owner, type):  # its ``__dict__`` is not to be written
-            if name in vars(owner):
-                delattr(owner, name)
-        elif name in getattr(owner, "__dict__", {}):
+        elif type(getattr(owner, "__dict__", None)) is not dict:  # a class's is not to be written
+            if name in getattr(owner, "__dict__", ()) or _is_slot(owner, name) and hasattr(owner, name):
+                _plain(owner, "__delattr__")(owner, name)
+        elif name in owner.__dict__:
             del owner.__dict__[name]
         elif _is_slot(owner, name) and hasattr(owner, name):
-            delattr(owner, name)
+            _plain(owner, "__delattr__")(owner, name)
         return
     slot = _module_slot(owner, name)
     if slot is not None:
         slot[name] = value
     elif isinstance(owner, type) or _is_slot(owner, name) or not hasattr(owner, "__dict__"):
-        setattr(owner, name, value)
+        _plain(owner, "__setattr__")(owner, name, value)
     else:
         owner.__dict__[name] = value
 
@@ -232,6 +237,15 @@ def _set_content(owner: Any, value: Any) -> None:
         set.update(owner, value)
     else:
         kind.extend(owner, value)
+
+
+def _plain(owner: Any, method: str) -> Any:
+    """What stores an attribute, or deletes one, without asking the user's ``__setattr__`` or ``__delattr__`` again."""
+    found = getattr(type(owner), method)
+    if not isinstance(found, types.FunctionType):
+        return found
+    return next(base.__dict__[method] for base in type(owner).__mro__
+                if method in base.__dict__ and not isinstance(base.__dict__[method], types.FunctionType))  # fmt: skip
 
 
 class Journal:
@@ -340,7 +354,7 @@ class Journal:
         frame = self.frames.pop()
         after = {place: place.get() for place in frame}
         for place, before in reversed(frame.items()):
-            place.set(before)
+            place.put_back(before)
         held = self.holders(frame)
         held += self._left_hidden(held)
         return {place: value for place, value in after.items() if not self.is_dropped(place, held)}

@@ -178,7 +178,7 @@ class Attempt:
         self._end()
         torch_internals.set_ambient_modes(self._modes)
         for place, before in reversed(self._held.items()):
-            place.set(before)
+            place.put_back(before)
         self._states.put_back()
         for name, value in self._fields.items():
             setattr(session, name, value)

@@ -22,8 +22,13 @@ _HOLDERS = (list, dict, set, deque)
 
 def inside(value: Any) -> Iterable[Any]:
     """The objects directly in a container, in an array of objects, or bound by a partial or a built-in method."""
-    if isinstance(value, (dict, types.MappingProxyType)):
+    if isinstance(value, dict):
         return value.values()
+    if isinstance(value, types.MappingProxyType):
+        try:
+            return value.values()
+        except AttributeError:  # it may be of anything that has items
+            return ()
     if isinstance(value, (list, tuple, set, frozenset, deque)):
         return value
     if isinstance(value, numpy.ndarray):
