@@ -26,12 +26,11 @@ from dy2static.operators.calls.sequences import (
 )
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
-from dy2static.operators.iteration import generator_uses
+from dy2static.operators.iteration import generator_uses, iterators
 from dy2static.operators.iteration.one_of_several import settled
 from dy2static.operators.iteration.staged_sort import in_order
 from dy2static.operators.iteration.traced_for import Counting, as_list, fold, iterate
 from dy2static.operators.provenance import chosen
-from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import (
     NO_NAMES,
     Choice,
@@ -200,10 +199,7 @@ def _reduced(session: Session, function: Any, sequence: StagedSequence, initial:
 
 
 def _iter(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    made = iterate(session, args[0]) if len(args) == 1 else iter(_callback(args[0]), *args[1:])
-    if len(args) == 1 and made is not args[0]:
-        memo(session).iterators[id(made)] = (made, session.journal.frames[-1])
-    return made
+    return iterate(session, args[0]) if len(args) == 1 else iter(_callback(args[0]), *args[1:])
 
 
 def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -213,12 +209,10 @@ def _next(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         raise session.error(
             f"next() of a {args[0].python_name} whose length is only known while the Program runs", code="D2S261",
             hint="Take the items by index, or in a for loop.")
-    made = memo(session).iterators.get(id(args[0])) if args else None
-    if len(session.journal.frames) > 1 and (made is None or made[1] is not session.journal.frames[-1]):
-        raise session.error("an iterator is advanced on a path that is only taken for some inputs", code="D2S266",
-                            hint="Take the item before the branch or loop, or index a list.")
     method = python_method(args[0], "__next__") if args else None
     if method is None:
+        if args:
+            iterators.require_known(session, args[0])
         return next(*args, **kwargs)
     try:
         return call(method, args[0])

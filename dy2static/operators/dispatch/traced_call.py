@@ -72,8 +72,11 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if id(result) in session.originals:
         meet(session, result)
     known.before_call, known.new_iterator = made, None
-    if type(result) in contents.READING and (isinstance(f, type) or (f is iter and result is not args[0])):
-        known.new_iterator = result
+    if isinstance(f, type) or (f is iter and result is not args[0]):
+        if type(result) in contents.READING:
+            known.new_iterator = result
+        if contents.is_iterator(result):
+            iterators.note_made(session, result, (*args, *kwargs.values()))
     return result
 
 

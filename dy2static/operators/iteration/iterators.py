@@ -3,15 +3,23 @@
     it = iter(rows)
     if x.sum() > 0:
         first = list(it)       # refused: what is left of ``it`` would depend on the path
+        own = zip(rows, rows)
+        pair = next(own)       # made on this path, and advanced on it
 """
 
 from __future__ import annotations
 
 import builtins
+import inspect
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import torch
+
 from dy2static.operators.iteration.generator import require_not_left
-from dy2static.operators.shared.staging import Session
+from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.shared.staging import Session, Staged, python_method
 from runtime.tracer.values import unjournaled
 
 _KEEPING = frozenset(
@@ -40,11 +48,44 @@ def note_given(session: Session, args: tuple[Any, ...]) -> None:
         unjournaled.require_own(session, arg)
 
 
+def note_made(session: Session, made: Any, given: Iterable[Any]) -> None:
+    """What a call of an iterator's class gave; advancing it advances the iterators that it was given."""
+    if all(is_own(session, one) for one in _iterators_in(given)):
+        memo(session).iterators[id(made)] = (made, session.journal.frames[-1])
+
+
+def _iterators_in(values: Iterable[Any], depth: int = 3) -> Iterator[Any]:
+    """What among values, or in containers there, may be advanced by who goes over it; users' ``__iter__`` included."""
+    for value in values:
+        kind = type(value)
+        if isinstance(value, (torch.Tensor, torch.nn.Module, Staged)):
+            continue
+        if hasattr(kind, "__next__") or python_method(value, "__iter__") is not None:
+            yield value
+        elif kind in (list, tuple, set, frozenset, dict, deque) and depth:
+            yield from _iterators_in(value, depth - 1)
+
+
+def made_on(session: Session, iterator: Any) -> object:
+    """The path, a frame of the journal, on which the trace made an iterator; None if it did not."""
+    known = memo(session)
+    found = known.iterators.get(id(iterator))
+    if found is not None and found[0] is iterator:
+        return found[1]
+    generator = known.generators.get(iterator) if inspect.isgenerator(iterator) else None
+    return None if generator is None else generator[1]
+
+
+def is_own(session: Session, iterator: Any) -> bool:
+    """Whether an iterator was made on the very path that is traced, so that nobody has it on another one."""
+    return made_on(session, iterator) is session.journal.frames[-1]
+
+
 def require_known(session: Session, iterator: Any) -> None:
-    """Refuse to advance an iterator by name on a staged path.
+    """Refuse to advance an iterator by name on a staged path, unless it was made there.
 
     Raises:
-        TraceError: The trace is on a path that only some inputs take.
+        TraceError: D2S266.
     """
-    if len(session.journal.frames) > 1:
+    if len(session.journal.frames) > 1 and not is_own(session, iterator):
         raise unjournaled.advanced(session)

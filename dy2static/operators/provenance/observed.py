@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import decimal
 import functools
+import inspect
 import sys
 import types
 from collections import deque
@@ -229,7 +230,10 @@ def _made_inside(session: Session, value: Any) -> bool:
         if base is None:
             break
         value = base
-    return id(value) in memo(session).created
+    known = memo(session)
+    if inspect.isgenerator(value):
+        return value in known.generators
+    return id(value) in known.created or known.iterators.get(id(value), (None,))[0] is value
 
 
 def _differs_by_path(held: Any) -> bool:

@@ -1,0 +1,243 @@
+"""Iterators that are made on a path or in an iteration are advanced there; older ones are not."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from dy2static import to_static
+from runtime.errors import TraceError
+from tests.oracle import check
+
+
+def sends(x: Any) -> Any:
+    got = yield x
+    yield x * (got or 1)
+
+
+class Countdown:
+    """An iterator written in Python."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __iter__(self) -> Countdown:
+        return self
+
+    def __next__(self) -> int:
+        if self.n == 0:
+            raise StopIteration
+        self.n -= 1
+        return self.n
+
+
+class Rest:
+    """What is gone over by an iterator that it has."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.left = iter(items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.left
+
+
+@contextlib.contextmanager
+def doubled(x: Any) -> Any:
+    yield x * 2
+
+
+def generator_by_next(x: Any) -> Any:
+    if x.sum() > 0:
+        g = sends(x)
+        return next(g) + next(g)
+    return x
+
+
+def generator_by_send(x: Any) -> Any:
+    if x.sum() > 0:
+        g = sends(x)
+        return next(g) + g.send(3)
+    return x
+
+
+def generator_closed(x: Any) -> Any:
+    if x.sum() > 0:
+        g = sends(x)
+        first = next(g)
+        g.close()
+        return first + next(g, 5)
+    return x
+
+
+def list_iterator(x: Any) -> Any:
+    if x.sum() > 0:
+        it = iter([x, x + 1])
+        return next(it) * next(it)
+    return x
+
+
+def zipped(x: Any) -> Any:
+    if x.sum() > 0:
+        pairs = zip([x, x], [1, 2])
+        a, b = next(pairs)
+        return a * b + sum(one * other for one, other in pairs)
+    return x
+
+
+def zipped_own(x: Any) -> Any:
+    if x.sum() > 0:
+        it = iter([x, x + 1, x + 2])
+        pairs = zip(it, it)
+        a, b = next(pairs)
+        return a * b + next(it)
+    return x
+
+
+def counted(x: Any) -> Any:
+    if x.sum() > 0:
+        numbers = itertools.count(2)
+        return x + next(numbers) * next(numbers)
+    return x
+
+
+def mapped(x: Any) -> Any:
+    if x.sum() > 0:
+        made = map(lambda v: v * 2 if v.sum() > 1 else v, [x, x + 1])
+        return next(made) + next(made)
+    return x
+
+
+def written_in_python(x: Any) -> Any:
+    if x.sum() > 0:
+        it = Countdown(3)
+        return x + next(it) + sum(it)
+    return x
+
+
+def written_in_python_before(x: Any) -> Any:
+    it = Countdown(5)
+    if x.sum() > 0:
+        x = x + next(it)
+    return x + next(it)
+
+
+def exit_stack(x: Any) -> Any:
+    if x.sum() > 0:
+        with contextlib.ExitStack() as stack:
+            return stack.enter_context(doubled(x)) + 1
+    return x
+
+
+def generator_of_an_iteration(x: Any) -> Any:
+    for _ in range(int(x.sum())):
+        g = sends(x)
+        x = x + next(g) + g.send(2)
+    return x
+
+
+def iterator_of_an_iteration(x: Any) -> Any:
+    for i in range(int(x.sum())):
+        it = itertools.chain([x, i], [x + 1])
+        x = x + next(it) * next(it) + next(it)
+    return x
+
+
+WORKING = (
+    generator_by_next, generator_by_send, generator_closed, list_iterator, zipped, zipped_own, counted, mapped,
+    written_in_python, written_in_python_before, exit_stack, generator_of_an_iteration, iterator_of_an_iteration,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", WORKING)
+def test_iterators_of_a_path_are_advanced_there(function: Callable[..., Any]) -> None:
+    check(function, *[(x.requires_grad_(),) for x in (torch.zeros(2), torch.ones(2), -torch.ones(2))])
+
+
+def older_list_iterator(x: Any) -> Any:
+    it = iter([x, x + 1])
+    if x.sum() > 0:
+        x = next(it) * 2
+    return x + next(it)
+
+
+def older_under_zip(x: Any) -> Any:
+    it = iter([x, x + 1, x + 2])
+    if x.sum() > 0:
+        a, b = next(zip(it, [1, 2]))
+        return a * b + next(it)
+    return x + next(it)
+
+
+def older_under_chain(x: Any) -> Any:
+    it = iter([x, x + 1, x + 2])
+    if x.sum() > 0:
+        x = next(itertools.chain.from_iterable([it, [x]]))
+    return x + next(it)
+
+
+def older_generator(x: Any) -> Any:
+    g = sends(x)
+    if x.sum() > 0:
+        x = next(g) + 1
+    return x + next(g)
+
+
+def older_in_a_generator(x: Any) -> Any:
+    it = iter([x, x + 1, x + 2])
+
+    def take() -> Any:
+        yield next(it)
+
+    if x.sum() > 0:
+        x = next(take()) * 3
+    return x + next(it)
+
+
+def older_in_an_object(x: Any) -> Any:
+    rest = Rest([x, x + 1, x + 2])
+    if x.sum() > 0:
+        a, _ = next(zip(rest, [1, 2]))
+        x = x + a
+    return x + next(rest.left)
+
+
+def older_written_in_python_under_zip(x: Any) -> Any:
+    it = Countdown(5)
+    if x.sum() > 0:
+        a, b = next(zip(it, it))
+        x = x + a + b
+    return x + next(it)
+
+
+def after_its_path(x: Any) -> Any:
+    it = iter([x, x + 1, x + 2])
+    if x.sum() > 0:
+        it = iter([x * 5, x * 6])
+        x = next(it)
+    return x + next(it)
+
+
+def on_a_path_inside(x: Any) -> Any:
+    if x.sum() > 0:
+        pairs = zip([x, x + 1], [1, 2])
+        if x.sum() > 1:
+            x = x + next(pairs)[0]
+        x = x + next(pairs)[0]
+    return x
+
+
+REFUSED = (
+    older_list_iterator, older_under_zip, older_under_chain, older_generator, older_in_a_generator, older_in_an_object,
+    older_written_in_python_under_zip, after_its_path, on_a_path_inside,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", REFUSED)
+def test_older_iterators_are_not(function: Callable[..., Any]) -> None:
+    with pytest.raises(TraceError, match=r"D2S266|D2S227"):
+        to_static(function)(torch.ones(2))
