@@ -201,7 +201,40 @@ def views_of_what_has_items() -> Any:
     return types.MappingProxyType(Few())["a"]  # type: ignore[arg-type]
 
 
+class Unasked:
+    """Its methods fail: code that is not converted is given it, and asks nothing."""
+
+    def __hash__(self) -> int:
+        return 1 if getattr(self, "open", True) else 1 // 0
+
+    def __eq__(self, other: object) -> bool:
+        raise ZeroDivisionError
+
+    def __len__(self) -> int:
+        raise ZeroDivisionError
+
+    def __getitem__(self, place: int) -> int:
+        return place
+
+
+class Items(list[Any]):
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError
+
+
+def what_is_handed_on_is_not_asked() -> Any:
+    import operator
+
+    one, other = Unasked(), Items([1])
+    held = {one}
+    keyed = {one: 1}
+    one.open = False  # type: ignore[attr-defined]
+    counted = message_of(lambda: operator.length_hint(reversed(one), 3))  # type: ignore[call-overload]
+    return len(copy.copy([held, keyed, other])), [type(held).__name__, len(keyed), len(other)], counted[0]
+
+
 RULES = (
+    what_is_handed_on_is_not_asked,
     members_cannot_be_stored_to, frozen_objects_are_made_again, readonly_attributes, constructors_give_none,
     derived_operands_go_first_with_methods_of_their_own, managers_are_asked_for_by_class, generators_say_what_they_are,
     memos_of_deepcopy, metaclasses_make_classes, views_of_what_has_items,

@@ -25,6 +25,7 @@ from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, LocalNames, Session, Staged, python_method
 from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.control.branches import Names, all_names
 from runtime.tracer.control.while_loop import while_loop
@@ -294,7 +295,7 @@ class _Converted:
     def __next__(self) -> Any:
         method = python_method(self.iterator, "__next__")
         if method is None:
-            return next(self.iterator)
+            return theirs(next, self.iterator)
         return call(method, self.iterator)
 
 

@@ -36,7 +36,7 @@ from runtime import torch_internals
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.python_state.journal import MISSING, Place, cell_value
+from runtime.tracer.python_state.journal import MISSING, Place, cell_value, python_kind
 from runtime.tracer.values import structure
 
 _OBJECTS = 2_000
@@ -282,11 +282,12 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
             found.append((value, "attributes", dict(value)))
             continue
         if isinstance(value, CONTAINERS):
-            if len(value) > _LONG:
+            if python_kind(value).__len__(value) > _LONG:
                 continue
-            found.append((value, "items", Place("content", value).get()))
+            content = Place("content", value).get()
+            found.append((value, "items", content))
             older = id(value) in session.externals
-            inner = list(value.values()) if isinstance(value, dict) else [] if isinstance(value, set) else list(value)
+            inner = [] if isinstance(value, set) else list(content.values() if isinstance(value, dict) else content)
         elif isinstance(value, tuple):
             inner = list(value) if len(value) <= _LONG else []
         elif isinstance(value, functools.partial):

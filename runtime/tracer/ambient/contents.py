@@ -117,7 +117,7 @@ def _iterator(value: Any) -> Any:
             return ("finished",)
         return "generator", frame.f_lasti, tuple(map(id, locals_of(frame)))
     hint = getattr(type(value), "__length_hint__", None)
-    if hint is not None and type(value).__module__ == "builtins":
+    if hint is not None and type(value).__module__ == "builtins" and type(value) is not reversed:  # that asks its items
         return "left", hint(value)
     return "parts", tuple(part if isinstance(part, (int, str)) else id(part) for part in parts(value)
                           if not is_iterator(part) and not isinstance(part, (list, tuple, dict)))

@@ -221,10 +221,13 @@ _KEEPERS = (list, dict, OrderedDict, set, deque)
 
 
 def _content(owner: Any) -> Any:
+    """What a container holds, as a copy; where Python can, without asking keys for their hashes again."""
+    if type(owner) is dict:
+        return owner.copy()
     kind = python_kind(owner)
     if issubclass(kind, dict):
         return {key: kind.__getitem__(owner, key) for key in kind.__iter__(owner)}
-    return frozenset(set.__iter__(owner)) if kind is set else list(kind.__iter__(owner))
+    return frozenset(owner) if kind is set else list(kind.__iter__(owner))
 
 
 def _set_content(owner: Any, value: Any) -> None:
