@@ -297,7 +297,8 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
         elif contents.state_of(value) is not None:
             found.append((value, "state", contents.state_of(value)))
             inner = contents.inner(value)
-        if depth == 0 or not isinstance(value, (type, types.ModuleType, types.FunctionType)):
+        if type(value) is not dict and (
+                depth == 0 or not isinstance(value, (type, types.ModuleType, types.FunctionType))):
             held = _attributes(value)
             if held:
                 found.append((value, "attributes", held))
@@ -340,7 +341,8 @@ def _same_items(before: Any, now: Any) -> bool:
     if isinstance(before, frozenset):
         return before == now
     if isinstance(before, dict):
-        return list(before) == list(now) and all(now[key] is value for key, value in before.items())
+        pairs = zip(before.items(), now.items())
+        return len(before) == len(now) and all(a is b and x is y for (a, x), (b, y) in pairs)
     return len(before) == len(now) and all(a is b for a, b in zip(before, now))
 
 
