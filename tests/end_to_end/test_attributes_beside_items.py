@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from dy2static import to_static
+from dy2static import not_to_static, to_static
 from runtime.errors import TraceError
 from tests.oracle import check, check_saved
 
@@ -298,6 +298,44 @@ def calls(make: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("function", OF_CONTAINERS)
 def test_containers_keep_their_attributes(function: Callable[..., Any], make: Any) -> None:
     check(function, *calls(make), paths=("program",))
+
+
+@not_to_static
+def rename(one: Any) -> None:
+    one.name = "renamed"
+    one.k = 3
+
+
+def renamed_by_code_left_alone(make: Any, x: Any, y: Any) -> Any:
+    made = with_values(make, x)
+    rename(made)
+    return made.name, made.k, made
+
+
+@pytest.mark.parametrize("make", CONTAINERS)
+def test_code_left_alone_changes_attributes(make: Any) -> None:
+    check(renamed_by_code_left_alone, *calls(make), paths=("program",))
+
+
+class Noted(collections.Counter[str]):
+    """Python's own constructor calls its method."""
+
+    def __init__(self, text: str) -> None:
+        self.called = 0
+        super().__init__(text)
+
+    def __setitem__(self, key: str, value: int) -> None:
+        self.called += 1
+        super().__setitem__(key, value)
+
+
+def test_pythons_own_code_calls_methods_that_change_attributes() -> None:
+    def count(x: Any) -> Any:
+        made = Noted("abracadabra")
+        made["a"] = 2
+        return made.called, made, x
+
+    check(count, (torch.ones(2),))
 
 
 @pytest.mark.parametrize("make", [List, Dict, Deque])

@@ -175,7 +175,7 @@ def note_made_class(session: Session, made: Any) -> None:
     """Give a class the module that asked for it: ``namedtuple()`` and the like look at who calls them."""
     if isinstance(made, type):
         session.given_classes[id(made)] = made
-        if made.__module__.startswith("dy2static.operators.") and session.module_name:
+        if str(made.__module__).startswith("dy2static.operators.") and session.module_name:
             made.__module__ = session.module_name
 
 

@@ -258,10 +258,10 @@ def _note(session: Session, place: Place, held: Any) -> None:
 
 
 def _place(session: Session, value: Any, name: str) -> Place:
-    if isinstance(value, dict):
-        owner = namespace_owner(session, value)
-        return Place("global", value, name) if owner is value else Place("attribute", owner, name)
-    return Place("attribute", value, name)
+    owner = namespace_owner(session, value) if isinstance(value, dict) else None
+    if owner is value:
+        return Place("global", value, name)
+    return Place("attribute", value if owner is None else owner, name)
 
 
 def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:

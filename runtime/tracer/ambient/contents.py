@@ -15,7 +15,6 @@ import types
 import warnings
 import weakref
 import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -61,9 +60,11 @@ def state_of(value: Any) -> Any:
 
 def is_iterator(value: Any) -> bool:
     """Whether this is an iterator of Python's own; one written in Python is an object like others."""
-    return isinstance(value, types.GeneratorType) or (
-        isinstance(value, Iterator) and not hasattr(value, "__dict__") and not isinstance(value, io.IOBase)
-    )
+    kind = type(value)  # isinstance() would ask the object for its __class__
+    if kind is types.GeneratorType:
+        return True
+    steps = getattr(kind, "__next__", None) is not None and getattr(kind, "__iter__", None) is not None
+    return steps and not hasattr(value, "__dict__") and not isinstance(value, io.IOBase)
 
 
 def inner(value: Any) -> list[Any]:
