@@ -117,6 +117,26 @@ def derived_operands_go_first_with_methods_of_their_own() -> Any:
             Left() < Overriding())  # fmt: skip
 
 
+def inequality_asks_in_order() -> Any:
+    asked: list[str] = []
+
+    def saying(name: str, *methods: str) -> Any:
+        def make(method: str) -> Any:
+            def compare(self: Any, other: object) -> Any:
+                asked.append(f"{name}.{method}")
+                return NotImplemented
+
+            compare.__name__ = method
+            return compare
+
+        return {method: make(method) for method in methods}
+
+    equal, other = type("Equal", (), saying("equal", "__eq__")), type("Other", (), saying("other", "__ne__"))
+    derived: Any = type("Derived", (equal,), saying("derived", "__ne__"))
+    answers = [equal() != other(), other() != equal(), equal() != derived(), equal() != equal(), equal() == other()]
+    return answers, asked
+
+
 def managers_are_asked_for_by_class() -> Any:
     class NoEnter:
         def __exit__(self, *error: Any) -> None:
@@ -234,7 +254,7 @@ def what_is_handed_on_is_not_asked() -> Any:
 
 
 RULES = (
-    what_is_handed_on_is_not_asked,
+    what_is_handed_on_is_not_asked, inequality_asks_in_order,
     members_cannot_be_stored_to, frozen_objects_are_made_again, readonly_attributes, constructors_give_none,
     derived_operands_go_first_with_methods_of_their_own, managers_are_asked_for_by_class, generators_say_what_they_are,
     memos_of_deepcopy, metaclasses_make_classes, views_of_what_has_items,

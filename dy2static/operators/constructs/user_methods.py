@@ -55,10 +55,7 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
         return distribute(session, a, lambda option: _one(session, option, op, option if b is a else b))
     if isinstance(b, Choice) and _may_have(b, reflected):
         return distribute(session, b, lambda option: _one(session, a, op, option))
-    if op == "!=" and python_method(a, name) is None and python_method(a, "__eq__") is not None:
-        equal = operated(session, a, "==", b)  # Python's own __ne__ asks __eq__
-        return equal if equal is NOT_USERS else _inverted(equal)
-    first, second = python_method(a, name), python_method(b, reflected)
+    first, second = _method(a, name), _method(b, reflected)
     if first is None and second is None:
         return NOT_USERS
     grown = holds_grown(session, a, b)
@@ -69,7 +66,7 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
     if kinds[0] is kinds[1] and op not in _COMPARISONS:
         del tries[1]
     elif second is not None and kinds[1] is not kinds[0] and issubclass(kinds[1], kinds[0]) and (
-            op in _COMPARISONS or second is not python_method(a, reflected)):
+            op in _COMPARISONS or second is not _method(a, reflected)):
         tries.reverse()  # the derived class has another method, or it is a comparison
     elif first is None and kinds[0] not in _SEQUENCES:
         if grown:
@@ -82,12 +79,20 @@ def operated(session: Session, a: Any, op: str, b: Any) -> Any:
         if method is not None:
             result = call(method, one, other)
             if result is not NotImplemented:
-                return result
+                return not_(result) if op == "!=" and method.__name__ == "__eq__" else result
     if op in ("==", "!=") and first is not None:
         return (a is b) is (op == "==")
     if grown:
         boundary.require_none(session, f"'{op}'", (a, b))
     return NOT_USERS
+
+
+def _method(value: Any, name: str) -> types.FunctionType | None:
+    """A special method that is written in Python; ``__eq__`` where Python's own ``__ne__`` asks it."""
+    found = python_method(value, name)
+    if found is None and name == "__ne__" and getattr(type(value), name, None) is object.__ne__:
+        return python_method(value, "__eq__")
+    return found
 
 
 def _one(session: Session, a: Any, op: str, b: Any) -> Any:
@@ -103,10 +108,6 @@ def _may_have(value: Choice, name: str) -> bool:
 def is_users(method: types.FunctionType | None) -> bool:
     """Whether a method is a user's, whose code is converted."""
     return method is not None and not home_of(method.__code__.co_filename)
-
-
-def _inverted(equal: Any) -> Any:
-    return not_(equal)
 
 
 def unary(session: Session, op: str, value: Any) -> Any:
