@@ -41,8 +41,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # the processes share the cores
 
 gc.set_threshold(20_000, 20, 20)  # looking for garbage among 10,000 tests took a tenth of their time
 
-# PyTorch keeps a record of each trace for a service of its makers, with a picture of the stack for each symbol. It stops
-# at the first one that nobody takes; pytest takes those of every logger that does not propagate.
+# PyTorch keeps records of each trace for a service of its makers, with a picture of the stack for each symbol. It stops
+# at the first that nobody takes; pytest takes those of every logger that does not propagate.
 _records = logging.getLogger("torch.__trace")
 _records.handlers.clear()
 _records.propagate = True
