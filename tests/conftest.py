@@ -25,6 +25,7 @@ from hypothesis import settings
 from tests.frames import all_held, looked_at
 from tests.leaks import watching
 from tests.oracle import seeded
+from tests.order import slowest_first
 
 # Examples are the same on every run, and a busy machine is no failure.
 settings.register_profile("default", derandomize=True, deadline=None)
@@ -53,6 +54,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--frames", action="store_true", help="a debugger reads f_locals of all frames")
     parser.addoption("--goldens", action="store_true", help="write the tracer's goldens anew (see tests.goldens)")
     parser.addoption("--held", action="store_true", help="as if something referred to every object of a trace")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where several processes share the files, they take them in the order of ``tests.order``."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """See there."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slowest_first(items)
 
 
 @pytest.hookimpl(wrapper=True)
