@@ -13,6 +13,7 @@ longer for several than for one, so what a result holds is asked about together 
 
 from __future__ import annotations
 
+import collections
 import enum
 import gc
 import sys
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _LEVELS = 12
 _APART = (torch.Tensor, type, types.ModuleType, types.CodeType, types.FrameType, types.TracebackType)
 """What is not asked about together with what refers to it: it is known, or refers to half the process."""
+_CONTAINERS = (tuple, list, dict, set, frozenset, collections.deque)
+"""What converted code announces, or the trace copies: hardly ever is the question how old one is."""
 _REFERRERS = 4_000
 _TOGETHER = 64
 _OURS = ("runtime", "dy2static")
@@ -55,9 +58,9 @@ class Ages:
         self._held: set[int] = set()
         self._asked: dict[int, Any] = {}
 
-    def look(self, root: Any) -> None:
-        """Find the ages of what ``root`` leads to, where only its referrers can tell."""
-        found = _inside(self._session, root, lambda one: id(one) in self._asked or self._is_new(one))
+    def look(self, root: Any, asked: Any = None) -> None:
+        """Find the ages of what ``root`` leads to, where only its referrers can tell, and of ``asked``."""
+        found = _inside(self._session, root, lambda one: id(one) in self._asked or self._is_new(one), asked)
         if found:
             self._asked |= {id(one): one for one in found}
             seen = id(self._asked), id(found)
@@ -72,13 +75,13 @@ class Ages:
         if told is not None:
             return told
         if id(value) not in self._asked:
-            self.look(value)
+            self.look(value, value)
         if id(value) not in self._asked:  # it is not among what was found in it
             return existed_before(self._session, value)
         return None if id(value) in self._held else False
 
 
-def _inside(session: Session, root: Any, known: Callable[[Any], bool]) -> list[Any]:
+def _inside(session: Session, root: Any, known: Callable[[Any], bool], asked: Any = None) -> list[Any]:
     """What ``root`` is, or leads to, of which only the referrers tell the age; no more than is asked about together."""
     found: list[Any] = []
     seen: set[int] = set()
@@ -91,7 +94,7 @@ def _inside(session: Session, root: Any, known: Callable[[Any], bool]) -> list[A
         if _is_ours(session, one):
             continue
         told = _told(session, one)
-        if told is None and not isinstance(one, tuple) and not known(one):  # few ask about tuples, which go by value
+        if told is None and not known(one) and (one is asked or not isinstance(one, _CONTAINERS)):
             found.append(one)
         if isinstance(one, types.FunctionType):
             todo += [one.__closure__, one.__defaults__, one.__kwdefaults__, *one.__dict__.values()]
