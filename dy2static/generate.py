@@ -13,12 +13,14 @@ from __future__ import annotations
 import ast
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import gast
 
 from dy2static.generate_literals import Unprintable
 from dy2static.generate_nodes import Precedence, SourceGenerator, set_precedence
+from dy2static.nodes import inner_fields
 from runtime.errors import ConversionError
 
 INDENT = "    "
@@ -85,18 +87,22 @@ def _is_gast(tree: Any) -> bool:
     return type(tree).__module__.startswith("gast")
 
 
-class _Canonical(ast.NodeTransformer):
-    """Rewrites what a hand-made tree may hold and parsed text never does."""
+class _Canonical:
+    """Rewrites what a hand-made tree may hold and parsed text never does, from the leaves up."""
 
-    def visit(self, node: ast.AST) -> Any:
-        node = super().visit(node)
-        for name in ("body", "orelse", "finalbody"):
-            body = getattr(node, name, None)
-            if name == "body" and body == [] and not isinstance(node, ast.mod):
-                node.body = [_at(ast.Pass(), node)]  # type: ignore[attr-defined] # it has a body
-        return node
+    def visit(self, node: Any) -> Any:
+        for name in inner_fields[type(node)]:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                setattr(node, name, self.visit(value))
+            elif value and isinstance(value, list):
+                setattr(node, name, [self.visit(one) if isinstance(one, ast.AST) else one for one in value])
+            elif name == "body" and value == [] and not isinstance(node, ast.mod):
+                node.body = [_at(ast.Pass(), node)]
+        rewrite = _REWRITES.get(type(node))
+        return node if rewrite is None else rewrite(self, node)
 
-    def visit_Constant(self, node: ast.Constant) -> Any:
+    def constant(self, node: ast.Constant) -> Any:
         value: Any = node.value
         if isinstance(value, (tuple, frozenset)):
             parts = [self.visit(_at(ast.Constant(part), node)) for part in value]
@@ -122,15 +128,13 @@ class _Canonical(ast.NodeTransformer):
                 return _at(ast.BinOp(real, operator, _at(ast.Constant(imaginary), node)), node)
         raise _unfaithful(f"{value!r} has no literal form")
 
-    def visit_Set(self, node: ast.Set) -> ast.AST:
-        self.generic_visit(node)
+    def set_display(self, node: ast.Set) -> ast.AST:
         if not node.elts:
             empty = _at(ast.Tuple([], ast.Load()), node)
             node.elts = [_at(ast.Starred(empty, ast.Load()), node)]
         return node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        self.generic_visit(node)
+    def f_string(self, node: ast.JoinedStr) -> ast.AST:
         values: list[ast.expr] = []
         for value in node.values:
             if isinstance(value, ast.Constant):
@@ -145,9 +149,17 @@ class _Canonical(ast.NodeTransformer):
         node.values = values
         return node
 
-    def visit_Module(self, node: ast.Module) -> ast.AST:
+    def module(self, node: ast.Module) -> ast.AST:
         node.type_ignores = []
-        return self.generic_visit(node)
+        return node
+
+
+_REWRITES: dict[type, Callable[[_Canonical, Any], Any]] = {
+    ast.Constant: _Canonical.constant,
+    ast.Set: _Canonical.set_display,
+    ast.JoinedStr: _Canonical.f_string,
+    ast.Module: _Canonical.module,
+}
 
 
 def _at(new: Any, old: ast.AST) -> Any:

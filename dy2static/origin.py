@@ -13,7 +13,6 @@ import linecache
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -25,7 +24,7 @@ import torch
 
 import runtime
 from dy2static.names import is_generated
-from dy2static.nodes import walk
+from dy2static.nodes import inner_fields, walk
 from runtime.ir.location import Location
 
 _PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
@@ -168,11 +167,17 @@ def _place(node: Any, owner: str) -> Place:
     return Place(line, column, end_line, column if end_column is None else end_column, owner)
 
 
-def children(node: ast.AST) -> Iterator[ast.AST]:
+def children(node: ast.AST) -> list[ast.AST]:
     """Child nodes in field order, without contexts and operators (they have no place)."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)):
-            yield child
+    found: list[ast.AST] = []
+    for name in inner_fields[type(node)]:
+        if name not in ("op", "ops"):
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found += [one for one in value if isinstance(one, ast.AST)]
+    return found
 
 
 _maps: dict[str, OriginMap] = {}

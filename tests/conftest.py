@@ -10,20 +10,22 @@ the results must be the same (see ``tests.frames``).
 from __future__ import annotations
 
 import atexit
+import gc
+import logging
 import os
-import random
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-import numpy
 import pytest
 import torch
 from hypothesis import settings
 
 from tests.frames import all_held, looked_at
 from tests.leaks import watching
+from tests.oracle import seeded
+from tests.order import slowest_first
 
 # Examples are the same on every run, and a busy machine is no failure.
 settings.register_profile("default", derandomize=True, deadline=None)
@@ -38,12 +40,42 @@ if "DY2STATIC_CACHE" not in os.environ:  # compiled libraries, for this session 
 if "PYTEST_XDIST_WORKER" in os.environ:  # the processes share the cores
     torch.set_num_threads(1)
 
+gc.set_threshold(20_000, 20, 20)  # looking for garbage among 10,000 tests took a tenth of their time
+
+# PyTorch keeps records of each trace for a service of its makers, with a picture of the stack for each symbol. It stops
+# at the first that nobody takes; pytest takes those of every logger that does not propagate.
+_records = logging.getLogger("torch.__trace")
+_records.handlers.clear()
+_records.propagate = True
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What tests can be run under."""
     parser.addoption("--frames", action="store_true", help="a debugger reads f_locals of all frames")
     parser.addoption("--goldens", action="store_true", help="write the tracer's goldens anew (see tests.goldens)")
     parser.addoption("--held", action="store_true", help="as if something referred to every object of a trace")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where several processes share the files, they take them in the order of ``tests.order``."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """See there."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slowest_first(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collecting tests makes nothing but what stays: garbage is looked for afterwards."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
@@ -68,9 +100,7 @@ def nothing_leaks() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def clean_torch_state() -> Iterator[None]:
     """Seeds every random generator; restores dtype, grad mode and determinism however the test left them."""
-    random.seed(0)
-    numpy.random.seed(0)
-    torch.manual_seed(0)
+    seeded(0)
     dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
     grad, deterministic = torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled()
     yield

@@ -235,9 +235,13 @@ class Outcome:
     """The next random number."""
 
 
+_start_again = torch.manual_seed if torch.accelerator.is_available() else torch.default_generator.manual_seed
+"""Of an accelerator that is not there ``torch.manual_seed`` notes the seed for later, with the text of the stack."""
+
+
 def seeded(seed: int) -> None:
     """Every random generator starts again."""
-    torch.manual_seed(seed)
+    _start_again(seed)
     random.seed(seed)
     np.random.seed(seed)
 

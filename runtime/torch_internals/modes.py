@@ -26,14 +26,14 @@ def quiet_shapes() -> Iterator[None]:
     """Keep torch's own messages about sizes and failed shape rules from the user's terminal."""
     loggers = [logging.getLogger(name) for name in (
         "torch.fx.experimental.symbolic_shapes", "torch._subclasses.fake_tensor")]
-    levels = [logger.level for logger in loggers]
+    were = [logger.disabled for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+        logger.disabled = True  # a level would be looked up again by every logger of the process, at each trace
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels):
-            logger.setLevel(level)
+        for logger, was in zip(loggers, were):
+            logger.disabled = was
 
 
 @functools.cache

@@ -39,7 +39,7 @@ def loaded(script: str, *arguments: str) -> set[str]:
     """Which of them a process has imported that runs a script."""
     ending = f"\nimport sys\nprint(*[name for name in {(*SYMBOLIC, *CONVERTER)!r} if name in sys.modules])\n"
     done = subprocess.run([sys.executable, "-c", script + ending, *arguments], cwd=ROOT, capture_output=True, text=True,
-                          check=False, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+                          check=False, timeout=240, env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 

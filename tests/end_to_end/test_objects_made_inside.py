@@ -9,12 +9,14 @@ import copy
 import dataclasses
 import enum
 import functools
+import gc
 import io
 import json
 import sys
 import threading
 import types
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
@@ -441,6 +443,24 @@ def test_what_was_there_stays(name):
     converted = to_static(OLD[name])
     expected = OLD[name](X)
     assert all(converted(X) is expected for _ in range(3))
+
+
+KEPT = Holder(Holder(1, 2), 3)
+WEAK = weakref.ref(KEPT.a)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_was_there_stays_where_only_its_referrers_tell(frozen):
+    """Of objects that the user froze, Python does not say to what they refer."""
+    if frozen:
+        gc.freeze()
+    try:
+        converted = to_static(lambda x: WEAK())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is traced at each call
+            assert all(converted(X) is KEPT.a for _ in range(3))
+    finally:
+        gc.unfreeze()
 
 
 def test_arguments_stay():

@@ -26,7 +26,7 @@ from runtime.tracer.memory import aliases, hung
 from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
-from runtime.tracer.python_state.ages import existed_before
+from runtime.tracer.python_state.ages import Ages
 from runtime.tracer.python_state.journal import MISSING, python_kind
 from runtime.tracer.recording import gradients
 from runtime.tracer.recording.interceptor import History
@@ -64,6 +64,7 @@ class Outputs:
         """The containers whose trees are being made, outer first."""
         self._values: dict[tuple[type, bool], list[Any]] = {}
         """Tuples and the like, by class and whether a join made them."""
+        self._ages = Ages(session, holding.holds_traced)
         self._in_making: dict[int, int] = {}
         """Functions that the trace made, by identity, with their numbers."""
 
@@ -103,6 +104,8 @@ class Outputs:
             value.refuse("the node")
         known = self._containers.get(id(value))
         if known is None:
+            if not self._around:
+                self._ages.look(value)
             if any(one is value for one in self._around):
                 if id(value) in self._in_making:
                     return Record("again", "", (("number", self._in_making[id(value)]),))
@@ -404,7 +407,7 @@ class Outputs:
     def _note_class(self, cls: type) -> None:
         """Each call has classes of its own where they are made inside: then so are the Programs."""
         made = "<locals>" in cls.__qualname__ or id(cls) in self.session.given_classes
-        if made and existed_before(self.session, cls) is not True:
+        if made and self._ages.existed_before(cls) is not True:
             self.session.once(f"an instance of {cls.__name__}, which is made inside, is returned")
 
     def _is_taken_apart(self, value: Any) -> bool:
@@ -414,7 +417,7 @@ class Outputs:
     def _made_inside(self, value: Any) -> bool:
         if id(value) not in self.session.externals and holding.holds_traced(value):
             return True
-        existed = existed_before(self.session, value)
+        existed = self._ages.existed_before(value)
         if existed is None:  # given as it is, which is right for a Program of this call alone
             if self._holds_what_is_made(value):
                 self._refuse(f"a {type(value).__name__} that something else refers to, and that holds values of the "

@@ -6,16 +6,20 @@ makes, with the operator ``defined``.) Such an object is older than the trace if
 directly or through others. So who refers to it is asked, with everything the trace stored taken back. What only the
 trace's own frames and notes know is new. An argument, a module, a class or a closure of before that leads to it may
 mean that the object was there, or that a debugger has it.
+
+To find who refers to something, Python looks through all objects of the process, a million and more. That takes hardly
+longer for several than for one, so what a result holds is asked about together (``Ages``).
 """
 
 from __future__ import annotations
 
+import collections
 import enum
 import gc
 import sys
 import types
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,13 +32,75 @@ if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
 _LEVELS = 12
+_APART = (torch.Tensor, type, types.ModuleType, types.CodeType, types.FrameType, types.TracebackType)
+"""What is not asked about together with what refers to it: it is known, or refers to half the process."""
+_CONTAINERS = (tuple, list, dict, set, frozenset, collections.deque)
+"""What converted code announces, or the trace copies: hardly ever is the question how old one is."""
 _REFERRERS = 4_000
+_TOGETHER = 64
 _OURS = ("runtime", "dy2static")
 _OPERATORS = "dy2static.operators"
 _NOBODY = (types.FrameType, types.TracebackType, weakref.ref, types.AsyncGeneratorType, types.CoroutineType)
 """What refers to objects only while code runs."""
 _SHARED = (types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
            types.GetSetDescriptorType, types.MemberDescriptorType, type(...), type(NotImplemented))  # fmt: skip
+
+
+class Ages:
+    """The ages of what one trace gives, found together.
+
+    ``is_new``: what tells of an object that the trace must have made it, as it holds tensors of the trace.
+    """
+
+    def __init__(self, session: Session, is_new: Callable[[Any], bool]) -> None:
+        self._session = session
+        self._is_new = is_new
+        self._held: set[int] = set()
+        self._asked: dict[int, Any] = {}
+
+    def look(self, root: Any, asked: Any = None) -> None:
+        """Find the ages of what ``root`` leads to, where only its referrers can tell, and of ``asked``."""
+        found = _inside(self._session, root, lambda one: id(one) in self._asked or self._is_new(one), asked)
+        if found:
+            self._asked |= {id(one): one for one in found}
+            seen = id(self._asked), id(found)
+            held = _held_of(self._session, found, seen)
+            if held is None:  # some have too many referrers, which the others need not have
+                held = {id(one) for one in found if _is_held(self._session, one, seen)}
+            self._held |= held
+
+    def existed_before(self, value: Any) -> bool | None:
+        """As the function of this name."""
+        told = _told(self._session, value)
+        if told is not None:
+            return told
+        if id(value) not in self._asked:
+            self.look(value, value)
+        if id(value) not in self._asked:  # it is not among what was found in it
+            return existed_before(self._session, value)
+        return None if id(value) in self._held else False
+
+
+def _inside(session: Session, root: Any, known: Callable[[Any], bool], asked: Any = None) -> list[Any]:
+    """What ``root`` is, or leads to, of which only the referrers tell the age; no more than is asked about together."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    todo = [root]
+    while todo and len(found) < _TOGETHER and len(seen) < _REFERRERS:
+        one = todo.pop()
+        if id(one) in seen or is_plain(one) or isinstance(one, _APART) and one is not root:
+            continue
+        seen.add(id(one))
+        if _is_ours(session, one):
+            continue
+        told = _told(session, one)
+        if told is None and not known(one) and (one is asked or not isinstance(one, _CONTAINERS)):
+            found.append(one)
+        if isinstance(one, types.FunctionType):
+            todo += [one.__closure__, one.__defaults__, one.__kwdefaults__, *one.__dict__.values()]
+        elif told is not True and not isinstance(one, type):
+            todo += gc.get_referents(one)
+    return found
 
 
 def existed_before(session: Session, value: Any) -> bool | None:
@@ -45,15 +111,26 @@ def existed_before(session: Session, value: Any) -> bool | None:
     object to which nothing from before leads, nobody who called the function can have a name. So ``gc.get_referrers``
     decides how often a function is traced, never what a call gives.
     """
+    told = _told(session, value)
+    if told is not None:
+        return told
+    return None if _is_held(session, value) else False
+
+
+def _told(session: Session, value: Any) -> bool | None:
+    """What the trace knows of its age, or its kind tells; None if only its referrers can."""
     if id(value) in session.externals:
         return True
-    if id(value) in session.created and not _makes_its_own(type(value)):
+    if _is_new(session, value):
         return False
     if isinstance(value, types.CellType) and (_holds_ours(value) or _first_held(session, value) in session.created):
         return False  # all converted code shares the one, wherever that is kept; the other was made for what it holds
-    if is_plain(value) or _is_shared(value):
-        return True
-    return None if _is_held(session, value) else False
+    return True if is_plain(value) or _is_shared(value) else None
+
+
+def _is_new(session: Session, value: Any) -> bool:
+    """Whether the trace was told that it made this; what such an object refers to may be as new."""
+    return id(value) in session.created and not _makes_its_own(type(value))
 
 
 def _holds_ours(cell: types.CellType) -> bool:
@@ -95,39 +172,72 @@ def _is_shared(value: Any) -> bool:
     return found is value
 
 
-def _is_held(session: Session, value: Any) -> bool:
-    """Whether anything from before the trace refers to a value, with what the trace stored taken back."""
+def _is_held(session: Session, value: Any, seen: Iterable[int] = ()) -> bool:
+    """Whether anything from before the trace refers to a value, as far as its referrers can be followed."""
+    values = [value]
+    held = _held_of(session, values, seen)
+    return held is None or bool(held)
+
+
+def _held_of(session: Session, values: list[Any], seen: Iterable[int]) -> set[int] | None:
+    """Which values something from before the trace leads to, by identity, with what the trace stored taken back.
+
+    ``seen``: containers of ours that hold them. None if there are too many referrers to follow.
+    """
+    if gc.get_freeze_count():  # nobody is told who of those that the user froze refers to an object
+        gc.unfreeze()
     stored = session.journal.frames[0]
     now = [(place, place.get()) for place in stored]
     for place, old in reversed(stored.items()):
         place.put_back(old)
     try:
-        return _leads_to_the_past(session, value, [id(now), id(stored), *map(id, now)])
+        return _led_to(session, values, {*seen, id(now), id(stored), *map(id, now)})
     finally:
         for place, content in now:
             place.put_back(content)
 
 
-def _leads_to_the_past(session: Session, value: Any, seen: Iterable[int]) -> bool:
-    known = {id(value), *seen}
-    level = [value]
+def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | None:
+    wanted = set(map(id, values))
+    below: dict[int, list[int]] = {one: [] for one in wanted}  # what was found, and to what of it each refers
+    roots: list[int] = []
+    level = values
     for _ in range(_LEVELS):
         asked = tuple(level)  # Python 3.13 finds the tuple of the arguments among the referrers
+        here = set(map(id, level))
         referrers = gc.get_referrers(*asked)
-        known |= {id(level), id(asked), id(referrers)}
+        seen |= {id(values), id(level), id(asked), id(referrers)}
         level = []
         for one in referrers:
-            if id(one) in known or isinstance(one, _NOBODY) or _is_ours(session, one):
+            if id(one) in seen or isinstance(one, _NOBODY) or _is_ours(session, one) or _is_new(session, one):
                 continue
-            known.add(id(one))
-            if _is_root(session, one):
-                return True
-            level.append(one)
-        if not level:
-            return False
-        if len(known) > _REFERRERS:
-            return True
-    return True
+            if id(one) not in below:
+                below[id(one)] = []
+                if _is_root(session, one):
+                    roots.append(id(one))
+                else:
+                    level.append(one)
+            elif id(one) in wanted and _is_root(session, one):
+                roots.append(id(one))
+            below[id(one)] += [id(inner) for inner in gc.get_referents(one) if id(inner) in here]
+        held = _below(roots, below) & wanted
+        if not level or held == wanted:
+            return held
+        if len(below) > _REFERRERS:
+            return None
+    return None
+
+
+def _below(roots: list[int], below: dict[int, list[int]]) -> set[int]:
+    """What the roots lead to, themselves left out unless something leads to them."""
+    found: set[int] = set()
+    todo = [inner for root in roots for inner in below[root]]
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found.add(one)
+            todo += below[one]
+    return found
 
 
 def _is_ours(session: Session, one: Any) -> bool:
@@ -152,4 +262,4 @@ def _is_root(session: Session, one: Any) -> bool:
     return _is_shared(one) if isinstance(one, (type, types.FunctionType, types.ModuleType)) else False
 
 
-__all__ = ["existed_before"]
+__all__ = ["Ages", "existed_before"]

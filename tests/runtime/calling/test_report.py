@@ -67,7 +67,7 @@ def test_auto_from_state_to_state(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def slow(*args: Any) -> Any:
         entered.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         return make(*args)
 
     monkeypatch.setattr(build, "build", slow)
@@ -78,7 +78,7 @@ def test_auto_from_state_to_state(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = only(static)
     assert (begun.state, begun.reason) == ("interpreter", f"after 1 calls; C takes over at call {TAKE_OVER}")
     static(x)
-    assert entered.wait(60) and only(static).state == "building"
+    assert entered.wait(300) and only(static).state == "building"
     go_on.set()
     queue.wait(next(iter(static._cache.all())).ready.runner._ungraded.turn.job)  # type: ignore[union-attr]
     assert (only(static).state, only(static).reason) == ("built", f"after 2 calls; C takes over at call {TAKE_OVER}")

@@ -259,7 +259,7 @@ def test_a_child_forked_while_the_library_is_made(monkeypatch: pytest.MonkeyPatc
     def slow(*args: Any) -> Any:
         if os.getpid() == parent:
             entered.set()
-            assert go_on.wait(60)
+            assert go_on.wait(300)
         return compile_(*args)
 
     monkeypatch.setattr(build, "build", slow)
@@ -267,13 +267,13 @@ def test_a_child_forked_while_the_library_is_made(monkeypatch: pytest.MonkeyPatc
     x = torch.randn(37)
     static(x)
     static(x)
-    assert entered.wait(60)
+    assert entered.wait(300)
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
     child = context.Process(target=_calls_in_a_child, args=(static, x, answers))
     child.start()
-    got = answers.get(timeout=120)
-    child.join(60)
+    got = answers.get(timeout=300)
+    child.join(300)
     go_on.set()
     assert child.exitcode == 0
     assert got[-1] == bits(c(x)), "call 18 is C's"

@@ -29,11 +29,11 @@ class Gate:
         self.entered, self.go_on = threading.Event(), threading.Event()
         self.job = Job(self._run, "gate")
         queue.submit(self.job)
-        assert self.entered.wait(10)
+        assert self.entered.wait(300)
 
     def _run(self) -> str:
         self.entered.set()
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(300)
         return "gone"
 
 
@@ -46,7 +46,7 @@ def test_the_one_waited_for_comes_first_then_the_one_that_took_longest() -> None
         job.spent = spent
     jobs[3].waited = True
     gate.go_on.set()
-    assert all(job.done.wait(10) for job in jobs)
+    assert all(job.done.wait(300) for job in jobs)
     assert order == ["waited", "hot", "warm", "cold"]
     assert gate.job.result == "gone"
 
@@ -83,7 +83,7 @@ def test_the_thread_ends_when_there_is_nothing_to_do() -> None:
         job = Job(lambda: 1, "one")
         queue.submit(job)
         queue.wait(job)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while queue.thread is not None and time.monotonic() < until:
             time.sleep(0.001)
         assert queue.thread is None
@@ -96,19 +96,23 @@ def test_waiting_that_takes_long_is_shown(monkeypatch: pytest.MonkeyPatch, caplo
     @contextlib.contextmanager
     def progress(what: str) -> Iterator[None]:
         shown.append(what)
+        gate.go_on.set()
         yield
         shown.append("end")
 
+    @contextlib.contextmanager
+    def logged(what: str) -> Iterator[None]:
+        with background.logged(what):
+            gate.go_on.set()
+            yield
+
     queue = Queue()
     gate = Gate(queue)
-    threading.Timer(0.2, gate.go_on.set).start()
-    with monkeypatch.context() as changed:
-        changed.setattr(background, "progress", progress)
-        queue.wait(gate.job)
+    monkeypatch.setattr(background, "progress", progress)
+    queue.wait(gate.job)
     assert shown == ["gate", "end"]
     gate = Gate(queue)
-    threading.Timer(0.2, gate.go_on.set).start()
-    monkeypatch.setattr(background, "progress", background.logged)
+    monkeypatch.setattr(background, "progress", logged)
     with caplog.at_level(logging.INFO, logger="dy2static"):
         queue.wait(gate.job)
     assert caplog.messages == ["compiling gate to C; the call waits for it"]
@@ -129,19 +133,19 @@ def test_a_forked_child_does_them_itself() -> None:
     def make() -> int:
         if os.getpid() == parent:
             began.set()
-            assert gate.wait(60)
+            assert gate.wait(300)
         return os.getpid()
 
     jobs = [Job(make, "one"), Job(os.getpid, "two")]
     for job in jobs:
         background.queue.submit(job)
-    assert began.wait(10)
+    assert began.wait(300)
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
     child = context.Process(target=_wait_in_a_child, args=(jobs, answers))
     child.start()
-    assert answers.get(timeout=60) == [child.pid, child.pid]
-    child.join(60)
+    assert answers.get(timeout=300) == [child.pid, child.pid]
+    child.join(300)
     gate.set()
     for job in jobs:
         background.queue.wait(job)
@@ -169,21 +173,34 @@ print("end")
 """
 
 
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def test_the_process_ends_although_a_compiler_runs(tmp_path: Path) -> None:
     compiler = tmp_path / "slow-cc"
-    compiler.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit 0\necho $$ > {tmp_path}/began\nsleep 300\n')
+    compiler.write_text(f"""#!/bin/sh
+        [ "$1" = --version ] && exit 0
+        echo $$ > {tmp_path}/pid
+        mv {tmp_path}/pid {tmp_path}/began
+        sleep 400
+        """)
     compiler.chmod(0o700)
     environment = {**os.environ, "CC": str(compiler), "BEGAN": f"{tmp_path}/began", "TMPDIR": str(tmp_path / "tmp"),
                    "DY2STATIC_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}  # fmt: skip
     (tmp_path / "tmp").mkdir()
-    began = time.monotonic()
     (tmp_path / "ends.py").write_text(_ENDS)
-    done = subprocess.run([sys.executable, str(tmp_path / "ends.py")], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([sys.executable, str(tmp_path / "ends.py")], capture_output=True, text=True, timeout=300,
                           check=False, env=environment)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
-    assert time.monotonic() - began < 60
     left = [one for one in (tmp_path / "tmp").iterdir() if not one.name.startswith("torch")]  # PyTorch may have one
     assert not left, "nothing is left behind"
     pid = int((tmp_path / "began").read_text())
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    until = time.monotonic() + 60
+    while _is_there(pid) and time.monotonic() < until:  # it was told to end
+        time.sleep(0.01)
+    assert not _is_there(pid)

@@ -250,20 +250,20 @@ def test_a_fork_while_a_library_is_being_made(place: Path, monkeypatch: pytest.M
 
     def slow(*args: object) -> Path:
         entered.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         return compile_(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(build, "_compile", slow)
     thread = threading.Thread(target=run)
     thread.start()
-    assert entered.wait(60)
+    assert entered.wait(300)
     monkeypatch.setattr(build, "_compile", compile_)
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=_in_a_child, args=(queue,))
     child.start()
-    assert queue.get(timeout=60) == [[0.125, 0.125], [0.015625, 0.015625]]
-    child.join(60)
+    assert queue.get(timeout=300) == [[0.125, 0.125], [0.015625, 0.015625]]
+    child.join(300)
     go_on.set()
     thread.join()
     assert child.exitcode == 0
