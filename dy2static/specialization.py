@@ -219,12 +219,13 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
     tensors = traced.parameters()
     covered = {id(guard.covers) for guard in traced.guards if guard.covers is not None}
     positions = {label: index for index, label in enumerate(arguments.labels)}
+    reads = [_read(live) for live in traced.live]
     return Specialization(
         key, traced, list(arguments.labels), sizes,
         [layout_key(tensor, fixed) for tensor, fixed in zip(arguments.tensors, sizes)],
-        [_read(live) for live in traced.live],
-        [(position, parameter_key(tensor)) for position, (live, tensor) in enumerate(zip(traced.live, tensors))
-         if id(live.owner) not in covered],
+        reads,
+        [(position, parameter_key(tensor)) for position, (read, tensor) in enumerate(zip(reads, tensors))
+         if read.slot is None or id(read.live.owner) not in covered],
         sharing([*arguments.tensors, *tensors]) if traced.program.writes else (),
         arguments.rebuild(specs)[0],
         [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})

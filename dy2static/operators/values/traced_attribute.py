@@ -18,6 +18,7 @@ from dy2static.operators.calls.sequences import StagedRange, StagedSequence
 from dy2static.operators.calls.torch_values import from_torch
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
+from dy2static.operators.provenance.classes import note_definition, note_lack, note_of_class, note_super
 from dy2static.operators.provenance.environment import WatchedEnvironment
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
@@ -25,11 +26,7 @@ from dy2static.operators.provenance.provenance import (
     is_external,
     note_attribute_read,
     note_attribute_write,
-    note_definition,
-    note_lack,
-    note_of_class,
     note_space,
-    note_super,
     written,
 )
 from dy2static.operators.shared import settings
@@ -147,6 +144,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
     if isinstance(obj, (type, types.ModuleType, super)) or own_lookup:
         if isinstance(obj, super):
             note_super(session, obj, name)
+        elif isinstance(obj, type) and (value := _of_class(session, obj, name)) is not _NOTHING:
+            return value
         value = getattr(obj, name)
     else:
         found = _class_attribute(cls, name)
@@ -159,7 +158,7 @@ def default(session: Session, obj: Any, name: str) -> Any:
         own = name in getattr(obj, "__dict__", {})
         get = getattr(type(found), "__get__", None)
         if _is_user_function(get) and (not own or hasattr(type(found), "__set__")):
-            return call(get, found, obj, cls)
+            return _described(session, obj, name, found, obj, cls)
         if found is _NOTHING and not own and _is_user_function(_class_attribute(cls, "__getattr__")):
             return _plain(session, obj, name, found)  # nothing is stored there, and asking again runs the method again
         value = _plain(session, obj, name, found)
@@ -211,6 +210,27 @@ def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
     except AttributeError:
         note_lack(session, obj, name)
         return call(fallback, obj, name)
+
+
+def _of_class(session: Session, cls: type, name: str) -> Any:
+    """``cls.name``, where a descriptor that a user wrote gives it: of the class or of its metaclass."""
+    above, own = _class_attribute(type(cls), name), _class_attribute(cls, name)
+    if isinstance(above, property) and _is_user_function(above.fget):
+        note_definition(session, cls, name)
+        return _property(session, cls, name, above)
+    of_metaclass = own is _NOTHING or hasattr(type(above), "__set__")
+    found, given = (above, (cls, type(cls))) if of_metaclass else (own, (None, cls))
+    if not _is_user_function(getattr(type(found), "__get__", None)):
+        return _NOTHING
+    return _described(session, cls, name, found, *given)
+
+
+def _described(session: Session, obj: Any, name: str, found: Any, *given: Any) -> Any:
+    """What a descriptor that a user wrote gives; which it is, and its methods, may change."""
+    note_definition(session, obj, name)
+    for method in ("__get__", "__set__"):
+        note_of_class(session, type(found), method)
+    return call(type(found).__get__, found, *given)
 
 
 def _property(session: Session, obj: Any, name: str, found: property) -> Any:
@@ -383,7 +403,7 @@ def note_present(session: Session, obj: Any, name: str) -> None:
 
 
 def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None:
-    if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)):
+    if isinstance(obj, (torch.Tensor, Staged, Choice)) or (isinstance(obj, types.ModuleType) and is_library(obj)):
         return
     if not is_external(session, obj) and not isinstance(obj, type) and name not in getattr(obj, "__dict__", {}):
         note_of_class(session, type(obj), name)

@@ -18,21 +18,40 @@ import torch
 
 import dy2static
 from tests.fuzz.judging import TOLERANCE
+from tests.fuzz.modes.held_classes import CHANGES as CLASS_CHANGES
+from tests.fuzz.modes.held_classes import HEAD
 from tests.fuzz.modes.held_modules import CHANGES, INIT, PARTS, PLAIN, TENSORS
 from tests.fuzz.modes.held_values import KINDS, Kind
-from tests.fuzz.modes.holders import HEAD, PLACES, Place
+from tests.fuzz.modes.holders import PLACES, Place
 from tests.fuzz.modes.skeleton import Mode
 from tests.oracle import Terms, copied, hold, run, same, state_of
 
 _SETTINGS = (
-    "torch.no_grad()", "torch.enable_grad()", "torch.autocast('cpu', dtype=torch.bfloat16)", "torch.inference_mode()", "default_dtype()",
-    "torch.set_grad_enabled(False)", "torch.autocast('cpu', enabled=False)", "torch.device('cpu')", "hook_of_all_modules()",
+    "torch.no_grad()", "torch.enable_grad()", "torch.autocast('cpu', dtype=torch.bfloat16)", "torch.inference_mode()",
+    "default_dtype()", "torch.set_grad_enabled(False)", "torch.autocast('cpu', enabled=False)", "torch.device('cpu')",
+    "hook_of_all_modules()",
 )  # fmt: skip
-_NOTHING = ("UNREAD['k'] += 1", "UNREAD['more'] = UNREAD.copy()", "globals()['unread_name'] = object()", "UNUSED.number += 1", "Unused.number = 5.0")
+_NOTHING = (
+    "UNREAD['k'] += 1", "UNREAD['more'] = UNREAD.copy()", "globals()['unread_name'] = object()", "UNUSED.number += 1",
+    "Unused.number = 5.0",
+)  # fmt: skip
 """Changes of what nothing reads: no Program may be traced again for them."""
 _TERMS = Terms(tolerance=TOLERANCE, by_name=True, none_is_zero=True)
 _MODULE_HEAD = "class Net(torch.nn.Module):\n    extra = 1\n    def __init__(self):\n        super().__init__()\n"
 _LATER = "    def later(self, t):\n        return t + self.number\n"
+_ELSEWHERE = (
+    ("def helper$N($T):\n    return $E\n", "helper$N($T)"),
+    ("class Helper$N:\n    @property\n    def it(self):\n        $T = self.t\n        return $E\n"
+     "    def __init__(self, t):\n        self.t = t\n", "Helper$N($T).it"),
+    ("def helper$N($T):\n    yield $E\n", "next(helper$N($T))"),
+    ("class Helper$N:\n    def it(self, $T):\n        return $E\nHELPER$N = Helper$N()\n", "HELPER$N.it($T)"),
+    ("def outer$N():\n    def inner($T):\n        return $E\n    return inner\nhelper$N = outer$N()\n",
+     "helper$N($T)"),
+    ("def helper$N($T):\n    return $E\nhelper$N = functools.partial(helper$N)\n", "helper$N($T)"),
+    ("def helper$N($T):\n    try:\n        return $E\n    except (AttributeError, KeyError, IndexError):\n"
+     "        return $T * 7\n", "helper$N($T)"),
+)  # fmt: skip
+"""Where an expression may stand: a definition with the number N, and what calls it."""
 
 
 class Spot:
@@ -53,7 +72,9 @@ class Changes(Mode):
     tail = "    return p, q, r, n, out\n"
     stays = True
     depth = 1
-    refusals = frozenset({"D2S210", "D2S213", "D2S227", "D2S228", "D2S245", "D2S246", "D2S263", "D2S264", "D2S266", "D2S276", "D2S277"})
+    refusals = frozenset({
+        "D2S210", "D2S213", "D2S227", "D2S228", "D2S245", "D2S246", "D2S263", "D2S264", "D2S266", "D2S276", "D2S277",
+    })  # fmt: skip
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -73,7 +94,6 @@ class Changes(Mode):
 
     def source(self) -> str:
         """Its state, what reads it, and the changes."""
-        pad = "        " if self.is_module else "    "
         lines = self.block(self.depth, "    ", False)
         names = [name.replace("$I", str(spot.number)) for spot in self.spots for name in spot.place.names]
         body = "    p, q, r, n, out = x * 0.5, y * 2, torch.ones(3), k, []\n" + "\n".join(lines) + "\n" + self.tail
@@ -87,21 +107,22 @@ class Changes(Mode):
         if not self.is_module:
             return text + "def f(x, y, k):\n" + body
         inside = "".join(f"    {line}\n" for line in body.splitlines())
-        assert pad
         return text + "class Model(Net):\n    def forward(self, x, y, k):\n" + inside
 
     def simple(self) -> str:
         """One read, or something else."""
         one, other = self.name(), self.name()
         if self.rng.random() < 0.15:
-            return self.rng.choice((f"{one} = {other} + 1", f"{one} = {one} * {other}", "n = n + 1", f"{other} = {one}"))
+            values = (f"{one} = {other} + 1", f"{one} = {one} * {other}", "n = n + 1", f"{other} = {one}")
+            return self.rng.choice(values)
         expression, is_tensor, has_tensors = self._read(other)
         if is_tensor:
             return f"{one} = {self._wrapped(expression, other)}"
         wrapped = self._wrapped(expression, other)
         if self.inside:
             return f"n = n + noted({wrapped})" if self.rng.random() < 0.7 else f"n = n + ({wrapped} == 1)"
-        notes = [f"out.append({wrapped})", f"out.append({wrapped})", f"out = [*out, {wrapped}]", f"n = noted({wrapped})"]
+        append = f"out.append({wrapped})"
+        notes = [append, append, f"out = [*out, {wrapped}]", f"n = noted({wrapped})"]
         return self.rng.choice(notes if has_tensors else [*notes, f"n = len(noted_alone({wrapped}))"])
 
     def _read(self, tensor: str) -> tuple[str, bool, bool]:
@@ -127,20 +148,10 @@ class Changes(Mode):
             return f"[{expression} for _ in range(1)][0]" if kind < 0.05 else expression
         if kind < 0.6:
             return f"(lambda: {expression})()"
-        forms = (
-            (f"def helper{number}({tensor}):\n    return {expression}\n", f"helper{number}({tensor})"),
-            (f"class Helper{number}:\n    @property\n    def it(self):\n        {tensor} = self.t\n        return {expression}\n"
-             f"    def __init__(self, t):\n        self.t = t\n", f"Helper{number}({tensor}).it"),
-            (f"def helper{number}({tensor}):\n    yield {expression}\n", f"next(helper{number}({tensor}))"),
-            (f"class Helper{number}:\n    def it(self, {tensor}):\n        return {expression}\nHELPER{number} = Helper{number}()\n",
-             f"HELPER{number}.it({tensor})"),
-            (f"def outer{number}():\n    def inner({tensor}):\n        return {expression}\n    return inner\nhelper{number} = outer{number}()\n",
-             f"helper{number}({tensor})"),
-            (f"def helper{number}({tensor}):\n    return {expression}\nhelper{number} = functools.partial(helper{number})\n", f"helper{number}({tensor})"),
-            (f"def helper{number}({tensor}):\n    try:\n        return {expression}\n    except (AttributeError, KeyError, IndexError):\n        return {tensor} * 7\n",
-             f"helper{number}({tensor})"),
-        )  # fmt: skip
-        definition, call = self.rng.choice(forms)
+        definition, call = (
+            text.replace("$N", str(number)).replace("$T", tensor).replace("$E", expression)
+            for text in self.rng.choice(_ELSEWHERE)
+        )
         self.helpers.append(definition)
         return call
 
@@ -159,6 +170,8 @@ class Changes(Mode):
             return rng.choice(CHANGES).replace("$M", "MODEL")
         spot = rng.choice(self.spots)
         kind = rng.random()
+        if kind < 0.2 and spot.kind in (KINDS["records"], KINDS["functions"]):
+            return rng.choice(CLASS_CHANGES)
         if kind < 0.45:
             value = rng.choice(spot.kind.values if rng.random() < 0.9 else KINDS[rng.choice(list(KINDS))].values)
             return spot.at(rng.choice(spot.place.assign), value)

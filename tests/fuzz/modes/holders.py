@@ -8,170 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-HEAD = '''import array, collections, contextvars, copy, dataclasses, datetime, decimal, enum, fractions, functools, itertools
-import math, operator, pathlib, re, threading, types, typing, uuid, weakref
-import numpy as np
-import torch
-import dy2static
-Pair = collections.namedtuple("Pair", "a b")
-TABLE = {"k": 2.0}
-TENSOR = torch.ones(3) * 3
-class Meta(type):
-    of_meta = 4
-    def __call__(cls, *args):
-        return super().__call__(*args)
-class Base:
-    factor = 2
-    def total(self):
-        return self.a + 1
-    @property
-    def both(self):
-        return self.a * 2
-    @classmethod
-    def of_class(cls):
-        return cls.factor
-    def scaled(self, t):
-        return t * self.factor
-    def __call__(self, v):
-        return v * self.factor
-    def __len__(self):
-        return int(self.a)
-class Plain(Base):
-    def __init__(self, a=1, b=2):
-        self.a, self.b = a, b
-    def total(self):
-        return super().total() * 2
-class Made(Plain, metaclass=Meta):
-    factor = 3
-class Other(Plain):
-    factor = 5
-    def total(self):
-        return 100
-@dataclasses.dataclass(order=True)
-class Record:
-    a: object = 1
-    b: object = 2.0
-    factor = 7
-    def total(self):
-        return self.a
-@dataclasses.dataclass(frozen=True)
-class Frozen:
-    a: object = 1
-    b: object = 2.0
-class Slotted:
-    __slots__ = ("a", "b", "more")
-    def __init__(self, a, b):
-        self.a, self.b = a, b
-class Equal(Plain):
-    def __eq__(self, other):
-        return self.a == getattr(other, "a", other)
-    def __hash__(self):
-        return int(self.a)
-    def __bool__(self):
-        return self.a != 3
-    def __repr__(self):
-        return f"E({self.a})"
-    def __add__(self, other):
-        return self.a + other
-    def __radd__(self, other):
-        return other - self.a
-    def __matmul__(self, other):
-        return [self.a, other]
-    def __enter__(self):
-        return self.a
-    def __exit__(self, *error):
-        return None
-    def __iter__(self):
-        return iter((self.a, self.b))
-    def __getitem__(self, key):
-        return self.b
-    def __contains__(self, key):
-        return key == self.a
-class Counted(Plain):
-    @functools.cached_property
-    def both(self):
-        return self.a * 3
-class Dynamic(Plain):
-    def __getattr__(self, name):
-        if name.startswith("missing"):
-            return self.b
-        if name == "more" and self.__dict__.get("a") == 3:
-            return 12
-        raise AttributeError(name)
-    def __setattr__(self, name, value):
-        object.__setattr__(self, name, value)
-class Typed(typing.TypedDict):
-    a: object
-    b: object
-class Color(enum.Enum):
-    RED = 1
-    BLUE = 2
-class Level(enum.IntEnum):
-    LOW = 1
-class Holder:
-    @staticmethod
-    def static(t, k=2.0):
-        return t - k
-    @classmethod
-    def of_class(cls, t):
-        return t * cls.number
-    number = 3.0
-BOX = Plain(2, 3)
-def doubled(t):
-    return t * TABLE["k"]
-def scaled(t, k=2.0):
-    return t * (k if not isinstance(k, list) else k[0])
-def picked(t, *, k=3.0):
-    return t + k
-@functools.cache
-def cached(t):
-    return t * 2
-def wrap(g):
-    @functools.wraps(g)
-    def inner(*args):
-        return g(*args) + 1
-    return inner
-wrapped = wrap(scaled)
-class Caller:
-    k = 2.0
-    def __call__(self, t):
-        return t * self.k
-CALLER = Caller()
-class Func(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, t):
-        return t * 3
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * 3
-@dy2static.not_to_static
-def left_alone(t):
-    return t * TABLE["k"]
-def apply(g, t):
-    return g(t)
-def twice(g):
-    return lambda t: g(g(t))
-def entered(one, t):
-    with one as number:
-        return t * number
-def matched(one, t):
-    match one:
-        case Plain(a=1):
-            return t * 2
-        case Record(a=1, b=b):
-            return t * b
-        case {"a": 1}:
-            return t * 4
-        case (1, _):
-            return t * 5
-    return t
-def noted(value):
-    return len(repr(value))
-@dy2static.not_to_static
-def noted_alone(value):
-    return repr(value)
-'''
-
 
 @dataclass(frozen=True)
 class Place:
@@ -188,155 +24,481 @@ class Place:
     """Globals that changes bind."""
 
 
-def _class(body: str, made: str = "P$I = C$I()\n", bases: str = "") -> str:
-    return f"class C$I{bases}:\n    {body}\n{made}"
-
-
 PLACES: dict[str, Place] = {
-    "global": Place("P$I = $X\n", ("P$I", "P$I", "globals()['P$I']"), ("P$I = $X",), asks=("'P$I' in globals()",), names=("P$I",)),
+    "global": Place(
+        "P$I = $X\n",
+        ("P$I", "P$I", "globals()['P$I']"),
+        ("P$I = $X",),
+        asks=("'P$I' in globals()",),
+        names=("P$I",),
+    ),
     "absent global": Place(
-        "def g$I():\n    try:\n        return P$I\n    except NameError:\n        return None\n", ("g$I()",), ("P$I = $X",),
-        ("del P$I",), names=("P$I",)),
+        "def g$I():\n"
+        "    try:\n"
+        "        return P$I\n"
+        "    except NameError:\n"
+        "        return None\n",
+        ("g$I()",),
+        ("P$I = $X",),
+        others=("del P$I",),
+        names=("P$I",),
+    ),
     "shadowed builtin": Place(
-        "def g$I():\n    return len([1, 2])\nP$I = $X\n", ("P$I",), ("P$I = $X",),
-        ("global len\nlen = lambda v: 7", "globals().pop('len', None)"), ("g$I()",), names=("P$I",)),
+        "def g$I():\n"
+        "    return len([1, 2])\n"
+        "P$I = $X\n",
+        ("P$I",),
+        ("P$I = $X",),
+        others=("global len\nlen = lambda v: 7", "globals().pop('len', None)"),
+        asks=("g$I()",),
+        names=("P$I",),
+    ),
     "attribute": Place(
-        _class("pass", "P$I = C$I()\nP$I.held = $X\n"),
-        ("P$I.held", "getattr(P$I, 'held')", "getattr(P$I, 'he' + 'ld')", "vars(P$I)['held']", "P$I.__dict__['held']",
-         "operator.attrgetter('held')(P$I)", "object.__getattribute__(P$I, 'held')"),
+        "class C$I:\n"
+        "    pass\n"
+        "P$I = C$I()\n"
+        "P$I.held = $X\n",
+        (
+            "P$I.held", "getattr(P$I, 'held')", "getattr(P$I, 'he' + 'ld')", "vars(P$I)['held']",
+            "P$I.__dict__['held']", "operator.attrgetter('held')(P$I)", "object.__getattribute__(P$I, 'held')",
+        ),
         ("P$I.held = $X", "setattr(P$I, 'held', $X)", "P$I.__dict__['held'] = $X"),
-        ("P$I = C$I()\nP$I.held = $X", "del P$I.held", "P$I.other = 1", "C$I.held = property(lambda self: 5)",
-         "C$I.__getattribute__ = lambda self, name: 6 if name == 'held' else object.__getattribute__(self, name)", "P$I.__class__ = Plain", "C$I.__getattr__ = lambda self, name: 8"),
-        ("hasattr(P$I, 'held')", "getattr(P$I, 'more', 1)", "len(vars(P$I))"), names=("P$I",)),
+        others=(
+            "P$I = C$I()\nP$I.held = $X", "del P$I.held", "P$I.other = 1", "C$I.held = property(lambda self: 5)",
+            "C$I.__getattribute__ = lambda self, name: 6 if name == 'held' else object.__getattribute__(self, name)",
+            "P$I.__class__ = Plain", "C$I.__getattr__ = lambda self, name: 8",
+        ),
+        asks=("hasattr(P$I, 'held')", "getattr(P$I, 'more', 1)", "len(vars(P$I))"),
+        names=("P$I",),
+    ),
     "class attribute": Place(
-        _class("held = $X"),
-        ("P$I.held", "C$I.held", "type(P$I).held", "getattr(C$I, 'held')", "C$I.__dict__['held']", "C$I().held", "vars(C$I)['held']"),
+        "class C$I:\n"
+        "    held = $X\n"
+        "P$I = C$I()\n",
+        (
+            "P$I.held", "C$I.held", "type(P$I).held", "getattr(C$I, 'held')", "C$I.__dict__['held']", "C$I().held",
+            "vars(C$I)['held']",
+        ),
         ("C$I.held = $X", "P$I.held = $X", "setattr(C$I, 'held', $X)"),
-        ("del P$I.held", "C$I.more = 3", "P$I = C$I()", "C$I.held = property(lambda self: 5)"),
-        ("hasattr(P$I, 'more')", "getattr(P$I, 'more', 1)", "'held' in vars(P$I)"), names=("P$I",)),
+        others=("del P$I.held", "C$I.more = 3", "P$I = C$I()", "C$I.held = property(lambda self: 5)"),
+        asks=("hasattr(P$I, 'more')", "getattr(P$I, 'more', 1)", "'held' in vars(P$I)"),
+        names=("P$I",),
+    ),
     "base class": Place(
-        "class B$I:\n    held = $X\nclass M$I:\n    pass\nclass C$I(M$I, B$I):\n    def get(self):\n        return super().held\nP$I = C$I()\n",
+        "class B$I:\n"
+        "    held = $X\n"
+        "class M$I:\n"
+        "    pass\n"
+        "class C$I(M$I, B$I):\n"
+        "    def get(self):\n"
+        "        return super().held\n"
+        "P$I = C$I()\n",
         ("P$I.held", "C$I.held", "P$I.get()", "super(C$I, P$I).held", "B$I.held"),
         ("B$I.held = $X", "M$I.held = $X", "C$I.held = $X"),
-        ("del M$I.held", "del C$I.held", "C$I.__bases__ = (B$I, M$I)", "C$I.__bases__ = (M$I, B$I)", "C$I.get = lambda self: 4"),
-        ("[c.__name__ for c in C$I.__mro__]", "issubclass(C$I, M$I)", "isinstance(P$I, B$I)")),
+        others=(
+            "del M$I.held", "del C$I.held", "C$I.__bases__ = (B$I, M$I)", "C$I.__bases__ = (M$I, B$I)",
+            "C$I.get = lambda self: 4",
+        ),
+        asks=("[c.__name__ for c in C$I.__mro__]", "issubclass(C$I, M$I)", "isinstance(P$I, B$I)"),
+    ),
     "metaclass": Place(
-        "class T$I(type):\n    held = $X\nclass C$I(metaclass=T$I):\n    pass\n", ("C$I.held", "type(C$I).held"),
-        ("T$I.held = $X", "C$I.held = $X"), ("del C$I.held",), ("hasattr(C$I, 'more')",)),
+        "class T$I(type):\n"
+        "    held = $X\n"
+        "class C$I(metaclass=T$I):\n"
+        "    pass\n",
+        ("C$I.held", "type(C$I).held"),
+        ("T$I.held = $X", "C$I.held = $X"),
+        others=("del C$I.held",),
+        asks=("hasattr(C$I, 'more')",),
+    ),
     "closure": Place(
-        "def make$I():\n    held = $X\n    def get():\n        return held\n    def put(value):\n        nonlocal held\n        held = value\n"
-        "    return get, put\nget$I, put$I = make$I()\n", ("get$I()", "get$I.__closure__[0].cell_contents"),
-        ("put$I($X)", "get$I.__closure__[0].cell_contents = $X"), ("get$I, put$I = make$I()",), names=("get$I", "put$I")),
+        "def make$I():\n"
+        "    held = $X\n"
+        "    def get():\n"
+        "        return held\n"
+        "    def put(value):\n"
+        "        nonlocal held\n"
+        "        held = value\n"
+        "    return get, put\n"
+        "get$I, put$I = make$I()\n",
+        ("get$I()", "get$I.__closure__[0].cell_contents"),
+        ("put$I($X)", "get$I.__closure__[0].cell_contents = $X"),
+        others=("get$I, put$I = make$I()",),
+        names=("get$I", "put$I"),
+    ),
     "default": Place(
-        "def d$I(held=$X):\n    return held\n", ("d$I()",), ("d$I.__defaults__ = ($X,)",),
-        ("d$I.__code__ = (lambda held: 4).__code__", "d$I = lambda: 9"), ("d$I.__defaults__ is None",), names=("d$I",)),
+        "def d$I(held=$X):\n"
+        "    return held\n",
+        ("d$I()",),
+        ("d$I.__defaults__ = ($X,)",),
+        others=("d$I.__code__ = (lambda held: 4).__code__", "d$I = lambda: 9"),
+        asks=("d$I.__defaults__ is None",),
+        names=("d$I",),
+    ),
     "keyword default": Place(
-        "def d$I(*, held=$X):\n    return held\n", ("d$I()",), ("d$I.__kwdefaults__ = {'held': $X}", "d$I.__kwdefaults__['held'] = $X")),
+        "def d$I(*, held=$X):\n"
+        "    return held\n",
+        ("d$I()",),
+        ("d$I.__kwdefaults__ = {'held': $X}", "d$I.__kwdefaults__['held'] = $X"),
+    ),
     "function attribute": Place(
-        "def d$I():\n    return d$I.held\nd$I.held = $X\n", ("d$I.held", "d$I()"), ("d$I.held = $X",), ("del d$I.held",),
-        ("hasattr(d$I, 'held')", "getattr(d$I, 'more', 1)")),
+        "def d$I():\n"
+        "    return d$I.held\n"
+        "d$I.held = $X\n",
+        ("d$I.held", "d$I()"),
+        ("d$I.held = $X",),
+        others=("del d$I.held",),
+        asks=("hasattr(d$I, 'held')", "getattr(d$I, 'more', 1)"),
+    ),
     "dict item": Place(
-        "P$I = {'held': $X, 'other': 1}\n", ("P$I['held']", "P$I.get('held')", "operator.itemgetter('held')(P$I)", "dict(P$I)['held']",
-        "{**P$I}['held']", "list(P$I.values())[0]", "(lambda held, other: held)(**P$I)"),
+        "P$I = {'held': $X, 'other': 1}\n",
+        (
+            "P$I['held']", "P$I.get('held')", "operator.itemgetter('held')(P$I)", "dict(P$I)['held']",
+            "{**P$I}['held']", "list(P$I.values())[0]", "(lambda held, other: held)(**P$I)",
+        ),
         ("P$I['held'] = $X", "P$I.update(held=$X)", "P$I = {'held': $X, 'other': 1}"),
-        ("del P$I['held']", "P$I['other'] = 2", "P$I['held'] = P$I.pop('held')"), ("len(P$I)", "'more' in P$I", "list(P$I)"), names=("P$I",)),
+        others=("del P$I['held']", "P$I['other'] = 2", "P$I['held'] = P$I.pop('held')"),
+        asks=("len(P$I)", "'more' in P$I", "list(P$I)"),
+        names=("P$I",),
+    ),
     "list item": Place(
-        "P$I = [0, $X]\n", ("P$I[1]", "P$I[-1]", "P$I[1:][0]", "[v for v in P$I][1]", "(lambda a, b: b)(*P$I)", "list(reversed(P$I))[0]"),
-        ("P$I[1] = $X", "P$I[-1:] = [$X]", "P$I = [0, $X]"), ("P$I[0] = 1", "P$I[0] = False", "P$I.append(1)"),
-        ("len(P$I)", "P$I[0]"), names=("P$I",)),
+        "P$I = [0, $X]\n",
+        (
+            "P$I[1]", "P$I[-1]", "P$I[1:][0]", "[v for v in P$I][1]", "(lambda a, b: b)(*P$I)",
+            "list(reversed(P$I))[0]",
+        ),
+        ("P$I[1] = $X", "P$I[-1:] = [$X]", "P$I = [0, $X]"),
+        others=("P$I[0] = 1", "P$I[0] = False", "P$I.append(1)"),
+        asks=("len(P$I)", "P$I[0]"),
+        names=("P$I",),
+    ),
     "nested": Place(
-        "P$I = {'a': [types.SimpleNamespace(held={'b': ($X, 1)})]}\n", ("P$I['a'][0].held['b'][0]", "[o.held['b'] for o in P$I['a']][0][0]"),
-        ("P$I['a'][0].held['b'] = ($X, 1)", "P$I['a'][0].held = {'b': ($X, 1)}", "P$I['a'][0] = types.SimpleNamespace(held={'b': ($X, 1)})",
-         "P$I['a'] = [types.SimpleNamespace(held={'b': ($X, 1)})]"), ("P$I['c'] = 1",), ("len(P$I)",)),
-    "namedtuple": Place("P$I = Pair($X, 1)\n", ("P$I.a", "P$I[0]", "getattr(P$I, 'a')", "P$I._asdict()['a']"), ("P$I = P$I._replace(a=$X)",),
-                        ("P$I = (P$I[0], 1)",), names=("P$I",)),
-    "dataclass": Place("P$I = Record($X, 1)\n", ("P$I.a", "dataclasses.astuple(P$I)[0]", "dataclasses.replace(P$I, b=3).a"),
-                       ("P$I.a = $X", "P$I = Record($X, 1)"), ("P$I.b = 3",), names=("P$I",)),
-    "frozen dataclass": Place("P$I = Frozen($X, 1)\n", ("P$I.a", "getattr(P$I, 'a')"), ("object.__setattr__(P$I, 'a', $X)", "P$I = Frozen($X, 1)"),
-                              names=("P$I",)),
-    "slots": Place("P$I = Slotted($X, 1)\n", ("P$I.a", "getattr(P$I, 'a')", "type(P$I).a.__get__(P$I)"), ("P$I.a = $X", "Slotted.a.__set__(P$I, $X)"),
-                   ("del P$I.a", "P$I.more = 1"), ("hasattr(P$I, 'more')", "getattr(P$I, 'more', 0)")),
+        "P$I = {'a': [types.SimpleNamespace(held={'b': ($X, 1)})]}\n",
+        ("P$I['a'][0].held['b'][0]", "[o.held['b'] for o in P$I['a']][0][0]"),
+        (
+            "P$I['a'][0].held['b'] = ($X, 1)", "P$I['a'][0].held = {'b': ($X, 1)}",
+            "P$I['a'][0] = types.SimpleNamespace(held={'b': ($X, 1)})",
+            "P$I['a'] = [types.SimpleNamespace(held={'b': ($X, 1)})]",
+        ),
+        others=("P$I['c'] = 1",),
+        asks=("len(P$I)",),
+    ),
+    "namedtuple": Place(
+        "P$I = Pair($X, 1)\n",
+        ("P$I.a", "P$I[0]", "getattr(P$I, 'a')", "P$I._asdict()['a']"),
+        ("P$I = P$I._replace(a=$X)",),
+        others=("P$I = (P$I[0], 1)",),
+        names=("P$I",),
+    ),
+    "dataclass": Place(
+        "P$I = Record($X, 1)\n",
+        ("P$I.a", "dataclasses.astuple(P$I)[0]", "dataclasses.replace(P$I, b=3).a"),
+        ("P$I.a = $X", "P$I = Record($X, 1)"),
+        others=("P$I.b = 3",),
+        names=("P$I",),
+    ),
+    "frozen dataclass": Place(
+        "P$I = Frozen($X, 1)\n",
+        ("P$I.a", "getattr(P$I, 'a')"),
+        ("object.__setattr__(P$I, 'a', $X)", "P$I = Frozen($X, 1)"),
+        names=("P$I",),
+    ),
+    "slots": Place(
+        "P$I = Slotted($X, 1)\n",
+        ("P$I.a", "getattr(P$I, 'a')", "type(P$I).a.__get__(P$I)"),
+        ("P$I.a = $X", "Slotted.a.__set__(P$I, $X)"),
+        others=("del P$I.a", "P$I.more = 1"),
+        asks=("hasattr(P$I, 'more')", "getattr(P$I, 'more', 0)"),
+    ),
     "partial": Place(
-        "def given$I(one=0, *, held=None):\n    return held\nP$I = functools.partial(given$I, held=$X)\n", ("P$I()", "P$I.keywords['held']"),
-        ("P$I.keywords['held'] = $X", "P$I = functools.partial(given$I, held=$X)"), names=("P$I",)),
+        "def given$I(one=0, *, held=None):\n"
+        "    return held\n"
+        "P$I = functools.partial(given$I, held=$X)\n",
+        ("P$I()", "P$I.keywords['held']"),
+        ("P$I.keywords['held'] = $X", "P$I = functools.partial(given$I, held=$X)"),
+        names=("P$I",),
+    ),
     "property": Place(
-        "class C$I:\n    def __init__(self):\n        self._held = $X\n    @property\n    def held(self):\n        return self._held\nP$I = C$I()\n",
-        ("P$I.held", "getattr(P$I, 'held')", "operator.attrgetter('held')(P$I)", "C$I.held.fget(P$I)"), ("P$I._held = $X",),
-        ("C$I.held = property(lambda self: 4)", "C$I.held = 5"), ("isinstance(C$I.held, property)",)),
+        "class C$I:\n"
+        "    def __init__(self):\n"
+        "        self._held = $X\n"
+        "    @property\n"
+        "    def held(self):\n"
+        "        return self._held\n"
+        "P$I = C$I()\n",
+        ("P$I.held", "getattr(P$I, 'held')", "operator.attrgetter('held')(P$I)", "C$I.held.fget(P$I)"),
+        ("P$I._held = $X",),
+        others=("C$I.held = property(lambda self: 4)", "C$I.held = 5"),
+        asks=("isinstance(C$I.held, property)",),
+    ),
     "cached property": Place(
-        "class C$I:\n    source = $X\n    @functools.cached_property\n    def held(self):\n        return self.source\nP$I = C$I()\nP$I.held\n",
-        ("P$I.held", "C$I().held"), ("C$I.source = $X\nP$I.__dict__.pop('held', None)\nP$I.held", "P$I.held = $X"), ("C$I.source = 1",)),
+        "class C$I:\n"
+        "    source = $X\n"
+        "    @functools.cached_property\n"
+        "    def held(self):\n"
+        "        return self.source\n"
+        "P$I = C$I()\n"
+        "P$I.held\n",
+        ("P$I.held", "C$I().held"),
+        ("C$I.source = $X\nP$I.__dict__.pop('held', None)\nP$I.held", "P$I.held = $X"),
+        others=("C$I.source = 1",),
+    ),
     "descriptor": Place(
-        "class D$I:\n    def __init__(self, value):\n        self.value = value\n    def __get__(self, one, owner=None):\n        return self.value\n"
-        "class C$I:\n    held = D$I($X)\nP$I = C$I()\n", ("P$I.held", "C$I.held", "getattr(P$I, 'held')", "C$I().held"),
+        "class D$I:\n"
+        "    def __init__(self, value):\n"
+        "        self.value = value\n"
+        "    def __get__(self, one, owner=None):\n"
+        "        return self.value\n"
+        "class C$I:\n"
+        "    held = D$I($X)\n"
+        "P$I = C$I()\n",
+        ("P$I.held", "C$I.held", "getattr(P$I, 'held')", "C$I().held"),
         ("vars(C$I)['held'].value = $X", "C$I.held = D$I($X)", "P$I.held = $X"),
-        ("del P$I.held", "D$I.__set__ = lambda self, one, value: None", "D$I.__get__ = lambda self, one, owner=None: 3")),
+        others=(
+            "del P$I.held", "D$I.__set__ = lambda self, one, value: None",
+            "D$I.__get__ = lambda self, one, owner=None: 3",
+        ),
+    ),
     "__getattr__": Place(
-        "class C$I:\n    def __init__(self):\n        self.parts = {'held': $X}\n    def __getattr__(self, name):\n        if name == 'parts' or name not in self.parts:\n"
-        "            raise AttributeError(name)\n        return self.parts[name]\nP$I = C$I()\n",
-        ("P$I.held", "getattr(P$I, 'held')", "operator.attrgetter('held')(P$I)"), ("P$I.parts['held'] = $X", "P$I.held = $X", "P$I.parts = {'held': $X}"),
-        ("del P$I.held", "P$I.parts['more'] = 1", "C$I.held = 4", "del C$I.held", "C$I.__getattr__ = lambda self, name: 9"),
-        ("hasattr(P$I, 'more')", "getattr(P$I, 'more', 0)")),
+        "class C$I:\n"
+        "    def __init__(self):\n"
+        "        self.parts = {'held': $X}\n"
+        "    def __getattr__(self, name):\n"
+        "        if name == 'parts' or name not in self.parts:\n"
+        "            raise AttributeError(name)\n"
+        "        return self.parts[name]\n"
+        "P$I = C$I()\n",
+        ("P$I.held", "getattr(P$I, 'held')", "operator.attrgetter('held')(P$I)"),
+        ("P$I.parts['held'] = $X", "P$I.held = $X", "P$I.parts = {'held': $X}"),
+        others=(
+            "del P$I.held", "P$I.parts['more'] = 1", "C$I.held = 4", "del C$I.held",
+            "C$I.__getattr__ = lambda self, name: 9",
+        ),
+        asks=("hasattr(P$I, 'more')", "getattr(P$I, 'more', 0)"),
+    ),
     "item of an object": Place(
-        "class C$I:\n    def __init__(self):\n        self.parts = [$X]\n    def __getitem__(self, key):\n        return self.parts[key]\n"
-        "    def __iter__(self):\n        return iter(self.parts)\n    def __len__(self):\n        return len(self.parts)\n"
-        "    def __contains__(self, one):\n        return one in self.parts\nP$I = C$I()\n",
-        ("P$I[0]", "list(P$I)[0]", "next(iter(P$I))", "[v for v in P$I][0]", "(lambda a, *rest: a)(*P$I)", "operator.itemgetter(0)(P$I)"),
-        ("P$I.parts[0] = $X", "P$I.parts = [$X]"), ("P$I.parts.append(1)", "C$I.__getitem__ = lambda self, key: 5",
-        "C$I.__iter__ = lambda self: iter((6,))", "C$I.__len__ = lambda self: 3"), ("len(P$I)", "bool(P$I)", "1 in P$I", "len(list(P$I))")),
+        "class C$I:\n"
+        "    def __init__(self):\n"
+        "        self.parts = [$X]\n"
+        "    def __getitem__(self, key):\n"
+        "        return self.parts[key]\n"
+        "    def __iter__(self):\n"
+        "        return iter(self.parts)\n"
+        "    def __len__(self):\n"
+        "        return len(self.parts)\n"
+        "    def __contains__(self, one):\n"
+        "        return one in self.parts\n"
+        "P$I = C$I()\n",
+        (
+            "P$I[0]", "list(P$I)[0]", "next(iter(P$I))", "[v for v in P$I][0]", "(lambda a, *rest: a)(*P$I)",
+            "operator.itemgetter(0)(P$I)",
+        ),
+        ("P$I.parts[0] = $X", "P$I.parts = [$X]"),
+        others=(
+            "P$I.parts.append(1)", "C$I.__getitem__ = lambda self, key: 5", "C$I.__iter__ = lambda self: iter((6,))",
+            "C$I.__len__ = lambda self: 3",
+        ),
+        asks=("len(P$I)", "bool(P$I)", "1 in P$I", "len(list(P$I))"),
+    ),
     "derived dict": Place(
-        "class C$I(dict):\n    tag = 1\n    def __missing__(self, key):\n        return self.tag\nP$I = C$I(held=$X)\n",
-        ("P$I['held']", "P$I.get('held')", "dict(P$I)['held']"), ("P$I['held'] = $X",), ("C$I.tag = 4", "P$I.tag = 5", "P$I.more = 1"),
-        ("P$I['other']", "P$I.tag", "len(P$I)", "getattr(P$I, 'more', 0)")),
+        "class C$I(dict):\n"
+        "    tag = 1\n"
+        "    def __missing__(self, key):\n"
+        "        return self.tag\n"
+        "P$I = C$I(held=$X)\n",
+        ("P$I['held']", "P$I.get('held')", "dict(P$I)['held']"),
+        ("P$I['held'] = $X",),
+        others=("C$I.tag = 4", "P$I.tag = 5", "P$I.more = 1"),
+        asks=("P$I['other']", "P$I.tag", "len(P$I)", "getattr(P$I, 'more', 0)"),
+    ),
     "derived list": Place(
-        "class C$I(list):\n    tag = 1\nP$I = C$I([$X])\n", ("P$I[0]", "list(P$I)[0]", "[v for v in P$I][0]"), ("P$I[0] = $X", "P$I[:] = [$X]"),
-        ("C$I.tag = 4", "P$I.tag = 5"), ("P$I.tag", "len(P$I)")),
+        "class C$I(list):\n"
+        "    tag = 1\n"
+        "P$I = C$I([$X])\n",
+        ("P$I[0]", "list(P$I)[0]", "[v for v in P$I][0]"),
+        ("P$I[0] = $X", "P$I[:] = [$X]"),
+        others=("C$I.tag = 4", "P$I.tag = 5"),
+        asks=("P$I.tag", "len(P$I)"),
+    ),
     "ordered dict": Place(
-        "P$I = collections.OrderedDict(other=1, held=$X)\n", ("P$I['held']", "list(P$I.values())[-1]", "next(reversed(P$I.values()))"),
-        ("P$I['held'] = $X",), ("P$I.move_to_end('other')", "P$I.move_to_end('held')"), ("list(P$I)",)),
+        "P$I = collections.OrderedDict(other=1, held=$X)\n",
+        ("P$I['held']", "list(P$I.values())[-1]", "next(reversed(P$I.values()))"),
+        ("P$I['held'] = $X",),
+        others=("P$I.move_to_end('other')", "P$I.move_to_end('held')"),
+        asks=("list(P$I)",),
+    ),
     "default dict": Place(
-        "P$I = collections.defaultdict(lambda: 4, held=$X)\n", ("P$I['held']", "P$I.get('held')"), ("P$I['held'] = $X",),
-        ("P$I.default_factory = lambda: 8", "P$I['other'] = 2"), ("P$I.get('other')", "dict(P$I).get('other', 1)", "len(P$I)")),
-    "deque": Place("P$I = collections.deque([1, $X])\n", ("P$I[-1]", "P$I[1]", "list(P$I)[1]"), ("P$I[1] = $X", "P$I.pop()\nP$I.append($X)"),
-                   ("P$I[0] = 2", "P$I.appendleft(0)"), ("len(P$I)", "P$I[0]")),
-    "mapping proxy": Place("Q$I = {'held': $X}\nP$I = types.MappingProxyType(Q$I)\n", ("P$I['held']", "dict(P$I)['held']", "P$I.get('held')"),
-                           ("Q$I['held'] = $X",), ("Q$I['more'] = 1",), ("len(P$I)", "'more' in P$I")),
-    "chain of maps": Place("P$I = collections.ChainMap({}, {'held': $X})\n", ("P$I['held']", "P$I.get('held')", "dict(P$I)['held']"),
-                           ("P$I['held'] = $X", "P$I.maps[1]['held'] = $X"), ("P$I.pop('held')",), ("len(P$I)",)),
-    "user dict": Place("P$I = collections.UserDict(held=$X)\n", ("P$I['held']", "P$I.data['held']"), ("P$I['held'] = $X", "P$I.data = {'held': $X}"),
-                       ("P$I['more'] = 1",), ("len(P$I)", "'more' in P$I")),
-    "python module": Place("P$I = types.ModuleType('p$I')\nP$I.held = $X\n", ("P$I.held", "vars(P$I)['held']", "getattr(P$I, 'held')"),
-                           ("P$I.held = $X", "P$I.__dict__['held'] = $X"), ("P$I.more = 1",), ("hasattr(P$I, 'more')",)),
-    "thread's own": Place("P$I = threading.local()\nP$I.held = $X\n", ("P$I.held",), ("P$I.held = $X",), (), ("hasattr(P$I, 'more')",)),
-    "context variable": Place("P$I = contextvars.ContextVar('p$I')\nP$I.set($X)\n", ("P$I.get()", "P$I.get(None)"), ("P$I.set($X)",)),
-    "weak reference": Place("class C$I:\n    pass\nQ$I = C$I()\nQ$I.held = $X\nP$I = weakref.ref(Q$I)\n", ("P$I().held",), ("Q$I.held = $X",)),
-    "tensor's attribute": Place("P$I = torch.ones(3)\nP$I.held = $X\n", ("P$I.held", "getattr(P$I, 'held')"), ("P$I.held = $X",),
-                                ("del P$I.held", "P$I.more = 1"), ("hasattr(P$I, 'more')",)),
+        "P$I = collections.defaultdict(lambda: 4, held=$X)\n",
+        ("P$I['held']", "P$I.get('held')"),
+        ("P$I['held'] = $X",),
+        others=("P$I.default_factory = lambda: 8", "P$I['other'] = 2"),
+        asks=("P$I.get('other')", "dict(P$I).get('other', 1)", "len(P$I)"),
+    ),
+    "deque": Place(
+        "P$I = collections.deque([1, $X])\n",
+        ("P$I[-1]", "P$I[1]", "list(P$I)[1]"),
+        ("P$I[1] = $X", "P$I.pop()\nP$I.append($X)"),
+        others=("P$I[0] = 2", "P$I.appendleft(0)"),
+        asks=("len(P$I)", "P$I[0]"),
+    ),
+    "mapping proxy": Place(
+        "Q$I = {'held': $X}\n"
+        "P$I = types.MappingProxyType(Q$I)\n",
+        ("P$I['held']", "dict(P$I)['held']", "P$I.get('held')"),
+        ("Q$I['held'] = $X",),
+        others=("Q$I['more'] = 1",),
+        asks=("len(P$I)", "'more' in P$I"),
+    ),
+    "chain of maps": Place(
+        "P$I = collections.ChainMap({}, {'held': $X})\n",
+        ("P$I['held']", "P$I.get('held')", "dict(P$I)['held']"),
+        ("P$I['held'] = $X", "P$I.maps[1]['held'] = $X"),
+        others=("P$I.pop('held')",),
+        asks=("len(P$I)",),
+    ),
+    "user dict": Place(
+        "P$I = collections.UserDict(held=$X)\n",
+        ("P$I['held']", "P$I.data['held']"),
+        ("P$I['held'] = $X", "P$I.data = {'held': $X}"),
+        others=("P$I['more'] = 1",),
+        asks=("len(P$I)", "'more' in P$I"),
+    ),
+    "python module": Place(
+        "P$I = types.ModuleType('p$I')\n"
+        "P$I.held = $X\n",
+        ("P$I.held", "vars(P$I)['held']", "getattr(P$I, 'held')"),
+        ("P$I.held = $X", "P$I.__dict__['held'] = $X"),
+        others=("P$I.more = 1",),
+        asks=("hasattr(P$I, 'more')",),
+    ),
+    "thread's own": Place(
+        "P$I = threading.local()\n"
+        "P$I.held = $X\n",
+        ("P$I.held",),
+        ("P$I.held = $X",),
+        asks=("hasattr(P$I, 'more')",),
+    ),
+    "context variable": Place(
+        "P$I = contextvars.ContextVar('p$I')\n"
+        "P$I.set($X)\n",
+        ("P$I.get()", "P$I.get(None)"),
+        ("P$I.set($X)",),
+    ),
+    "weak reference": Place(
+        "class C$I:\n"
+        "    pass\n"
+        "Q$I = C$I()\n"
+        "Q$I.held = $X\n"
+        "P$I = weakref.ref(Q$I)\n",
+        ("P$I().held",),
+        ("Q$I.held = $X",),
+    ),
+    "tensor's attribute": Place(
+        "P$I = torch.ones(3)\n"
+        "P$I.held = $X\n",
+        ("P$I.held", "getattr(P$I, 'held')"),
+        ("P$I.held = $X",),
+        others=("del P$I.held", "P$I.more = 1"),
+        asks=("hasattr(P$I, 'more')",),
+    ),
     "module's attribute": Place(
-        "class C$I(torch.nn.Module):\n    def forward(self, t):\n        return t * 2\nP$I = C$I()\nP$I.held = $X\n",
-        ("P$I.held", "getattr(P$I, 'held')", "vars(P$I).get('held', 1)"), ("P$I.held = $X",), ("P$I.eval()", "P$I.train()", "del P$I.held", "P$I.more = 1"),
-        ("P$I.training", "hasattr(P$I, 'more')", "len(list(P$I.parameters()))", "len(P$I.state_dict())")),
-    "from a function": Place("def d$I():\n    return $X\n", ("d$I()",), ("d$I = lambda: $X", "d$I.__code__ = (lambda: $X).__code__"),
-                             names=("d$I",)),
-    "cached function": Place("Q$I = [$X]\n@functools.lru_cache\ndef d$I(key=0):\n    return Q$I[0]\n", ("d$I()", "d$I(1)"),
-                             ("Q$I[0] = $X\nd$I.cache_clear()",), ("d$I(1)",)),
+        "class C$I(torch.nn.Module):\n"
+        "    def forward(self, t):\n"
+        "        return t * 2\n"
+        "P$I = C$I()\n"
+        "P$I.held = $X\n",
+        ("P$I.held", "getattr(P$I, 'held')", "vars(P$I).get('held', 1)"),
+        ("P$I.held = $X",),
+        others=("P$I.eval()", "P$I.train()", "del P$I.held", "P$I.more = 1"),
+        asks=("P$I.training", "hasattr(P$I, 'more')", "len(list(P$I.parameters()))", "len(P$I.state_dict())"),
+    ),
+    "from a function": Place(
+        "def d$I():\n"
+        "    return $X\n",
+        ("d$I()",),
+        ("d$I = lambda: $X", "d$I.__code__ = (lambda: $X).__code__"),
+        names=("d$I",),
+    ),
+    "cached function": Place(
+        "Q$I = [$X]\n"
+        "@functools.lru_cache\n"
+        "def d$I(key=0):\n"
+        "    return Q$I[0]\n",
+        ("d$I()", "d$I(1)"),
+        ("Q$I[0] = $X\nd$I.cache_clear()",),
+        others=("d$I(1)",),
+    ),
     "instance method": Place(
-        "class C$I:\n    def __init__(self):\n        self.value = $X\n    def held(self):\n        return self.value\nP$I = C$I()\nM$I = P$I.held\n",
-        ("P$I.held()", "M$I()", "C$I.held(P$I)", "operator.methodcaller('held')(P$I)", "getattr(P$I, 'held')()"), ("P$I.value = $X",
-        "P$I.held = lambda: $X", "C$I.held = lambda self: $X"), ("P$I.__dict__.pop('held', None)", "M$I = C$I().held"), names=("M$I",)),
+        "class C$I:\n"
+        "    def __init__(self):\n"
+        "        self.value = $X\n"
+        "    def held(self):\n"
+        "        return self.value\n"
+        "P$I = C$I()\n"
+        "M$I = P$I.held\n",
+        ("P$I.held()", "M$I()", "C$I.held(P$I)", "operator.methodcaller('held')(P$I)", "getattr(P$I, 'held')()"),
+        ("P$I.value = $X", "P$I.held = lambda: $X", "C$I.held = lambda self: $X"),
+        others=("P$I.__dict__.pop('held', None)", "M$I = C$I().held"),
+        names=("M$I",),
+    ),
     "instance made inside": Place(
-        "class C$I:\n    start = $X\n    def __init__(self):\n        self.held = self.start\n    def get(self):\n        return self.held\n"
-        "    @property\n    def seen(self):\n        return self.start\n", ("C$I().held", "C$I().get()", "C$I().seen", "C$I().start"),
-        ("C$I.start = $X",), ("C$I.get = lambda self: 3", "C$I.seen = property(lambda self: 4)", "C$I.__init__ = lambda self: setattr(self, 'held', 6)",
-        "C$I.__getattribute__ = lambda self, name: 2 if name == 'held' else object.__getattribute__(self, name)", "C$I.__new__ = lambda cls: BOX", "C$I.more = 1"),
-        ("hasattr(C$I(), 'more')", "type(C$I()).__name__")),
-    "generator's": Place("Q$I = [$X]\ndef d$I():\n    for one in Q$I:\n        yield one\n", ("next(d$I())", "list(d$I())[0]", "[v for v in d$I()][0]"),
-                         ("Q$I[0] = $X", "Q$I[:] = [$X, 1]"), ("Q$I.append(2)",), ("len(list(d$I()))", "sum(1 for _ in d$I())")),
-    "not converted": Place("Q$I = {'held': $X}\n@dy2static.not_to_static\ndef d$I():\n    return Q$I['held']\n", ("d$I()",), ("Q$I['held'] = $X",),
-                           ("d$I = lambda: 3",), names=("d$I",)),
+        "class C$I:\n"
+        "    start = $X\n"
+        "    def __init__(self):\n"
+        "        self.held = self.start\n"
+        "    def get(self):\n"
+        "        return self.held\n"
+        "    @property\n"
+        "    def seen(self):\n"
+        "        return self.start\n",
+        ("C$I().held", "C$I().get()", "C$I().seen", "C$I().start"),
+        ("C$I.start = $X",),
+        others=(
+            "C$I.get = lambda self: 3", "C$I.seen = property(lambda self: 4)",
+            "C$I.__init__ = lambda self: setattr(self, 'held', 6)",
+            "C$I.__getattribute__ = lambda self, name: 2 if name == 'held' else object.__getattribute__(self, name)",
+            "C$I.__new__ = lambda cls: BOX", "C$I.more = 1",
+        ),
+        asks=("hasattr(C$I(), 'more')", "type(C$I()).__name__"),
+    ),
+    "generator's": Place(
+        "Q$I = [$X]\n"
+        "def d$I():\n"
+        "    for one in Q$I:\n"
+        "        yield one\n",
+        ("next(d$I())", "list(d$I())[0]", "[v for v in d$I()][0]"),
+        ("Q$I[0] = $X", "Q$I[:] = [$X, 1]"),
+        others=("Q$I.append(2)",),
+        asks=("len(list(d$I()))", "sum(1 for _ in d$I())"),
+    ),
+    "not converted": Place(
+        "Q$I = {'held': $X}\n"
+        "@dy2static.not_to_static\n"
+        "def d$I():\n"
+        "    return Q$I['held']\n",
+        ("d$I()",),
+        ("Q$I['held'] = $X",),
+        others=("d$I = lambda: 3",),
+        names=("d$I",),
+    ),
     "not converted method": Place(
-        "class C$I:\n    def __init__(self):\n        self.value = $X\n    @dy2static.not_to_static\n    def held(self):\n        return self.value\nP$I = C$I()\n",
-        ("P$I.held()",), ("P$I.value = $X",), ("C$I.held = lambda self: 5",)),
-    "alias": Place("P$I = $X\nQ$I = [P$I, P$I]\n", ("P$I", "Q$I[0]", "Q$I[1]"), ("P$I = $X", "Q$I[0] = $X", "Q$I[1] = P$I", "P$I = Q$I[0]"),
-                   (), ("Q$I[0] is Q$I[1]", "P$I is Q$I[0]"), names=("P$I",)),
+        "class C$I:\n"
+        "    def __init__(self):\n"
+        "        self.value = $X\n"
+        "    @dy2static.not_to_static\n"
+        "    def held(self):\n"
+        "        return self.value\n"
+        "P$I = C$I()\n",
+        ("P$I.held()",),
+        ("P$I.value = $X",),
+        others=("C$I.held = lambda self: 5",),
+    ),
+    "alias": Place(
+        "P$I = $X\n"
+        "Q$I = [P$I, P$I]\n",
+        ("P$I", "Q$I[0]", "Q$I[1]"),
+        ("P$I = $X", "Q$I[0] = $X", "Q$I[1] = P$I", "P$I = Q$I[0]"),
+        asks=("Q$I[0] is Q$I[1]", "P$I is Q$I[0]"),
+        names=("P$I",),
+    ),
 }  # fmt: skip
