@@ -19,7 +19,7 @@ from dy2static.operators.provenance.provenance import (
     is_external,
     note_attribute_read,
 )
-from dy2static.operators.shared.policy import home_of
+from dy2static.operators.shared.policy import home_of, is_librarys
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import contents
 from runtime.tracer.python_state.guards import is_plain
@@ -97,9 +97,7 @@ def _is_users(function: types.FunctionType) -> bool:
 
 def _is_of_users(one: Any) -> bool:
     """Whether a class or Python module is not of a library."""
-    if isinstance(one, type):
-        return any(isinstance(value, types.FunctionType) and _is_users(value) for value in vars(one).values())
-    return not home_of(getattr(one, "__file__", "") or "")
+    return not is_librarys(str(one.__module__ if isinstance(one, type) else one.__name__))
 
 
 @lru_cache(maxsize=4096)

@@ -275,6 +275,7 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, Staged):  # a plain one refuses it in Python's words
         setattr(obj.python_type(), name, value)
         return
+    _note_stores(session, obj, name, "__setattr__")
     found = _class_attribute(type(obj), name)
     if isinstance(found, property) and _is_user_function(found.fset):
         call(found.fset, obj, value)
@@ -303,6 +304,15 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
     setattr(obj, name, value)
+
+
+def _note_stores(session: Session, obj: Any, name: str, method: str) -> None:
+    """Guard how the class of an object stores or deletes an attribute: with a descriptor, a method, or plainly."""
+    for one in (name, method):
+        note_of_class(session, type(obj), one)
+    found = _class_attribute(type(obj), name)
+    for one in ("__set__", "__delete__"):
+        note_of_class(session, type(found), one)
 
 
 def _whose_setting(obj: Any) -> str | None:
@@ -338,6 +348,17 @@ def delete(session: Session, obj: Any, name: str) -> None:
         return
     if isinstance(obj, StagedSequence):
         theirs(delattr, _EMPTY[obj.python_name], name)
+    _note_stores(session, obj, name, "__delattr__")
+    found = _class_attribute(type(obj), name)
+    if isinstance(found, property) and _is_user_function(found.fdel):
+        call(found.fdel, obj)
+        return
+    remove = getattr(type(found), "__delete__", None)
+    if _is_user_function(remove):
+        call(remove, found, obj)
+        return
+    if user_methods.called(session, obj, "__delattr__", name) is not user_methods.NOT_USERS:
+        return
     note_write(session, obj, name)
     delattr(obj, name)
 

@@ -183,14 +183,14 @@ class Inputs:
         return (lambda: real) if hint is None else functools.partial(_found_at, hint[1], hint[2])
 
     def guard_unread(self) -> None:
-        """Of tensors that the Program does not read, which are no parameters of called modules: that they are tensors
-        still is all that the trace can have asked."""
+        """Of tensors that the Program does not read, which are no parameters of called modules, the trace may have
+        asked what they look like: ``len(t)``, ``t is None``."""
         for value, owner, attribute, label in self._hints.values():
             if id(value) in self._lifted or (id(owner), "<module>") in self.session.guards and (
                     attribute in owner._parameters or attribute in owner._buffers):  # fmt: skip
                 continue
             self.session.guards.add((id(owner), attribute, "kind"), f"tensor '{label}'",
-                                    functools.partial(_kind_of, owner, attribute), type(value))
+                                    functools.partial(_looks_at, owner, attribute), looks(value))
 
     def lift(self, real: torch.Tensor) -> torch.Tensor:
         """Make a real tensor that the trace met a parameter of the Program; the fake tensor that stands for it."""
@@ -278,8 +278,18 @@ def _found_at(owner: Any, attribute: str) -> Any:
         return None
 
 
-def _kind_of(owner: Any, attribute: str) -> type:
-    return type(getattr(owner, attribute))
+def looks(tensor: Any) -> Any:
+    """What a tensor says of itself without its data; of anything else its class."""
+    if not isinstance(tensor, torch.Tensor):
+        return type(tensor)
+    if tensor.is_nested:
+        return (type(tensor), tensor.dtype, tensor.device, tensor.requires_grad)
+    strides = tensor.stride() if tensor.layout is torch.strided else None
+    return (type(tensor), tensor.dtype, tensor.device, tensor.shape, strides, tensor.requires_grad)
 
 
-__all__ = ["Inputs", "LiveParameter", "SharedBase"]
+def _looks_at(owner: Any, attribute: str) -> Any:
+    return looks(getattr(owner, attribute))
+
+
+__all__ = ["Inputs", "LiveParameter", "SharedBase", "looks"]
