@@ -65,7 +65,6 @@ PLACES: dict[str, Place] = {
         ("P$I.held = $X", "setattr(P$I, 'held', $X)", "P$I.__dict__['held'] = $X"),
         others=(
             "P$I = C$I()\nP$I.held = $X", "del P$I.held", "P$I.other = 1", "C$I.held = property(lambda self: 5)",
-            "C$I.__getattribute__ = lambda self, name: 6 if name == 'held' else object.__getattribute__(self, name)",
             "P$I.__class__ = Plain", "C$I.__getattr__ = lambda self, name: 8",
         ),
         asks=("hasattr(P$I, 'held')", "getattr(P$I, 'more', 1)", "len(vars(P$I))"),
