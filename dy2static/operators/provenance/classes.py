@@ -19,7 +19,8 @@ from dy2static.operators.provenance.provenance import (
     note_attribute_read,
     written,
 )
-from dy2static.operators.shared.staging import Choice, Session, Staged, python_method
+from dy2static.operators.shared.policy import is_librarys
+from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, python_method
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_plain, same_plain
 from runtime.tracer.python_state.journal import Place
@@ -69,6 +70,25 @@ def note_lookups(session: Session, cls: type) -> None:
     """Guard how attributes of a class's objects are found: of one that is made inside, each read would have to."""
     for name in LOOKUPS:
         note_of_class(session, cls, name)
+
+
+def note_method(session: Session, value: object, name: str) -> None:
+    """Guard a special method of an object of a user's class, which syntax and builtins look up on the class."""
+    cls = type(value)
+    if not cls.__flags__ & _HEAP_TYPE:
+        return
+    if id(value) in session.externals and not isinstance(value, type):
+        session.guards.add_test(
+            (id(value), "class"), f"the class of a {cls.__name__}", lambda: type(value) is cls,
+            write=lambda check: check.require(f"type({check.bind(value)}) is {check.bind(cls)}"))
+    if (id(cls), name) in memo(session).methods:
+        return
+    memo(session).methods[id(cls), name] = cls
+    if not is_librarys(str(cls.__module__)) and not issubclass(cls, (Staged, Choice, torch.Tensor)):
+        note_of_class(session, cls, name)
+
+
+METHOD_WATCHERS.append(note_method)
 
 
 def _add(session: Session, key: Any, cls: type, name: str) -> None:

@@ -46,6 +46,8 @@ class Memo:
     labels: dict[str, int] = field(default_factory=dict)
     modules: dict[int, torch.nn.Module] = field(default_factory=dict)
     called: dict[int, torch.nn.Module] = field(default_factory=dict)
+    methods: dict[tuple[int, str], type] = field(default_factory=dict)
+    """Special methods that were looked up: by class and name."""
     asked: dict[int, Any] = field(default_factory=dict)
     """Objects whose special methods builtins may have called."""
     namespaces: dict[int, Namespace] = field(default_factory=dict)

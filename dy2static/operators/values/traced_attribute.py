@@ -116,9 +116,11 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
     lookup = type(obj).__getattribute__
     if not _is_user_function(lookup) or isinstance(obj, super):
         return default(session, obj, name)
+    note_definition(session, obj, "__getattribute__")
     try:
         return call(lookup, obj, name)
     except AttributeError:
+        note_definition(session, obj, "__getattr__")
         fallback = _class_attribute(type(obj), "__getattr__")
         if fallback is _NOTHING:
             raise
@@ -197,6 +199,8 @@ def _stays(obj: Any, name: str, value: Any) -> bool:
 def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
     """Python's lookup; a ``__getattr__`` that a user wrote is converted."""
     fallback = _class_attribute(type(obj), "__getattr__")
+    if _is_user_function(fallback):
+        note_definition(session, obj, "__getattr__")
     if _is_user_function(type(obj).__getattribute__):
         return object.__getattribute__(obj, name)
     if not _is_user_function(fallback):
@@ -237,6 +241,7 @@ def _property(session: Session, obj: Any, name: str, found: property) -> Any:
     try:
         return call(found.fget, obj)
     except AttributeError:
+        note_definition(session, obj, "__getattr__")
         fallback = _class_attribute(type(obj), "__getattr__")
         if fallback is _NOTHING or _is_user_function(type(obj).__getattribute__):
             raise

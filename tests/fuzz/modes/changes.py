@@ -73,7 +73,8 @@ class Changes(Mode):
     stays = True
     depth = 1
     refusals = frozenset({
-        "D2S210", "D2S213", "D2S227", "D2S228", "D2S245", "D2S246", "D2S263", "D2S264", "D2S266", "D2S276", "D2S277",
+        "D2S210", "D2S212", "D2S213", "D2S227", "D2S228", "D2S245", "D2S246", "D2S263", "D2S264", "D2S266", "D2S276",
+        "D2S277",
     })  # fmt: skip
 
     def __init__(self, seed: int) -> None:
@@ -190,7 +191,12 @@ class Changes(Mode):
             theirs = load_program()
             torch.manual_seed(seed)
             mine = load_program()
-            Judge(self, theirs, mine, seed).judge()
+            with contextlib.suppress(Left):
+                Judge(self, theirs, mine, seed).judge()
+
+
+class Left(Exception):
+    """The two copies are not the same any more, for a reason that is documented: the program ends here."""
 
 
 class Judge:
@@ -250,12 +256,26 @@ class Judge:
                 with under(setting):
                     outcomes.append(run(function, given, number, leaves(module)))
             around = [("arguments", arguments[1], arguments[0])]
-            given_all &= hold(outcomes[1], outcomes[0], f"{where}, call {number}", _TERMS, around)
+            if not hold(outcomes[1], outcomes[0], f"{where}, call {number}", _TERMS, around):
+                given_all = False
+                if self.left_something():
+                    raise Left
             same(data_of(self.mine), data_of(self.theirs), f"{where}, call {number} state", TOLERANCE, by_name=True)
         return given_all
 
+    def left_something(self) -> bool:
+        """Whether a call that raised left in eager what it had changed: no run of a Program does."""
+        try:
+            same(data_of(self.mine), data_of(self.theirs), "state", TOLERANCE, by_name=True)
+        except AssertionError:
+            return True
+        return False
+
     def saved(self) -> None:
         """A file holds what there was, whatever changes later; what no file can hold is no question here."""
+        modes = {module.training for module in self.eager.modules()}
+        if len(modes) > 1:  # a loaded layer has one mode
+            return
         with tempfile.TemporaryDirectory() as folder:
             calls = [self.calls[0], self.calls[4]]
             try:
