@@ -41,7 +41,7 @@ _NO_GRADIENT = (
 )  # fmt: skip
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), type, types.ModuleType, torch.dtype)
 
-_CODE = (type, types.FunctionType, types.MethodType, functools.partial)
+_CODE = (type, types.FunctionType, types.MethodType, functools.partial, functools._lru_cache_wrapper)
 
 
 class _Pairs:

@@ -36,6 +36,15 @@ def make() -> Any:
         def method(self) -> Any:
             return self.t * self.number
 
+        def __enter__(self) -> Any:
+            return 2.0
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def __iter__(self) -> Any:
+            return iter((3.0, 4.0))
+
         @property
         def prop(self) -> Any:
             return self.number * 3
@@ -54,6 +63,11 @@ def make() -> Any:
     return Base, Made
 
 
+def entered(one: Any, x: Any) -> Any:
+    with one as number:
+        return x * number
+
+
 def looked_up(one: Any, name: str) -> Any:
     return X * 19 if name == "t" else object.__getattribute__(one, name)
 
@@ -65,6 +79,11 @@ READS: dict[str, Callable[[Any, Any], Any]] = {
     "class method": lambda cls, x: x * cls(x).of_class(),
     "static method": lambda cls, x: cls(x).static(x),
     "list": lambda cls, x: x * sum(cls(x).items),
+    "namespace": lambda cls, x: x * vars(cls.__mro__[1])["number"],
+    "items of the namespace": lambda cls, x: x * len([k for k in cls.__mro__[1].__dict__ if k[:2] != "__"]),
+    "with": lambda cls, x: entered(cls(x), x),
+    "iterated": lambda cls, x: (lambda a, *rest: x * a)(*cls(x)),
+    "contains": lambda cls, x: x * 2 if 1.0 in cls(x) else x,
     "of the class": lambda cls, x: x * cls.number,
     "getattr": lambda cls, x: x * getattr(cls(x), "number", 1.0),
     "hasattr": lambda cls, x: x * 2 if hasattr(cls(x), "more") else x,
@@ -91,6 +110,10 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "descriptor's method": lambda base, cls: setattr(
         type(vars(base)["described"]), "__get__", lambda self, one, owner=None: 37.0),
     "other descriptor": lambda base, cls: setattr(cls, "described", type(vars(base)["described"])()),
+    "__enter__": lambda base, cls: setattr(base, "__enter__", lambda self: 47.0),
+    "__iter__": lambda base, cls: setattr(base, "__iter__", lambda self: iter((53.0, 59.0))),
+    "__iter__ of the derived": lambda base, cls: setattr(cls, "__iter__", lambda self: iter((61.0, 67.0))),
+    "__contains__": lambda base, cls: setattr(cls, "__contains__", lambda self, one: True),
     "no descriptor": lambda base, cls: setattr(cls, "described", 41.0),
     "property of the metaclass": lambda base, cls: setattr(type(base), "of_meta", property(lambda cls: 43.0)),
 }

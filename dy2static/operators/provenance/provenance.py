@@ -21,6 +21,7 @@ import torch
 from dy2static import callers
 from dy2static.names import OPERATORS
 from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts
+from dy2static.operators.shared.policy import is_librarys
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
 from runtime.tracer.ambient.calls import Known
@@ -279,8 +280,19 @@ _UNANNOUNCED: tuple[Any, ...] = (types.FunctionType, type, BaseException)
 """What syntax makes, and no call that the trace sees."""
 
 
+def _own_of(cls: type) -> dict[str, Any]:
+    """What stands in a class itself, but for what Python keeps there."""
+    own = vars(cls).items()
+    return {name: value for name, value in own if name[:2] != "__" or isinstance(value, types.FunctionType)}
+
+
 def note_space(session: Session, owner: Any, space: Any) -> None:
     """Note that a dict is the namespace of an object: its items are attributes, and which there are is a guard."""
+    if isinstance(owner, type) and not is_librarys(str(owner.__module__)) and is_external(session, owner):
+        adopt(session, owner)
+        adopt(session, _own_of(owner))
+        session.guards.add((id(owner), "namespace"), f"the attributes of {owner.__name__}",
+                           functools.partial(_own_of, owner), _own_of(owner))
     if type(space) is not dict:
         return
     memo(session).spaces[id(space)] = (space, owner)
