@@ -202,6 +202,14 @@ CASES: dict[str, Any] = {
     "UserDict": of_values(lambda: collections.UserDict(a=1.0), lambda x, d: x * d["a"], lambda d: d.update(a=4.0)),
     "ChainMap": of_values(
         lambda: collections.ChainMap({"a": 1.0}), lambda x, d: x * d["a"], lambda d: d.maps.insert(0, {"a": 4.0})),
+    "dict of a ChainMap": of_values(
+        lambda: collections.ChainMap({"a": 1.0}), lambda x, d: x * dict(d)["a"], lambda d: d.maps[0].update(a=4.0)),
+    "list of a UserList": of_values(
+        lambda: collections.UserList([1.0]), lambda x, d: x * sum(list(d)), lambda d: d.append(4.0)),
+    "max of a UserList": of_values(
+        lambda: collections.UserList([1.0]), lambda x, d: x * max(d), lambda d: d.append(4.0)),
+    "len of a UserDict": of_values(
+        lambda: collections.UserDict(a=1.0), lambda x, d: x * len(d), lambda d: d.update(b=4.0)),
     "partial, keywords": of_values(
         lambda: functools.partial(lambda x, k: x * k, k=2.0), lambda x, p: p(x), lambda p: p.keywords.update(k=4.0)),
     "partial, list": of_values(

@@ -37,7 +37,7 @@ from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
 from dy2static.operators.provenance.classes import note_asked_by, note_definition, note_lookups, note_of_class
 from dy2static.operators.provenance.host_random import noted_draws
-from dy2static.operators.provenance.provenance import meet, memo, note_attribute_read
+from dy2static.operators.provenance.provenance import meet, memo, note_attribute_read, note_parts
 from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import (
@@ -156,6 +156,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
         owner = getattr(f, "__self__", None)
         note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
+        for one in args:
+            note_parts(session, one)
         return builtin_methods.call_builtin(session, f, args, kwargs)
     method = _call_method(f)
     if method is not None:
@@ -219,6 +221,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         made = _construct(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
+        for one in args:
+            note_parts(session, one)
         if issubclass(cls, MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
         made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))

@@ -17,6 +17,7 @@ from dy2static.operators.provenance.provenance import (
     is_external,
     memo,
     note_attribute_read,
+    note_parts,
     written,
 )
 from dy2static.operators.shared.policy import is_librarys
@@ -75,7 +76,10 @@ def note_lookups(session: Session, cls: type) -> None:
 def note_method(session: Session, value: object, name: str) -> None:
     """Guard a special method of an object of a user's class, which syntax and builtins look up on the class."""
     cls = type(value)
-    if not cls.__flags__ & _HEAP_TYPE:
+    if not cls.__flags__ & _HEAP_TYPE or isinstance(value, (torch.Tensor, Staged, Choice)):
+        return
+    if is_librarys(str(cls.__module__)):
+        note_parts(session, value)
         return
     if id(value) in session.externals and not isinstance(value, type):
         session.guards.add_test(
@@ -84,8 +88,7 @@ def note_method(session: Session, value: object, name: str) -> None:
     if (id(cls), name) in memo(session).methods:
         return
     memo(session).methods[id(cls), name] = cls
-    if not is_librarys(str(cls.__module__)) and not issubclass(cls, (Staged, Choice, torch.Tensor)):
-        note_of_class(session, cls, name)
+    note_of_class(session, cls, name)
 
 
 METHOD_WATCHERS.append(note_method)

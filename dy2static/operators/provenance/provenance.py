@@ -252,6 +252,8 @@ def defined(cls: type, name: str) -> Any:
 def note_parts(session: Session, obj: Any) -> None:
     """Guard the attributes of an object of the standard library's, or of torch's, whose methods are not converted
     (``UserDict``, a learning rate scheduler)."""
+    if isinstance(obj, (torch.Tensor, torch.nn.Module, type, types.ModuleType, types.FunctionType)):
+        return
     home = type(obj).__module__.partition(".")[0]
     if (home == "torch" or home in sys.stdlib_module_names) and is_external(session, obj):
         for name, value in list(getattr(obj, "__dict__", {}).items()):

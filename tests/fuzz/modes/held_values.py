@@ -38,7 +38,7 @@ NUMBERS = Kind(
     ),
     tensors=(
         "$A * $V", "$A + $V", "$A if $V else $A + 1", "torch.full((3,), $V) + $A", "$A.clamp(max=$V)",
-        "torch.tensor($V) + $A", "$A ** $V", "$V - $A", "torch.where($A > 0, $A, $V)", "torch.add($A, 1, alpha=$V)",
+        "torch.tensor($V) + $A", "$A ** $V", "$V - $A", "torch.where($A > 0, $A, $V)",
         "$A.sum(0, keepdim=$V) + $A", "torch.stack([$A * i for i in range(int($V) % 4 + 1)]).sum(0)",
         "$A.masked_fill($A > 0, $V)",
     ),
