@@ -100,7 +100,7 @@ def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int]
     stores = tuple(Store(_target(effect, tensors), effect.tree) for effect in traced.effects)
     trees = [traced.program.output, *(store.tree for store in stores)]
     if any(one.kind == "hung" for tree in trees for one in records(tree)):
-        _refuse_object("a tensor with attributes")
+        _refuse_object("a value with attributes of its own")
     for record in (one for tree in trees for one in records(tree) if one.kind in (*REMADE, "again")):
         _refuse_object(record.type_name.rpartition(" ")[2])
     objects = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import contextvars
-import dataclasses
 import enum
 import functools
 import io
@@ -309,8 +308,7 @@ class Outputs:
         if type(value) is collections.deque:
             return Record("deque", "", (("maxlen", value.maxlen), *self._items("", value).fields))
         if type(value) is collections.defaultdict and all(map(_is_lasting, value)):
-            make: Any = functools.partial(collections.defaultdict, value.default_factory)
-            name = self._name(make, f"collections.defaultdict of {value.default_factory}")
+            name = self._factory(value.default_factory)
             return self._record("defaultdict", name, tuple(value), tuple(value.values()))
         if structure.is_container(value) and self._made_inside(value):
             made = self._of_users_class(value)
@@ -515,15 +513,31 @@ class Outputs:
             if isinstance(item, structure.Fields):
                 if item.cls is dict:
                     return {key: columns(inner, column) for key, inner in zip(item.keys, item.items)}
-                kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
-                fields = [(f"field{index}", columns(inner, column)) for index, inner in enumerate(item.items)]
-                return Record(kind, self._name(item.cls, _name_of(item.cls)), (("keys", tuple(item.keys)), *fields))
+                return self._rows_of_fields(item, [columns(inner, column) for inner in item.items])
             assert isinstance(item, structure.Array)
             own = tuple(column() for _ in range(structure.width(item)))
             inner = Record("growing", "", (("arrays", own), ("item", of_items(item.item))))
             return Record("growing tuple", "", (("items", inner),)) if item.kind is tuple else inner
 
         return Record("growing", "", (("arrays", tuple(arrays)), ("item", of_items(grown.item))))
+
+    def _rows_of_fields(self, item: structure.Fields, parts: list[Any]) -> Record:
+        """The tree of the items that have fields, of a list that grew; ``parts``: those of the fields."""
+        beside = {key.name: part for key, part in zip(item.keys, parts) if isinstance(key, structure.Attribute)}
+        keys = item.keys[: len(parts) - len(beside)]
+        fields = [(f"field{index}", part) for index, part in enumerate(parts[: len(keys)])]
+        if item.cls is collections.defaultdict and isinstance(item.items[-1], structure.Known):  # one factory
+            kind, name, beside = "defaultdict", self._factory(item.items[-1].value), {}
+        else:
+            kind = "namedtuple" if issubclass(item.cls, tuple) else "dataclass"
+            name = self._name(item.cls, _name_of(item.cls))
+        made = Record(kind, name, (("keys", keys), *fields))
+        return Record("hung", "", (("value", made), ("attributes", beside))) if beside else made
+
+    def _factory(self, factory: Any) -> str:
+        """The name under which what makes a defaultdict is kept."""
+        make: Any = functools.partial(collections.defaultdict, factory)
+        return self._name(make, f"collections.defaultdict of {factory}")
 
 
 def _is_detached(info: TensorInfo) -> bool:
@@ -558,11 +572,7 @@ def _is_only_fields(value: Any, keys: tuple[Any, ...]) -> bool:
     """Whether a named tuple or a mapping has no attributes beside its items."""
     if not isinstance(value, (tuple, dict)) or isinstance(value, structure.DictContent):
         return True
-    if dataclasses.is_dataclass(value):
-        return True
-    attributes = objects.attributes(value)
-    return not attributes or isinstance(value, dict) and all(
-        name in keys and value[name] is held for name, held in attributes.items())
+    return not any(isinstance(key, structure.Attribute) for key in keys)
 
 
 def _content_of(cell: types.CellType) -> list[Any]:

@@ -18,7 +18,7 @@ from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.python_state import held, shared_items
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import containers, structure, unification
-from runtime.tracer.values.structure import Choice, Made
+from runtime.tracer.values.structure import Attribute, Choice, Made
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -44,8 +44,12 @@ class Cell:
 
     @property
     def is_container(self) -> bool:
-        """Whether what it holds is the content of a container, not attributes."""
+        """Whether what it holds is the content of a container, with that of its attributes if it has any."""
         return self.kind is not None
+
+    def parts(self, held: Any) -> tuple[Any, tuple[Any, ...]]:
+        """What a container holds, and what its attributes do."""
+        return (held[0], tuple(held[1:])) if self.names else (held, ())
 
 
 @dataclass(eq=False)
@@ -79,7 +83,7 @@ class LoopObjects:
             positions = frozenset(self._position(owner, way) for owner, way, _ in known.found)
             shared = id(known.value) in self._session.held_in_lists
             value, held = known.value, structure.is_container(known.value)
-            names = () if held else tuple(known.attributes)
+            names = tuple(containers.attributes(value) if held else known.attributes)
             kind = containers.kind_of(value) if held else None
             known.cell = Cell(type(value), names, kind, positions, shared, value if held else None)
         tops = dict(slots)
@@ -114,6 +118,8 @@ class LoopObjects:
         if known is None:
             held = structure.is_container(value)
             parts: dict[Any, Any] = dict(containers.items_of(value)) if held else objects.attributes(value)
+            if held:
+                parts.update((Attribute(name), item) for name, item in containers.attributes(value).items())
             known = self._known[id(value)] = _Known(value, parts)
             for name, item in known.attributes.items():
                 for one, inner, mine in self._walk(item, (name,), ()):
@@ -178,7 +184,9 @@ class LoopObjects:
         owner = next(iter(owners))
         if len(owners) > 1 or not isinstance(owner, Cell) or not owner.is_container:
             return False
-        if not isinstance(self.contents[owner], Choice):
+        if not isinstance(owner.parts(self.contents[owner])[0], Choice):
+            return False
+        if all(isinstance(way[0], Attribute) for _, way in positions):
             return False
         if not all(isinstance(way[0], tuple) for _, way in positions):  # and some are parts of it whichever it is
             self._refuse("are each known to several variables on some paths only")
@@ -189,7 +197,8 @@ class LoopObjects:
         first: dict[int, Any] = {}
         for position in positions:
             first.setdefault(position[1][0][0], position)
-        held = self.contents[next(iter(first.values()))[0]]
+        owner = next(iter(first.values()))[0]
+        held = owner.parts(self.contents[owner])[0]
         values = [self._at(first[n], tops) if n in first else None for n in range(len(held.options))]
         return Choice(held.selector, tuple(values))
 
@@ -207,6 +216,9 @@ class LoopObjects:
 
     def _item(self, cell: Cell, held: Any, key: Any) -> Any:
         """What a cell's container holds at a place, which names the content as well if that is one of several."""
+        held, attributes = cell.parts(held)
+        if isinstance(key, Attribute):
+            return attributes[cell.names.index(key.name)]
         members = self._members[cell]
         if all(containers.several(known.value) is None for known in members):
             return _held(held, key)
@@ -218,13 +230,15 @@ class LoopObjects:
         return _held(held, key)
 
     def _held_by(self, value: Any) -> Any:
-        """The content of a container, the attributes of another object as a tuple."""
+        """The content of a container, before what its attributes hold if it has any; for another object, what those
+        do."""
         if structure.is_container(value):
-            return containers.content(value)
+            attributes = containers.attributes(value)
+            return (containers.content(value), *attributes.values()) if attributes else containers.content(value)
         return tuple(objects.attributes(value).values())
 
     def _chosen(self, value: Any, wanted: Callable[[Any], bool]) -> Any:
-        """The attributes of the wanted object that ``value`` is, joined of all that it may be."""
+        """What the wanted object that ``value`` is holds, joined of all that it may be."""
         def holds(one: Any) -> bool:
             return any(map(holds, one.options)) if isinstance(one, Choice) else wanted(one)
 
@@ -241,7 +255,10 @@ class LoopObjects:
                 selector = self._session.scalar("select", value.selector == index, number, selector)
         assert isinstance(selector, StagedInt)
         runs = [lambda option=option: self._chosen(option, wanted) for option in options]
-        return containers.as_content(staging.switch(self._session, selector, runs))  # attributes are a tuple
+        held = staging.switch(self._session, selector, runs)
+        if not isinstance(held, tuple):
+            return containers.as_content(held)
+        return tuple(containers.as_content(part) if n == 0 else part for n, part in enumerate(held))
 
     def _refuse(self, what: str) -> NoReturn:
         kinds = {type(known.value) for known in self._known.values() if not structure.is_container(known.value)}
@@ -282,10 +299,11 @@ def stand_in(session: Session, cell: Cell) -> Any:
 
 def fill(session: Session, made: Any, cell: Cell, content: Any) -> None:
     """Give a stand-in what it holds."""
+    held = content
     if cell.is_container:
+        content, held = cell.parts(content)
         containers.put(session, made, content)
-        return
-    for name, item in zip(cell.names, content):
+    for name, item in zip(cell.names, held):
         session.journal.write(Place("attribute", made, name), item)
 
 

@@ -28,10 +28,10 @@ class Merged:
         self.made: dict[int, structure.Made] = {}
         self.stand_ins: dict[Any, Any] = {}
         self.contents: list[tuple[list[Any], structure.Structure, str]] = []
-        """For each merged container, what the paths leave in it, as an item of a Join."""
+        """For each merged container, what the paths leave in it and in its attributes, as items of a Join."""
         self.places: list[Place] = []
-        """Those contents' places."""
-        found: dict[Any, dict[int, Any]] = {}
+        """Their places."""
+        found: dict[tuple[containers.Kind, Any], dict[int, Any]] = {}
         for number, path in enumerate(paths):
             if path.ended:
                 continue
@@ -120,51 +120,68 @@ class Merged:
             return False
         return id(place.owner) not in self._session.hidden and id(place.owner) not in self.made
 
-    def _merge(self, paths: Sequence[Path], groups: dict[Any, dict[int, Any]]) -> None:
+    def _merge(self, paths: Sequence[Path], groups: dict[tuple[containers.Kind, Any], dict[int, Any]]) -> None:
         """Make each group one, as far as its contents have one structure: a group that has not stays apart, and then
         the contents that refer to its members differ in another way."""
         session = self._session
-        left = [members for members in groups.values() if any(map(self._is_new, members.values()))]
+        left = [(members, kind.attributes) for (kind, _), members in groups.items()
+                if any(map(self._is_new, members.values()))]  # fmt: skip
         while True:
             self.made = {
                 id(value): structure.Made(number, type(value))
-                for number, members in enumerate(left)
+                for number, (members, _) in enumerate(left)
                 for value in members.values()
             }
-            joined = [self._joined_content(paths, members) for members in left]
+            joined = [self._joined(paths, _contents(members)) for members, _ in left]
             one = [not isinstance(s, structure.Options) and not (isinstance(s, structure.Known) and s.value)
                    for s in joined]  # fmt: skip
             if all(one):
                 break
-            left = [members for members, kept in zip(left, one) if kept]
-        for number, (members, content) in enumerate(zip(left, joined)):
+            left = [group for group, kept in zip(left, one) if kept]
+        for number, ((members, names), content) in enumerate(zip(left, joined)):
             first = next(value for value in members.values() if self._is_new(value))
             self.stand_ins[number] = first
             shared_items.note_same(session, members.values(), first)
-            self.contents.append((self._contents_of(paths, members), content, ""))
-            self.places.append(Place("content", first))
+            self._add(paths, _contents(members), content, Place("content", first))
+            for name in names:
+                places = {n: Place("attribute", value, name) for n, value in members.items()}
+                self._add(paths, places, self._joined(paths, places), Place("attribute", first, name))
 
     def context(self) -> structure.JoinContext:
         """What joins of what the paths leave know of these containers."""
         return structure.JoinContext(self.made, self.stand_ins, arrays_hold_containers=False)
 
-    def _contents_of(self, paths: Sequence[Path], members: dict[int, Any]) -> list[Any]:
-        return [path.contents[Place("content", members[n])] if n in members else NOWHERE
-                for n, path in enumerate(paths)]  # fmt: skip
+    def _add(
+        self, paths: Sequence[Path], members: dict[int, Place], joined: structure.Structure, place: Place
+    ) -> None:
+        """A place of a merged container; ``members``: what it is on the paths that have one."""
+        values = [_end(path, members[n]) if n in members else NOWHERE for n, path in enumerate(paths)]
+        self.contents.append((values, joined, ""))
+        self.places.append(place)
 
-    def _joined_content(self, paths: Sequence[Path], members: dict[int, Any]) -> structure.Structure:
-        """The structure that carries what any of a group holds at the end of its path."""
+    def _joined(self, paths: Sequence[Path], members: dict[int, Place]) -> structure.Structure:
+        """The structure that carries what any of a group's places holds at the end of its path."""
         context = self.context()
         pictures: list[structure.Structure] = []
-        for number, value in members.items():
+        for number, place in members.items():
             with paths[number].inside(self._session):
-                content = paths[number].contents[Place("content", value)]
-                picture = unification.structure_of(self._session, content, context)
+                picture = unification.structure_of(self._session, _end(paths[number], place), context)
                 pictures.append(unification.carried(self._session, picture, context))
         joined = pictures[0]
         for picture in pictures[1:]:
             joined = unification.unify(self._session, joined, picture, context)
         return joined
+
+
+def _contents(members: dict[int, Any]) -> dict[int, Place]:
+    return {number: Place("content", value) for number, value in members.items()}
+
+
+def _end(path: Path, place: Place) -> Any:
+    """What a place of a container that a path made holds at the path's end."""
+    if place.kind == "content":
+        return path.contents[place]
+    return path.places[place] if place in path.places else place.get()
 
 
 def is_new(session: Session, place: Place, old: frozenset[int], objects: set[int]) -> bool:

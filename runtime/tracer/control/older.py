@@ -6,6 +6,7 @@ the caller's when it was read.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
@@ -13,16 +14,20 @@ from typing import Any
 import torch
 
 from runtime.ir import Block, Operator, Variable
+from runtime.tracer.ambient.objects import attributes
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.containers import Several, opaque_parts
-from runtime.tracer.values.structure import Choice, Growing, is_container
+from runtime.tracer.values.structure import Choice, DictContent, Growing, ListContent, is_container
 
 _LEAVES = (
     torch.Tensor, torch.nn.Module, str, bytes, int, float, complex, type, type(None), ModuleType, Session, Scope,
     Staged, Block, Operator, Variable, Growing,
 )  # fmt: skip
 """What holds no container of the user's. Operators' functions close over the session: it is the whole trace."""
+_WITH_ITEMS = (list, dict, set, deque, tuple, frozenset)
+_PYTHONS = (*_WITH_ITEMS, defaultdict, ListContent, DictContent)
+"""Classes that have items, and no attributes."""
 
 
 def older(
@@ -51,6 +56,8 @@ def older(
             found.add(id(value))
             if id(value) in session.hidden:
                 todo.append(session.hidden[id(value)][1])
+        if type(value) not in _PYTHONS and isinstance(value, _WITH_ITEMS):
+            todo += attributes(value).values()
         if isinstance(value, dict):
             todo += value.values()
             todo += (key for key in value if isinstance(key, Several))

@@ -245,7 +245,9 @@ class _Attempt:
             for place, out in path.places.items():
                 before = entry_places[place]
                 out = self.contents.get(place, out)
-                if place in known_places or structure.same_known(out, before) or same_items(out, before):
+                if place in known_places or structure.same_known(out, before):
+                    continue
+                if place.kind == "content" and same_items(out, before):
                     continue
                 if id(place.owner) in session.hidden or type(out) is RowField:
                     continue

@@ -299,9 +299,12 @@ class Journal:
 
     def _require_absent(self, place: Place) -> None:
         """A path that does not store to a place leaves it as it is: guard that this is without a value."""
-        if len(self.frames) > 1 and id(place.owner) not in self._session.created:
+        session = self._session
+        made = id(place.owner) in session.created or (
+            isinstance(place.owner, _KEEPERS) and id(place.owner) not in session.externals)
+        if len(self.frames) > 1 and not made:
             key = (id(place.owner), place.name, "absent")
-            self._session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
+            session.guards.add_test(key, f"the absence of {place.describe()}", lambda: place.get() is MISSING)
 
     def note_made(self, owner: Any) -> None:
         """Call when code that keeps no journal has made an object of its attributes: before, they were not set."""

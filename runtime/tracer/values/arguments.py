@@ -186,7 +186,9 @@ def _parts(value: Any) -> tuple[Path | None, tuple[Any, ...]] | None:
     if kind in (dict, collections.OrderedDict, collections.defaultdict):
         return tuple(value.keys()), tuple(value.values())
     if structure.is_namedtuple(value) or structure.has_traced(value):
-        return structure.field_items(value)
+        fields = structure.field_items(value)
+        beside = fields is not None and any(isinstance(key, structure.Attribute) for key in fields[0])
+        return None if beside else fields  # with attributes it is an object like others
     return None
 
 

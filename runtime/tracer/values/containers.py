@@ -196,7 +196,7 @@ def view(session: Session, choice: Choice) -> Any:
     """A container of its own that holds what whichever of several containers it is does, to be read."""
     def copied(option: Any) -> Callable[[], Any]:
         def run() -> Any:
-            made = empty_like(option)
+            made = _like(option)
             Place("content", made).set(Place("content", option).get())
             return made
 
@@ -232,14 +232,30 @@ def one_list(session: Session, value: Any) -> Any:
 
 
 def _hidden(session: Session, like: Any, value: Any) -> Any:
-    made = empty_like(like)
+    made = _like(like)
     Place("content", made).set(value)
     session.hidden[id(made)] = made, like
     return made
 
 
+def attributes(value: Any) -> dict[str, Any]:
+    """The attributes of a container, which those of a class derived from Python's may have."""
+    return {} if type(value) in _WITHOUT_ATTRIBUTES else objects.attributes(value)
+
+
+_WITHOUT_ATTRIBUTES = (list, dict, set, deque, defaultdict, ListContent, DictContent)
+
+
+def _like(value: Any) -> Any:
+    """An empty container of the same class, with the same attributes."""
+    made = empty_like(value)
+    for name, held in attributes(value).items():
+        Place("attribute", made, name).set(held)
+    return made
+
+
 def empty_like(value: Any) -> Any:
-    """An empty container of the same class."""
+    """An empty container of the same class, without attributes."""
     cls: Any = type(value)
     if isinstance(value, deque):
         made = cls.__new__(cls)
@@ -249,21 +265,27 @@ def empty_like(value: Any) -> Any:
         made.default_factory = value.default_factory
     else:
         made = cls.__new__(cls)
-    space = getattr(value, "__dict__", None)
-    if space:
-        made.__dict__.update(space)
     return made
 
 
-def kind_of(value: Any) -> Hashable:
-    """What two containers must share, besides what they hold, to be made into one."""
+@dataclass(frozen=True)
+class Kind:
+    """What two containers must share, besides what they and their attributes hold, to be made into one."""
+
+    cls: type
+    extra: Hashable
+    """The longest that a deque may be, or the identity of a factory."""
+    attributes: tuple[str, ...]
+
+
+def kind_of(value: Any) -> Kind:
+    """The kind of a container."""
     extra: Any = None
     if isinstance(value, deque):
         extra = value.maxlen
     elif isinstance(value, defaultdict):
         extra = id(value.default_factory)
-    space = getattr(value, "__dict__", None)
-    return type(value), extra, tuple((name, id(held)) for name, held in space.items()) if space else None
+    return Kind(type(value), extra, tuple(attributes(value)))
 
 
 def items_of(value: Any) -> Iterable[tuple[Hashable, Any]]:
@@ -375,8 +397,10 @@ def opaque_parts(value: Any) -> Iterator[Any]:
 __all__ = [
     "as_content",
     "is_container",
+    "Kind",
     "Leaving",
     "Several",
+    "attributes",
     "content",
     "empty_like",
     "items_of",

@@ -25,7 +25,7 @@ import torch
 
 from runtime.tracer.ambient import objects
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.python_state.journal import Place, python_kind
+from runtime.tracer.python_state.journal import MISSING, Place, python_kind
 from runtime.tracer.values import containers
 from runtime.tracer.values.structure import is_container
 
@@ -183,9 +183,11 @@ def remake(kind: str, named: Any, items: dict[str, Any]) -> Any:
 
 
 def with_attributes(made: Any, attributes: dict[str, Any]) -> Any:
-    """An object, with values for its ``__dict__`` and ``__slots__``."""
+    """An object, with values for its ``__dict__`` and ``__slots__``; those that are missing are not set."""
     space = getattr(made, "__dict__", None)
     for name, value in attributes.items():
+        if value is MISSING:
+            continue
         if type(space) is dict and name not in _slots(type(made)):
             space[name] = value
         else:

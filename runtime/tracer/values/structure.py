@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -23,7 +23,7 @@ from runtime.tracer.numbers.scalars import Staged, StagedInt
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.guards import is_plain, same_plain
 from runtime.tracer.python_state.held import Held, RowField, RowKey, held_in
-from runtime.tracer.python_state.journal import MISSING, Undefined
+from runtime.tracer.python_state.journal import MISSING, Undefined, python_kind
 from runtime.tracer.values.alias_sets import Lost, Pool
 
 if TYPE_CHECKING:
@@ -352,20 +352,29 @@ def _is_return_type(cls: type) -> bool:
     return cls.__module__ == "torch.return_types"
 
 
+@dataclass(frozen=True)
+class Attribute:
+    """The key of an attribute that a namedtuple or a dict has beside its items."""
+
+    name: str
+
+
 def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     """Keys and items of a dict, namedtuple or dataclass instance; None for anything else.
 
-    A method that is bound to a tensor of the trace holds the tensor; its only key is its name.
+    Attributes that are no fields come after these. A method that is bound to a tensor of the trace holds the tensor;
+    its only key is its name.
     """
     if isinstance(value, dict):
         if type(value) is not DictContent and not all(is_plain(key) for key in value):
             return None
-        return tuple(value.keys()), tuple(value.values())
+        return _with_attributes(value, tuple(value.keys()), tuple(value.values()))
     if is_namedtuple(value):
         cls: Any = type(value)
-        return tuple(cls.__match_args__ if _is_return_type(cls) else cls._fields), tuple(value)
+        return _with_attributes(value, tuple(cls.__match_args__ if _is_return_type(cls) else cls._fields), tuple(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(field.name for field in dataclasses.fields(value) if hasattr(value, field.name))
+        names += tuple(name for name in objects.attributes(value) if name not in names)
         return names, tuple(getattr(value, name) for name in names)
     if type(value) in BOUND:
         name = torch_internals.name_of_method(value)
@@ -373,18 +382,47 @@ def field_items(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     return None
 
 
+def _with_attributes(
+    value: Any, keys: tuple[Any, ...], items: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Keys and items, with those attributes that what is made of the items does not have by itself."""
+    if type(value) in (dict, DictContent):
+        return keys, items
+    held = objects.attributes(value)
+    if isinstance(value, dict) and held:
+        itself = {**{one.name: one.default for one in _fields(type(value))}, **dict(zip(keys, items))}
+        held = {name: item for name, item in held.items() if itself.get(name, MISSING) is not item}
+    if isinstance(value, defaultdict):
+        held = {**held, "default_factory": value.default_factory}
+    return (*keys, *map(Attribute, held)), (*items, *held.values())
+
+
+def _fields(cls: type) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+
+
 def rebuild_fields(cls: type, keys: tuple[Any, ...], items: tuple[Any, ...]) -> Any:
     """The inverse of ``field_items``."""
+    if keys and isinstance(keys[-1], Attribute):
+        count = next(number for number, key in enumerate(keys) if isinstance(key, Attribute))
+        made = rebuild_fields(cls, keys[:count], items[:count])
+        for key, item in zip(keys[count:], items[count:]):
+            if item is not MISSING:
+                object.__setattr__(made, key.name, item)
+        return made
     if issubclass(cls, tuple):
         return cls(items) if _is_return_type(cls) else cls(*items)
     if issubclass(cls, dict):
         if cls is dict:
             return dict(zip(keys, items))
-        if dataclasses.is_dataclass(cls):
-            return cls(**dict(zip(keys, items)))
-        mapping = cls()
-        for key, item in zip(keys, items):  # update() of a Counter would count
-            mapping[key] = item
+        kind = python_kind(cls)
+        mapping = kind.__new__(cls)
+        for key, item in zip(keys, items):  # the user's methods ran when the one was made that this is like
+            kind.__setitem__(mapping, key, item)
+        for one in _fields(cls):
+            item = kind.get(mapping, one.name, one.default)
+            if item is not dataclasses.MISSING:
+                object.__setattr__(mapping, one.name, item)
         return mapping
     if cls in BOUND:
         return torch_internals.method_of(items[0], keys[0])
@@ -439,13 +477,11 @@ def has_traced(value: Any, depth: int = 0) -> bool:
 
 
 def can_be_copied(session: Session, value: Any) -> bool:
-    """Whether a list that grows holds an object by its fields: an instance of a dataclass with nothing more.
+    """Whether a list that grows holds an object by its attributes: an instance of a dataclass.
 
     One of the caller's is held as itself.
     """
-    if not objects.is_record(value) or id(value) in session.externals:
-        return False
-    return objects.attributes(value).keys() <= {field.name for field in dataclasses.fields(value)}
+    return objects.is_record(value) and id(value) not in session.externals
 
 
 def types_of(session: Session, s: Structure) -> list[Type]:
@@ -482,6 +518,7 @@ __all__ = [
     "CONTAINERS",
     "DYNAMIC",
     "Array",
+    "Attribute",
     "Growing",
     "growing",
     "MISSING",
