@@ -157,7 +157,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         owner = getattr(f, "__self__", None)
         note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
         for one in args:
-            note_parts(session, one)
+            if id(one) in session.externals:
+                note_parts(session, one)
         return builtin_methods.call_builtin(session, f, args, kwargs)
     method = _call_method(f)
     if method is not None:
@@ -222,7 +223,8 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
         for one in args:
-            note_parts(session, one)
+            if id(one) in session.externals:
+                note_parts(session, one)
         if issubclass(cls, MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
         made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))

@@ -79,7 +79,8 @@ def note_method(session: Session, value: object, name: str) -> None:
     if not cls.__flags__ & _HEAP_TYPE or isinstance(value, (torch.Tensor, Staged, Choice)):
         return
     if is_librarys(str(cls.__module__)):
-        note_parts(session, value)
+        if id(value) in session.externals:  # what a library makes for a moment is no matter
+            note_parts(session, value)
         return
     if id(value) in session.externals and not isinstance(value, type):
         session.guards.add_test(
