@@ -16,7 +16,7 @@ from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
 from runtime.tracer.boundary.tracing import Traced, live_tensor
 from runtime.tracer.memory.hung import same
-from runtime.tracer.memory.inputs import LiveParameter
+from runtime.tracer.memory.inputs import LiveParameter, looks
 from runtime.tracer.python_state.facts import can_be_fact
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard
@@ -174,7 +174,7 @@ class Specialization:
         except (AttributeError, KeyError):
             return "a parameter is gone"
         for position, key in self.parameters:
-            if parameter_key(tensors[position]) != key:
+            if looks(tensors[position]) != key:
                 return f"'{self.reads[position].live.parameter.name}' has another shape, dtype, device or requires_grad"
         if self.traced.program.writes and sharing([*arguments.tensors, *tensors]) != self.sharing:
             return "other tensors share memory"
@@ -219,12 +219,13 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
     tensors = traced.parameters()
     covered = {id(guard.covers) for guard in traced.guards if guard.covers is not None}
     positions = {label: index for index, label in enumerate(arguments.labels)}
+    reads = [_read(live) for live in traced.live]
     return Specialization(
         key, traced, list(arguments.labels), sizes,
         [layout_key(tensor, fixed) for tensor, fixed in zip(arguments.tensors, sizes)],
-        [_read(live) for live in traced.live],
-        [(position, parameter_key(tensor)) for position, (live, tensor) in enumerate(zip(traced.live, tensors))
-         if id(live.owner) not in covered],
+        reads,
+        [(position, looks(tensor)) for position, (read, tensor) in enumerate(zip(reads, tensors))
+         if read.slot is None or id(read.live.owner) not in covered],
         sharing([*arguments.tensors, *tensors]) if traced.program.writes else (),
         arguments.rebuild(specs)[0],
         [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})
@@ -251,12 +252,4 @@ def layout_key(tensor: torch.Tensor, sizes: Sequence[int | None]) -> Key:
     return tuple((dim, None if dense else strides[dim]) for dim, dense in torch_internals.layout_of(tensor))
 
 
-def parameter_key(tensor: Any) -> Key:
-    """What a Program fixes of a tensor it reads but does not get as an argument."""
-    if not isinstance(tensor, torch.Tensor):
-        return type(tensor)
-    strides = tensor.stride() if tensor.layout is torch.strided else None
-    return (type(tensor), tensor.dtype, tensor.device, tensor.shape, strides, tensor.requires_grad)
-
-
-__all__ = ["Specialization", "layout_key", "parameter_key", "specialize"]
+__all__ = ["Specialization", "layout_key", "specialize"]

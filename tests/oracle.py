@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import copy
+import functools
 import io
 import itertools
 import random
@@ -39,6 +40,8 @@ _NO_GRADIENT = (
     "is a view and is being modified inplace", "its base or another view of its base has been modified inplace",
 )  # fmt: skip
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), type, types.ModuleType, torch.dtype)
+
+_CODE = (type, types.FunctionType, types.MethodType, functools.partial, functools._lru_cache_wrapper)
 
 
 class _Pairs:
@@ -77,6 +80,8 @@ class Comparison:
 
     def compare(self, got: Any, expected: Any, path: str) -> None:
         """Assert that two values are the same."""
+        if self.by_name and type(got) is type(expected) and isinstance(got, _CODE):
+            return self._code(got, expected, path)
         if self.by_name and type(got).__name__ == type(expected).__name__ and type(got) is not type(expected):
             if isinstance(expected, tuple) or not self._was_met(got, expected, path):
                 self.compare(_held_by(got), _held_by(expected), f"{path} fields")
@@ -91,6 +96,15 @@ class Comparison:
             self._attributes(got, expected, path)
         elif not self._was_met(got, expected, path):
             self._objects(got, expected, path)
+
+    def _code(self, got: Any, expected: Any, path: str) -> None:
+        """Classes and functions by name, partial functions and methods with what they hold."""
+        if isinstance(got, functools.partial):
+            self.compare((got.func, got.args, got.keywords), (expected.func, expected.args, expected.keywords), path)
+            return
+        assert got.__qualname__ == expected.__qualname__, f"{path}: {got} and in eager {expected}"
+        if isinstance(got, types.MethodType):
+            self.compare(got.__self__, expected.__self__, f"{path}.__self__")
 
     def _was_met(self, got: Any, expected: Any, path: str) -> bool:
         """Whether two objects were compared before; it is the same object in both, or in neither."""
@@ -120,6 +134,8 @@ class Comparison:
             self.compare(got.__self__, expected.__self__, f"{path}.__self__")
         elif isinstance(got, Iterator) and hasattr(got, "__reduce__") and not isinstance(got, types.GeneratorType):
             self._items(list(copy.copy(got)), list(copy.copy(expected)), f"{path} items")
+        elif isinstance(got, torch.nn.Module) and got is not expected:
+            self.compare(state_of(got), state_of(expected), path)
         elif isinstance(got, BaseException):
             self.compare(got.args, expected.args, f"{path}.args")
         elif got is not expected and not self._has_content(got):
@@ -190,7 +206,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 def _held_by(value: Any) -> dict[str, Any]:
     """What an object of a user's class holds by name; a named tuple its items."""
-    return value._asdict() if hasattr(value, "_asdict") else dict(_attributes(value))
+    return value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else dict(_attributes(value))
 
 
 def same(got: Any, expected: Any, path: str = "result", tolerance: float = 0.0, **how: bool) -> None:

@@ -55,9 +55,11 @@ from runtime.torch_internals.fakes import (
     may_overlap,
     new_number,
     new_symbol,
+    offset_of,
     shown_to_need_gradients,
     size_expr,
     storage_identity,
+    strides_of,
     tensor_weak_dict,
 )
 from runtime.torch_internals.functions import (
@@ -235,6 +237,7 @@ __all__ = [
     "names_at",
     "new_number",
     "new_symbol",
+    "offset_of",
     "no_modes",
     "node_in_messages",
     "node_name",
@@ -266,6 +269,7 @@ __all__ = [
     "size_expr",
     "state_tests",
     "storage_identity",
+    "strides_of",
     "tensor_test",
     "tensor_weak_dict",
     "types_taken",

@@ -15,7 +15,15 @@ from torch._subclasses.fake_tensor import (
     in_kernel_invocation_manager,
 )
 
-from runtime.torch_internals.fakes import empty_static, fake_of, fake_only, new_symbol, storage_identity
+from runtime.torch_internals.fakes import (
+    empty_static,
+    fake_of,
+    fake_only,
+    new_symbol,
+    offset_of,
+    storage_identity,
+    strides_of,
+)
 from runtime.torch_internals.generators import rng_restored, rng_state
 from runtime.torch_internals.modes import autocast_key, below_autograd, casting_as, no_modes
 from runtime.torch_internals.operators import is_composite
@@ -137,7 +145,7 @@ def _key_of(value: Any, tensors: list[torch.Tensor]) -> Any:
     if kind is FakeTensor:
         if value.layout is not torch.strided or value.constant is not None or value.is_conj() or value.is_neg():
             return None
-        shape, strides, offset = value.shape, value.stride(), value.storage_offset()
+        shape, strides, offset = value.shape, strides_of(value), offset_of(value)
         if any(type(part) is not int for part in (*shape, *strides, offset)):
             return None
         tensors.append(value)
@@ -163,13 +171,13 @@ def _remember(key: Any, value: Any, tensors: list[torch.Tensor]) -> None:
         if len(views) > 1:  # of which one it is a view cannot be told
             return
         view = views[0] if views else None
-        if view is None and (storage in own or one.storage_offset() != 0):
+        if view is None and (storage in own or offset_of(one) != 0):
             return
         if view is not None and one.dtype != tensors[view].dtype:  # view(dtype), view_as_real
             return
         own.add(storage)
         results.append(_Result(
-            tuple(one.shape), one.stride(), int(one.storage_offset()), one.dtype, one.device, view
+            tuple(one.shape), strides_of(one), int(offset_of(one)), one.dtype, one.device, view
         ))  # fmt: skip
     if len(_results) >= _RESULTS_KEPT:
         _results.clear()

@@ -214,13 +214,26 @@ def layout_of(real: torch.Tensor) -> tuple[tuple[int, bool], ...]:
     return tuple(result)
 
 
+def strides_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """``tensor.stride()``, as nobody's question: torch-function modes do not see it."""
+    with torch._C.DisableTorchFunction():
+        return tensor.stride()
+
+
+def offset_of(tensor: torch.Tensor) -> Any:
+    """``tensor.storage_offset()``, in the same way."""
+    with torch._C.DisableTorchFunction():
+        return tensor.storage_offset()
+
+
 def contiguity(fake: torch.Tensor) -> tuple[bool, bool]:
     """Whether a fake tensor is contiguous, and whether that is certain for every size its symbols can take."""
-    if all(type(size) is int for size in (*fake.shape, *fake.stride())):
+    strides = strides_of(fake)
+    if all(type(size) is int for size in (*fake.shape, *strides)):
         with torch._C.DisableTorchFunction():
             return fake.is_contiguous(), True
     expected: Any = 1
-    for size, stride in zip(reversed(fake.shape), reversed(fake.stride())):
+    for size, stride in zip(reversed(fake.shape), reversed(strides)):
         if type(size) is int and size == 1:
             continue
         if size_expr(stride) != size_expr(expected):
@@ -240,8 +253,9 @@ def may_overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
         return True
 
     def extent(t: torch.Tensor) -> tuple[Any, Any]:
-        last = t.storage_offset() + sum((size - 1) * abs(stride) for size, stride in zip(t.shape, t.stride()))
-        return t.storage_offset() * t.element_size(), (last + 1) * t.element_size()
+        offset = offset_of(t)
+        last = offset + sum((size - 1) * abs(stride) for size, stride in zip(t.shape, strides_of(t)))
+        return offset * t.element_size(), (last + 1) * t.element_size()
 
     if a.numel() == 0 or b.numel() == 0:
         return False

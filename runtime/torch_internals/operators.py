@@ -9,6 +9,8 @@ import torch
 from torch._library.custom_ops import _maybe_get_opdef
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.torch_internals.fakes import strides_of
+
 _Key = torch._C.DispatchKey
 _ABOVE = (_Key.ADInplaceOrView, _Key.AutogradMeta, _Key.AutogradCPU, _Key.AutogradOther)
 
@@ -87,9 +89,9 @@ def gives_own_view(overload: Any, args: Any, kwargs: Any) -> bool:
 def _without_data(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         shape = [size if type(size) is int else 3 for size in value.shape]
-        if any(type(part) is not int for part in (*value.shape, *value.stride())):
+        if any(type(part) is not int for part in (*value.shape, *strides_of(value))):
             return torch.empty(shape, dtype=value.dtype, device="meta")
-        return torch.empty_strided(shape, value.stride(), dtype=value.dtype, device="meta")
+        return torch.empty_strided(shape, strides_of(value), dtype=value.dtype, device="meta")
     if isinstance(value, torch.SymInt):
         return 3
     return type(value)(map(_without_data, value)) if type(value) in (list, tuple) else value

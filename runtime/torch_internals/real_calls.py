@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from runtime.torch_internals.fakes import storage_identity
+from runtime.torch_internals.fakes import offset_of, storage_identity, strides_of
 from runtime.torch_internals.generators import rng_restored, rng_state
 from runtime.torch_internals.modes import casting_as, no_modes
 
@@ -215,12 +215,12 @@ class _Real:
         if fake.layout is not torch.strided:
             raise _NotTried
         shape = [_size(size, self._number) for size in fake.shape]
-        strides = [_size(stride, self._number) for stride in fake.stride()]
+        strides = [_size(stride, self._number) for stride in strides_of(fake)]
         extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides)) if math.prod(shape) else 0
         if max(extent, math.prod(shape)) > _LARGEST or min(shape, default=0) < 0:
             raise _NotTried
         if storage_identity(fake) in self._shared:
-            memory, offset = self._memory(fake), _size(fake.storage_offset(), self._number)
+            memory, offset = self._memory(fake), _size(offset_of(fake), self._number)
         else:
             memory = torch.zeros(max(extent, 1), dtype=fake.dtype, device=fake.device).untyped_storage()
             offset = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import numpy
 import pytest
 import torch
 
@@ -28,6 +29,19 @@ def pair(make, *calls):
             got.append((result.tolist() if isinstance(result, torch.Tensor) else result, list(log), infos))
         answers.append((got, torch.rand(1).item()))
     assert answers[0] == answers[1]
+
+
+def test_arrays_that_a_cache_holds():
+    array = numpy.ones((3, 3))
+
+    @functools.lru_cache
+    def rows(k=0):
+        return array
+
+    rows()
+    static = to_static(lambda x: x * float(rows()[0][1]))
+    assert torch.equal(static(X), X)
+    assert torch.equal(static(X), X)
 
 
 def helper(decorate, random=False):

@@ -48,6 +48,79 @@ def test_what_it_reads_is_guarded():
     assert len(static.programs) == number
 
 
+class Left:
+    factor = 2.0
+
+    def __init__(self):
+        self.value, self.tensor = 3.0, torch.ones(3)
+
+    @not_to_static
+    def method(self, x):
+        return x * self.value * self.helped() * self.factor * self.prop * Others.number * helper()
+
+    @not_to_static
+    def held(self):
+        return self.tensor
+
+    def helped(self):
+        return [self.inner for _ in range(1)][0]
+
+    inner = 4.0
+
+    @property
+    def prop(self):
+        return NUMBER
+
+
+class Others:
+    number = 1.0
+
+
+def helper(k=1.0):
+    return TABLE["a"][0] * k
+
+
+def test_what_a_method_reads_is_guarded():
+    one = Left()
+    static, shape = to_static(lambda x: one.method(x)), to_static(lambda x: (x, len(one.held())))
+    for change in (
+        lambda: None,
+        lambda: setattr(one, "value", 5.0),
+        lambda: setattr(Left, "factor", 6.0),
+        lambda: setattr(Left, "inner", 7.0),
+        lambda: setattr(one, "inner", 8.0),
+        lambda: setattr(Others, "number", 9.0),
+        lambda: TABLE.update(a=[10.0]),
+        lambda: setattr(helper, "__defaults__", (11.0,)),
+        lambda: setattr(Left, "prop", property(lambda self: 12.0)),
+        lambda: setattr(Left, "helped", lambda self: 13.0),
+        lambda: setattr(one, "tensor", torch.ones(5)),
+        lambda: setattr(one, "tensor", [1.0]),
+    ):
+        change()
+        assert torch.equal(static(X), one.method(X))
+        assert shape(X)[1] == len(one.held())
+
+
+def test_what_a_method_changes_is_repeated():
+    class Counted:
+        count = 0
+
+        @not_to_static
+        def step(self):
+            self.count += 1
+
+    def steps(x, one):
+        one.step()
+        return x * one.count
+
+    eager, one = Counted(), Counted()
+    static = to_static(lambda x: steps(x, one))
+    for _ in range(5):
+        assert torch.equal(static(X), steps(X, eager))
+    assert one.count == eager.count == 5
+
+
 @pytest.mark.parametrize("make", [
     lambda: bytearray(b"ab"), lambda: array.array("i", [1, 2]), lambda: array.array("d", [1.0]),
     lambda: numpy.zeros(2), lambda: numpy.array([1, "a"], dtype=object), lambda: memoryview(bytearray(b"ab")),

@@ -176,6 +176,22 @@ def test_a_change_between_calls_is_seen(use: Callable[[Any, Any], Any]) -> None:
         assert outcome(lambda: static(X)) == outcome(lambda m=m: use(m, X)), name
 
 
+def test_a_hook_that_comes_again_is_the_same_one() -> None:
+    layer = nn.Linear(4, 4)
+    static = to_static(lambda x: layer(x))
+
+    def doubled(module: Any, given: Any, out: Any) -> Any:
+        return out * 2
+
+    results = []
+    for _ in range(3):
+        with layer.register_forward_hook(doubled), nn.modules.module.register_module_forward_hook(doubled):
+            results.append(static(X))
+        results.append(static(X))
+    assert len(static.programs) == 2
+    assert torch.equal(results[0], results[2]) and torch.equal(results[1] * 4, results[4])
+
+
 def test_hooks_of_all_modules() -> None:
     layer = nn.Linear(4, 4)
     static = to_static(lambda x: layer(x))

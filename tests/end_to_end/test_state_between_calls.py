@@ -202,6 +202,14 @@ CASES: dict[str, Any] = {
     "UserDict": of_values(lambda: collections.UserDict(a=1.0), lambda x, d: x * d["a"], lambda d: d.update(a=4.0)),
     "ChainMap": of_values(
         lambda: collections.ChainMap({"a": 1.0}), lambda x, d: x * d["a"], lambda d: d.maps.insert(0, {"a": 4.0})),
+    "dict of a ChainMap": of_values(
+        lambda: collections.ChainMap({"a": 1.0}), lambda x, d: x * dict(d)["a"], lambda d: d.maps[0].update(a=4.0)),
+    "list of a UserList": of_values(
+        lambda: collections.UserList([1.0]), lambda x, d: x * sum(list(d)), lambda d: d.append(4.0)),
+    "max of a UserList": of_values(
+        lambda: collections.UserList([1.0]), lambda x, d: x * max(d), lambda d: d.append(4.0)),
+    "len of a UserDict": of_values(
+        lambda: collections.UserDict(a=1.0), lambda x, d: x * len(d), lambda d: d.update(b=4.0)),
     "partial, keywords": of_values(
         lambda: functools.partial(lambda x, k: x * k, k=2.0), lambda x, p: p(x), lambda p: p.keywords.update(k=4.0)),
     "partial, list": of_values(
@@ -224,6 +232,23 @@ CASES: dict[str, Any] = {
     "size()": of_values(
         lambda: types.SimpleNamespace(t=torch.ones(4)), lambda x, s: x * s.t.size(0),
         lambda s: setattr(s, "t", torch.ones(7))),
+    "a tensor is there": of_values(
+        lambda: types.SimpleNamespace(t=torch.ones(4)), lambda x, s: x if s.t is None else x * 2,
+        lambda s: setattr(s, "t", None)),
+    "kind of tensor": of_values(
+        lambda: types.SimpleNamespace(t=torch.ones(4)), lambda x, s: x * 2 if isinstance(s.t, nn.Parameter) else x,
+        lambda s: setattr(s, "t", nn.Parameter(torch.ones(4)))),
+    "two tensors become one": of_values(
+        lambda: types.SimpleNamespace(s=torch.ones(4), t=torch.ones(4)), lambda x, s: x * 2 if s.s is s.t else x,
+        lambda s: setattr(s, "s", s.t)),
+    "one tensor becomes two": of_values(
+        lambda: types.SimpleNamespace(**dict.fromkeys("st", torch.ones(4))), lambda x, s: x * 2 if s.s is s.t else x,
+        lambda s: setattr(s, "s", torch.ones(4))),
+    "hasattr of a Python module": of_values(
+        lambda: types.ModuleType("made"), lambda x, m: x * 2 if hasattr(m, "more") else x,
+        lambda m: setattr(m, "more", 1)),
+    "getattr of a Python module": of_values(
+        lambda: types.ModuleType("made"), lambda x, m: x * getattr(m, "more", 3), lambda m: setattr(m, "more", 5)),
     "dtype only": of_values(
         lambda: types.SimpleNamespace(t=torch.ones(4)), lambda x, s: x * 2 if s.t.dtype == torch.float32 else x,
         lambda s: setattr(s, "t", torch.ones(4, dtype=torch.float64))),
@@ -237,6 +262,42 @@ def test_the_second_call_sees_it(name: str) -> None:
     assert torch.equal(static(X), use(X))
     change()
     assert torch.equal(static(X), use(X))
+
+
+class Plain(nn.Module):
+    """With a tensor that is no parameter and no buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.t: Any = torch.ones(4)
+
+
+OF_TENSORS: dict[str, Callable[[Any, Any], Any]] = {
+    "size": lambda m, x: x * m.t.shape[0],
+    "dtype": lambda m, x: x * 2 if m.t.dtype == torch.float32 else x,
+    "requires_grad": lambda m, x: x * 2 if m.t.requires_grad else x,
+    "value": lambda m, x: x + m.t.sum(),
+}
+
+
+@pytest.mark.parametrize("name", OF_TENSORS)
+def test_a_tensor_that_is_no_parameter_of_a_module(name: str) -> None:
+    class Model(Plain):
+        def forward(self, x: Any) -> Any:
+            return OF_TENSORS[name](self, x)
+
+    eager, static = Model(), to_static(Model())
+    for value in (torch.ones(4), torch.ones(2), torch.ones(4).double(), torch.ones(4, requires_grad=True), None):
+        eager.t = static.t = value
+        assert outcome(static) == outcome(eager)
+
+
+def outcome(use: Callable[[Any], Any]) -> Any:
+    try:
+        result = use(X)
+    except Exception as error:
+        return type(error)
+    return result.tolist(), result.dtype, result.requires_grad
 
 
 def test_a_view_of_a_dict() -> None:

@@ -92,6 +92,7 @@ def judged(compare: Callable[[str], None], allowed: Set[str], source: str = "") 
 def difference(text: str) -> str:
     """What differs, in a word or two."""
     words = (
+        "retraced",
         "message", "eager raises", "requires_grad", "gradients", "random stream", "printed", "arguments", "state",
         "identity", "items",
     )  # fmt: skip

@@ -81,7 +81,8 @@ def _edit(tree: ast.Module, number: int) -> ast.Module | None:
 
 
 def _edits(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], int, list[ast.stmt]]]:
-    todo: list[ast.AST] = [tree.body[-1]]  # what comes before is the library
+    changes = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("change_")]
+    todo: list[ast.AST] = [tree.body[-1], *changes]  # the rest is the library
     while todo:
         node = todo.pop(0)
         for field in _BODIES:

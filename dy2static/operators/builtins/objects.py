@@ -35,6 +35,7 @@ from dy2static.operators.shared.staging import (
 )
 from dy2static.operators.values import modules, traced_attribute
 from runtime import torch_internals
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import refuse
 from runtime.tracer.recording.interceptor import History
@@ -182,7 +183,7 @@ def _name(name: Any) -> str:
     if isinstance(name, Staged):
         refuse(name, "used as the name of an attribute")
     if not isinstance(name, str):
-        raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+        theirs(getattr, object(), name)  # raises in Python's words
     return name
 
 

@@ -115,7 +115,7 @@ def _no_result(*args: Any, **kwargs: Any) -> None:
 
 def _held(f: Any, key: Any) -> Any:
     referents = gc.get_referents(f)
-    where = next((i for i, part in enumerate(referents) if type(part) is dict and _is_table(f, part, referents)), None)
+    where = next((i for i, part in enumerate(referents) if type(part) is dict and _is_table(f, referents, i)), None)
     if where is None or key not in referents[where]:
         return _NOTHING
     table = referents[where]
@@ -129,9 +129,9 @@ def _held(f: Any, key: Any) -> Any:
     return _NOTHING
 
 
-def _is_table(f: Any, part: dict[Any, Any], referents: list[Any]) -> bool:
-    """Whether this is the table of the cache: it stands before the function."""
-    return part is not f.__dict__ and any(later is f.__wrapped__ for later in referents[referents.index(part) + 1:])
+def _is_table(f: Any, referents: list[Any], place: int) -> bool:
+    """Whether this one is the table of the cache: it stands before the function."""
+    return referents[place] is not f.__dict__ and any(later is f.__wrapped__ for later in referents[place + 1:])
 
 
 # -- calls

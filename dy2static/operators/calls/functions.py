@@ -20,6 +20,7 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
+from dy2static.operators.provenance.names_read import note_reads
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     adopt,
@@ -29,7 +30,6 @@ from dy2static.operators.provenance.provenance import (
     note_module,
     note_modules,
     note_parts,
-    note_reads,
 )
 from dy2static.operators.shared import module_facts, policy
 from dy2static.operators.shared.policy import home_of, reason_not_converted
@@ -111,6 +111,13 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
             reason = _reason[0](f)
+    return call_as_it_is(session, f, reason, home, args, kwargs)
+
+
+def call_as_it_is(
+    session: Session, f: types.FunctionType, reason: str, home: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call a Python function that is not converted: what it may read is guarded, what it changes is found."""
     boundary.require(session, f, args, kwargs)
     if args and isinstance(args[0], MAPPINGS) and f.__name__ in ("update", "subtract", "__init__"):
         args = (args[0], *tensor_keys.own_mapping(session, type(args[0]), args[1:]))

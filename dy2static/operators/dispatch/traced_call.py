@@ -24,6 +24,7 @@ from dy2static.operators.calls.caches import CACHED, call_cached
 from dy2static.operators.calls.call import register
 from dy2static.operators.calls.functions import (
     MAPPINGS,
+    call_as_it_is,
     call_function,
     call_torch,
     note_made_class,
@@ -34,15 +35,9 @@ from dy2static.operators.calls.sequences import StagedSequence, StagedSize
 from dy2static.operators.dispatch import builtin_methods
 from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
+from dy2static.operators.provenance.classes import note_asked_by, note_definition, note_lookups, note_of_class
 from dy2static.operators.provenance.host_random import noted_draws
-from dy2static.operators.provenance.provenance import (
-    meet,
-    memo,
-    note_asked_by,
-    note_attribute_read,
-    note_definition,
-    note_of_class,
-)
+from dy2static.operators.provenance.provenance import meet, memo, note_attribute_read, note_parts
 from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import (
@@ -136,6 +131,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return autograd_function.apply(session, f.__self__, args, kwargs)
     if isinstance(f, types.MethodType):
         excluded = exclusion_of(f)
+        if excluded is not None and isinstance(f.__func__, types.FunctionType):
+            home = home_of(f.__func__.__code__.co_filename)
+            return call_as_it_is(session, f.__func__, excluded, home, (f.__self__, *args), kwargs)
         if excluded is not None:
             boundary.require(session, f, args, kwargs)
             with unconverted(session, f, excluded), noted_draws(session):
@@ -162,6 +160,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
         owner = getattr(f, "__self__", None)
         note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
+        for one in args:
+            if id(one) in session.externals:
+                note_parts(session, one)
         return builtin_methods.call_builtin(session, f, args, kwargs)
     method = _call_method(f)
     if method is not None:
@@ -225,12 +226,16 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         made = _construct(session, cls, args, kwargs)
     elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
+        for one in args:
+            if id(one) in session.externals:
+                note_parts(session, one)
         if issubclass(cls, MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
         made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
     else:
         for name in ("__new__", "__init__"):
             note_of_class(session, cls, name)
+        note_lookups(session, cls)
         made = _construct(session, cls, args, kwargs)
     return _note_made(session, made)
 

@@ -37,14 +37,25 @@ def identical_tensors(session: Session, a: torch.Tensor, b: torch.Tensor) -> Any
         TraceError: D2S264, nobody knows.
     """
     a, b = session.one(a), session.one(b)
-    if a is b or (_is_the_callers(session, a) and _is_the_callers(session, b)):
-        return a is b
+    if a is b:
+        return True
+    if _is_the_callers(session, a) and _is_the_callers(session, b):
+        if not torch_internals.is_fake(a) and not torch_internals.is_fake(b):
+            _note_distinct(session, a, b)
+        return False
     joined = same_object.is_joined(session, a) or same_object.is_joined(session, b)
     if same_object.may_be_one(session, a, b) in ("same", "open", *(("unknown",) if joined else ())):
         return same_object.identical(session, a, b)
     if not joined:
         require_distinct(session, a, b)
     return False
+
+
+def _note_distinct(session: Session, a: torch.Tensor, b: torch.Tensor) -> None:
+    """Guard that the places of two tensors from outside hold two."""
+    one, other = session.inputs.place_of(a), session.inputs.place_of(b)
+    session.guards.add_test(("is", id(a), id(b)), "which of two tensors from outside are one",
+                            lambda: one() is not other())
 
 
 def _is_the_callers(session: Session, tensor: torch.Tensor) -> bool:

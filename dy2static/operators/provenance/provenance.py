@@ -11,7 +11,7 @@ import types
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -21,21 +21,18 @@ import torch
 from dy2static import callers
 from dy2static.names import OPERATORS
 from dy2static.operators.shared.module_facts import GlobalHooks, ModuleFacts
-from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined, python_method
+from dy2static.operators.shared.policy import is_librarys
+from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
-from runtime.tracer.ambient import contents
 from runtime.tracer.ambient.calls import Known
 from runtime.tracer.python_state import facts
 from runtime.tracer.python_state.ages import existed_before
-from runtime.tracer.python_state.guard_code import CheckWriter
-from runtime.tracer.python_state.guards import is_plain, same_plain
+from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import MISSING, Place
 from runtime.tracer.values.inside import inside
 
 CONTAINERS = (list, dict, set, deque)
 _WALK = 20_000
-_HEAP_TYPE = 1 << 9
-"""The flag of classes that can be changed."""
 
 
 @dataclass(eq=False)
@@ -50,6 +47,8 @@ class Memo:
     labels: dict[str, int] = field(default_factory=dict)
     modules: dict[int, torch.nn.Module] = field(default_factory=dict)
     called: dict[int, torch.nn.Module] = field(default_factory=dict)
+    methods: dict[tuple[int, str], type] = field(default_factory=dict)
+    """Special methods that were looked up: by class and name."""
     asked: dict[int, Any] = field(default_factory=dict)
     """Objects whose special methods builtins may have called."""
     namespaces: dict[int, Namespace] = field(default_factory=dict)
@@ -231,36 +230,34 @@ def _is_of_class(session: Session, obj: Any, name: str, value: Any) -> bool:
     cls = type(obj)
     if isinstance(obj, (type, types.ModuleType)) or name in getattr(obj, "__dict__", {}):
         return False
-    return _defined(cls, name) is value and _is_class_from_outside(session, cls)
+    return defined(cls, name) is value and is_class_from_outside(session, cls)
 
 
-def _is_class_from_outside(session: Session, cls: type) -> bool:
+def is_class_from_outside(session: Session, cls: type) -> bool:
     return id(cls) not in session.given_classes and is_external(session, cls)
+
+
+PATCHED = (torch.nn.Module, torch.autograd.Function)
+"""Classes with methods that are other ones while tracing."""
+
+
+def defined(cls: type, name: str) -> Any:
+    """What the class holds under a name: ``getattr`` would bind a class method anew each time."""
+    for base in itertools.chain(cls.__mro__, type.mro(type(cls))):
+        if name in base.__dict__:
+            return base if base in PATCHED else base.__dict__[name]
+    return None
 
 
 def note_parts(session: Session, obj: Any) -> None:
     """Guard the attributes of an object of the standard library's, or of torch's, whose methods are not converted
     (``UserDict``, a learning rate scheduler)."""
+    if isinstance(obj, (torch.Tensor, torch.nn.Module, type, types.ModuleType, types.FunctionType)):
+        return
     home = type(obj).__module__.partition(".")[0]
     if (home == "torch" or home in sys.stdlib_module_names) and is_external(session, obj):
         for name, value in list(getattr(obj, "__dict__", {}).items()):
             note_attribute_read(session, obj, name, value)
-
-
-def note_lack(session: Session, obj: Any, name: str) -> None:
-    """Guard that an object has no attribute of a name: its ``__getattr__`` is asked."""
-    if is_external(session, obj) and not written(session, Place("attribute", obj, name)):
-        adopt(session, obj)
-        session.guards.add_test(
-            (id(obj), name, "lack"), f"the absence of '{name}' of {type(obj).__name__}", lambda: _lacks(obj, name))
-
-
-def _lacks(obj: Any, name: str) -> bool:
-    try:
-        object.__getattribute__(obj, name)
-    except AttributeError:
-        return True
-    return False
 
 
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:
@@ -285,82 +282,19 @@ _UNANNOUNCED: tuple[Any, ...] = (types.FunctionType, type, BaseException)
 """What syntax makes, and no call that the trace sees."""
 
 
-def note_definition(session: Session, obj: Any, name: str) -> None:
-    """Guard what a method or property of an object is: its class, or the object itself, may get another one."""
-    if not is_external(session, obj) and not isinstance(obj, type):
-        note_of_class(session, type(obj), name)
-        return
-    key = (id(obj), name)
-    if key in session.guards or not is_external(session, obj) or written(session, Place("attribute", obj, name)):
-        return
-    adopt(session, obj)
-    if isinstance(obj, type):  # a class method: on the class, its bases, or its metaclass
-        found = _defined(obj, name)
-        session.guards.add_test(key, f"'{name}' of {obj.__name__}", lambda: _defined(obj, name) is found)
-        return
-    cls = type(obj)
-    own, shared = getattr(obj, "__dict__", {}).get(name), _defined(cls, name)
-
-    def holds() -> bool:
-        space = getattr(obj, "__dict__", {})
-        return type(obj) is cls and space.get(name) is own and _defined(cls, name) is shared
-
-    def write(check: CheckWriter) -> None:
-        check.require(f"type({check.bind(obj)}) is {check.bind(cls)}")
-        if hasattr(obj, "__dict__"):
-            here = f"{check.bind(obj)}.__dict__"
-            check.require(f"{name!r} not in {here}" if own is None else f"{here}[{name!r}] is {check.bind(own)}")
-        check.require(f"{check.bind(cls)}.__mro__ is {check.bind(cls.__mro__)}")
-        for base in cls.__mro__:  # a class's ``__dict__`` is a live view
-            if name in base.__dict__:
-                if base not in _PATCHED:
-                    check.require(f"{check.bind(base.__dict__)}[{name!r}] is {check.bind(shared)}")
-                break
-            if base.__flags__ & _HEAP_TYPE:
-                check.require(f"{name!r} not in {check.bind(base.__dict__)}")
-
-    session.guards.add_test(key, f"'{name}' of {cls.__name__}", holds, write=write)
-
-
-def note_of_class(session: Session, cls: type, name: str) -> None:
-    """The same of an object that is made inside: its class has the method or property."""
-    if not _is_class_from_outside(session, cls) or written(session, Place("attribute", cls, name)):
-        return
-    adopt(session, cls)
-    found = _defined(cls, name)
-    session.guards.add_test(
-        (id(cls), name, "of its objects"), f"'{name}' of {cls.__name__}", lambda: _defined(cls, name) is found)
-
-
-_PATCHED = (torch.nn.Module, torch.autograd.Function)
-"""Classes with methods that are other ones while tracing."""
-
-
-def _defined(cls: type, name: str) -> Any:
-    """What the class holds under a name: ``getattr`` would bind a class method anew each time."""
-    for base in itertools.chain(cls.__mro__, type.mro(type(cls))):
-        if name in base.__dict__:
-            return base if base in _PATCHED else base.__dict__[name]
-    return None
-
-
-def note_super(session: Session, obj: Any, name: str) -> None:
-    """Guard what the classes behind a ``super()`` have under a name."""
-    after, cls = obj.__thisclass__, obj.__self_class__
-
-    def found() -> Any:
-        classes = cls.__mro__
-        return next((vars(one)[name] for one in classes[classes.index(after) + 1:] if name in vars(one)), None)
-
-    if cls is not None and is_external(session, cls) and after in cls.__mro__:
-        value = found()
-        session.guards.add_test(
-            (id(cls), id(after), name, "super"), f"'{name}' of what {after.__name__} is derived from",
-            lambda: found() is value or (is_plain(value) and same_plain(found(), value)))
+def _own_of(cls: type) -> dict[str, Any]:
+    """What stands in a class itself, but for what Python keeps there."""
+    own = vars(cls).items()
+    return {name: value for name, value in own if name[:2] != "__" or isinstance(value, types.FunctionType)}
 
 
 def note_space(session: Session, owner: Any, space: Any) -> None:
     """Note that a dict is the namespace of an object: its items are attributes, and which there are is a guard."""
+    if isinstance(owner, type) and not is_librarys(str(owner.__module__)) and is_external(session, owner):
+        adopt(session, owner)
+        adopt(session, _own_of(owner))
+        session.guards.add((id(owner), "namespace"), f"the attributes of {owner.__name__}",
+                           functools.partial(_own_of, owner), _own_of(owner))
     if type(space) is not dict:
         return
     memo(session).spaces[id(space)] = (space, owner)
@@ -374,46 +308,6 @@ def note_space(session: Session, owner: Any, space: Any) -> None:
     for name, value in list(space.items()):
         if not isinstance(value, torch.Tensor):
             note_attribute_read(session, owner, name, value)
-
-
-_ASKED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__")
-"""Methods that Python's builtins and containers call unseen."""
-_ASKING = frozenset({
-    "sorted", "max", "min", "set", "frozenset", "hash", "index", "count", "remove", "sort", "get", "pop", "setdefault",
-    "add", "discard", "update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
-    "isdisjoint", "fromkeys", "heappush", "heappop", "heapify", "nlargest", "nsmallest", "insort", "insort_left",
-    "insort_right", "bisect", "bisect_left", "bisect_right", "__contains__", "__eq__", "__ne__", "__lt__", "__gt__",
-})  # fmt: skip
-"""Builtins, methods and functions of the standard library's that compare or hash what they are given."""
-_MOST = 64
-
-
-def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> None:
-    """The same of what a builtin is called with, if it is one that compares."""
-    if getattr(function, "__name__", "") in _ASKING:
-        note_asked(session, values)
-
-
-def note_asked(session: Session, values: Iterable[Any], depth: int = 2) -> None:
-    """Guard what objects of users' classes hold whose methods builtins or containers may call: ``x in items`` asks
-    ``__eq__`` of each."""
-    for value in values:
-        if is_plain(value) or isinstance(value, (torch.Tensor, Staged, Choice, type, types.FunctionType)):
-            continue
-        if isinstance(value, (list, tuple, dict, set, frozenset, deque)):
-            if depth and 0 < len(value) <= _MOST:
-                note_asked(session, (*value, *value.values()) if isinstance(value, dict) else value, depth - 1)
-        elif hasattr(value, "__dict__") and not isinstance(value, torch.nn.Module) and is_external(session, value):
-            names = [name for name in _ASKED if python_method(value, name) is not None]
-            if names and id(value) not in memo(session).asked:
-                memo(session).asked[id(value)] = value
-                for name in names:
-                    note_of_class(session, type(value), name)
-                for name, held in list(vars(value).items()):
-                    note_attribute_read(session, value, name, held)
-                for name in {name for cls in type(value).__mro__[:-1] for name in vars(cls)}:
-                    if name not in vars(value) and is_plain(_defined(type(value), name)):
-                        note_attribute_read(session, value, name, _defined(type(value), name))
 
 
 def namespace_owner(session: Session, space: Any) -> Any:
@@ -571,33 +465,6 @@ def enter_function(session: Session, function: types.FunctionType) -> None:
                     adopt(session, item)
         _note_part(session, function, attribute, "defaults")
     _note_part(session, function, "__code__", "code")
-
-
-def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, ...]) -> None:
-    """Guard what a function that runs as it is can read by the names in its code: globals, closure values, attributes.
-
-    Which objects it asks for an attribute is not known; all are, that its arguments and these names lead to.
-    """
-    enter_function(session, function)
-    code, namespace = function.__code__, function.__globals__
-    todo: deque[tuple[Any, int]] = deque((one, 0) for one in (
-        *args, *contents.cells_of(function), *(namespace.get(name) for name in global_names(code))))
-    seen: set[int] = set()
-    while todo:
-        one, depth = todo.popleft()
-        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NO_OBJECTS):
-            continue
-        seen.add(id(one))
-        held: Any = getattr(one, "__dict__", None)
-        for name in code.co_names if type(held) is dict else ():
-            if name in held and is_external(session, one):
-                note_attribute_read(session, one, name, held[name])
-                todo.append((held[name], depth + 1))
-
-
-_CHAIN = 4
-"""Attributes of attributes, so deep."""
-_NO_OBJECTS = (torch.Tensor, types.ModuleType, types.FunctionType, type, Staged, Choice, Undefined, *CONTAINERS, tuple)
 
 
 def _note_absence(session: Session, namespace: dict[str, Any], name: str) -> None:

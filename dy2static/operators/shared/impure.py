@@ -50,7 +50,7 @@ def check(session: Session, f: Any) -> None:
     _check_seed(session, f, owner)
     _check_settings(session, f, getattr(f, "__name__", ""))
     name = getattr(f, "__name__", type(f).__name__)
-    if what is None and name not in _QUIET:
+    if what is None and name not in _QUIET and not str(getattr(f, "__qualname__", "")).startswith("UUID."):
         module = getattr(f, "__module__", None)
         if isinstance(module, str):
             what = _MODULES.get(module) or ("NumPy's random numbers" if module.startswith("numpy.random") else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ class ModuleFacts:
         self._module = module
         self._with_mode, self._training = with_mode, space["training"]
         self._forward = (type(module).forward, space.get("forward"))
-        self._hooks = {name: tuple(space[name].items()) for name in _HOOKS if space[name]}
+        self._hooks = _hooks_in([space[name] for name in _HOOKS])
         self._no_hooks = [name for name in _HOOKS if not space[name]]
         self._modules, self._order = dict(space["_modules"]), list(space["_modules"])
         self._tensors = [(slot, list(space[slot]), _pictures(space[slot])) for slot in _SLOTS]
@@ -46,9 +47,8 @@ class ModuleFacts:
         for name in self._no_hooks:
             if space[name]:
                 return False
-        for name, before in self._hooks.items():
-            if tuple(space[name].items()) != before:
-                return False
+        if len(self._no_hooks) < len(_HOOKS) and not self._hooks_hold():
+            return False
         modules = space["_modules"]
         if (modules or self._modules) and (modules != self._modules or list(modules) != self._order):
             return False
@@ -62,6 +62,10 @@ class ModuleFacts:
                 return False
         return True
 
+    def _hooks_hold(self) -> bool:
+        space = self._module.__dict__
+        return _hooks_in([space[name] for name in _HOOKS]) == self._hooks
+
     def write(self, check: CheckWriter) -> None:
         """The same as straight-line code."""
         module, cls = check.bind(self._module), check.bind(self._class)
@@ -73,8 +77,8 @@ class ModuleFacts:
         check.require(f"{space}['forward'] is {check.bind(own)}" if own is not None else f"'forward' not in {space}")
         if self._no_hooks:
             check.require(f"not ({' or '.join(f'{space}[{name!r}]' for name in self._no_hooks)})")
-        for name, before in self._hooks.items():
-            check.require(f"tuple({space}[{name!r}].items()) == {check.bind(before)}")
+        if len(self._no_hooks) < len(_HOOKS):
+            check.require(f"{check.bind(self._hooks_hold)}()")
         if self._modules:
             modules, known, order = f"{space}['_modules']", check.bind(self._modules), check.bind(self._order)
             check.require(f"{modules} == {known} and list({modules}) == {order}")
@@ -100,18 +104,26 @@ class GlobalHooks:
 
     def __init__(self) -> None:
         self._registered = list(vars(torch_internals.global_module_hooks()).values())
-        self._before = [tuple(hooks.items()) for hooks in self._registered]
+        self._before = _hooks_in(self._registered)
 
     def hold(self) -> bool:
         """Whether they are those that there were."""
-        return [tuple(hooks.items()) for hooks in self._registered] == self._before
+        return _hooks_in(self._registered) == self._before
 
     def write(self, check: CheckWriter) -> None:
         """The same as straight-line code."""
-        if any(self._before):
+        if self._before:
             check.require(f"{check.bind(self.hold)}()")
         else:
             check.require(f"not ({' or '.join(check.bind(hooks) for hooks in self._registered)})")
+
+
+def _hooks_in(tables: Sequence[dict[int, Any]]) -> list[list[tuple[int, Any]]]:
+    """The hooks and what is said of them, each with the number of its hook; a hook that comes again has another key."""
+    if not any(tables):
+        return []
+    numbers: dict[int, int] = {}
+    return [[(numbers.setdefault(key, len(numbers)), one) for key, one in table.items()] for table in tables]
 
 
 def _pictures(slot: dict[str, Any]) -> list[tuple[Any, ...] | None]:

@@ -89,7 +89,12 @@ def is_torch(target: Any) -> bool:
 
 def is_library(module: types.ModuleType) -> bool:
     """Whether a Python module is torch's, NumPy's or Python's own: what it holds is taken as fixed."""
-    top = module.__name__.split(".")[0]
+    return is_librarys(module.__name__)
+
+
+def is_librarys(name: str) -> bool:
+    """The same of what a module of that name defines."""
+    top = name.split(".")[0]
     return top in ("torch", "numpy") or top in sys.stdlib_module_names
 
 

@@ -62,8 +62,17 @@ def _is_or_holds_staged(value: Any, depth: int) -> bool:
     return False
 
 
+METHOD_WATCHERS: list[Callable[[Session, object, str], None]] = []
+"""What is told of each special method that somebody asks a value's class for."""
+
+
 def python_method(value: object, name: str) -> types.FunctionType | None:
-    """The special method of the value's class, if it is written in Python by a user."""
+    """The special method of the value's class, if it is written in Python by a user. While tracing, the answer is a
+    guard: the class may get another method, or one that it lacks."""
+    session = active()
+    if session is not None:
+        for watch in METHOD_WATCHERS:
+            watch(session, value, name)
     for cls in type(value).__mro__:
         if name in cls.__dict__:
             method = cls.__dict__[name]
@@ -74,6 +83,6 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
 
 
 __all__ = [
-    "MISSING", "NO_NAMES", "Choice", "LocalNames", "Session", "Staged", "Undefined", "active", "any_staged",
-    "distribute", "held_choice", "python_method", "spread", "stages", "structure", "unbound_message",
+    "METHOD_WATCHERS", "MISSING", "NO_NAMES", "Choice", "LocalNames", "Session", "Staged", "Undefined", "active",
+    "any_staged", "distribute", "held_choice", "python_method", "spread", "stages", "structure", "unbound_message",
 ]

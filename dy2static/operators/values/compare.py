@@ -13,7 +13,7 @@ from typing import Any
 from dy2static.operators.calls import boundary
 from dy2static.operators.constructs.bool_ops import not_
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
-from dy2static.operators.provenance.provenance import note_asked
+from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.shared.staging import Choice, active, distribute
 from dy2static.operators.values.equality import equal
 from dy2static.operators.values.traced_compare import contains, identical

@@ -18,6 +18,7 @@ from dy2static.operators.calls.sequences import StagedRange, StagedSequence
 from dy2static.operators.calls.torch_values import from_torch
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
+from dy2static.operators.provenance.classes import note_definition, note_lack, note_of_class, note_super
 from dy2static.operators.provenance.environment import WatchedEnvironment
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
@@ -25,11 +26,7 @@ from dy2static.operators.provenance.provenance import (
     is_external,
     note_attribute_read,
     note_attribute_write,
-    note_definition,
-    note_lack,
-    note_of_class,
     note_space,
-    note_super,
     written,
 )
 from dy2static.operators.shared import settings
@@ -119,9 +116,11 @@ def _of_object(session: Session, obj: Any, name: str) -> Any:
     lookup = type(obj).__getattribute__
     if not _is_user_function(lookup) or isinstance(obj, super):
         return default(session, obj, name)
+    note_definition(session, obj, "__getattribute__")
     try:
         return call(lookup, obj, name)
     except AttributeError:
+        note_definition(session, obj, "__getattr__")
         fallback = _class_attribute(type(obj), "__getattr__")
         if fallback is _NOTHING:
             raise
@@ -147,6 +146,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
     if isinstance(obj, (type, types.ModuleType, super)) or own_lookup:
         if isinstance(obj, super):
             note_super(session, obj, name)
+        elif isinstance(obj, type) and (value := _of_class(session, obj, name)) is not _NOTHING:
+            return value
         value = getattr(obj, name)
     else:
         found = _class_attribute(cls, name)
@@ -159,7 +160,7 @@ def default(session: Session, obj: Any, name: str) -> Any:
         own = name in getattr(obj, "__dict__", {})
         get = getattr(type(found), "__get__", None)
         if _is_user_function(get) and (not own or hasattr(type(found), "__set__")):
-            return call(get, found, obj, cls)
+            return _described(session, obj, name, found, obj, cls)
         if found is _NOTHING and not own and _is_user_function(_class_attribute(cls, "__getattr__")):
             return _plain(session, obj, name, found)  # nothing is stored there, and asking again runs the method again
         value = _plain(session, obj, name, found)
@@ -198,6 +199,8 @@ def _stays(obj: Any, name: str, value: Any) -> bool:
 def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
     """Python's lookup; a ``__getattr__`` that a user wrote is converted."""
     fallback = _class_attribute(type(obj), "__getattr__")
+    if _is_user_function(fallback):
+        note_definition(session, obj, "__getattr__")
     if _is_user_function(type(obj).__getattribute__):
         return object.__getattribute__(obj, name)
     if not _is_user_function(fallback):
@@ -213,10 +216,32 @@ def _plain(session: Session, obj: Any, name: str, found: Any) -> Any:
         return call(fallback, obj, name)
 
 
+def _of_class(session: Session, cls: type, name: str) -> Any:
+    """``cls.name``, where a descriptor that a user wrote gives it: of the class or of its metaclass."""
+    above, own = _class_attribute(type(cls), name), _class_attribute(cls, name)
+    if isinstance(above, property) and _is_user_function(above.fget):
+        note_definition(session, cls, name)
+        return _property(session, cls, name, above)
+    of_metaclass = own is _NOTHING or hasattr(type(above), "__set__")
+    found, given = (above, (cls, type(cls))) if of_metaclass else (own, (None, cls))
+    if not _is_user_function(getattr(type(found), "__get__", None)):
+        return _NOTHING
+    return _described(session, cls, name, found, *given)
+
+
+def _described(session: Session, obj: Any, name: str, found: Any, *given: Any) -> Any:
+    """What a descriptor that a user wrote gives; which it is, and its methods, may change."""
+    note_definition(session, obj, name)
+    for method in ("__get__", "__set__"):
+        note_of_class(session, type(found), method)
+    return call(type(found).__get__, found, *given)
+
+
 def _property(session: Session, obj: Any, name: str, found: property) -> Any:
     try:
         return call(found.fget, obj)
     except AttributeError:
+        note_definition(session, obj, "__getattr__")
         fallback = _class_attribute(type(obj), "__getattr__")
         if fallback is _NOTHING or _is_user_function(type(obj).__getattribute__):
             raise
@@ -255,6 +280,7 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, Staged):  # a plain one refuses it in Python's words
         setattr(obj.python_type(), name, value)
         return
+    _note_stores(session, obj, name, "__setattr__")
     found = _class_attribute(type(obj), name)
     if isinstance(found, property) and _is_user_function(found.fset):
         call(found.fset, obj, value)
@@ -283,6 +309,15 @@ def write(session: Session, obj: Any, name: str, value: Any) -> None:
     if isinstance(obj, torch.nn.Module) and _replace_in_module(obj, name, value):
         return
     setattr(obj, name, value)
+
+
+def _note_stores(session: Session, obj: Any, name: str, method: str) -> None:
+    """Guard how the class of an object stores or deletes an attribute: with a descriptor, a method, or plainly."""
+    for one in (name, method):
+        note_of_class(session, type(obj), one)
+    found = _class_attribute(type(obj), name)
+    for one in ("__set__", "__delete__"):
+        note_of_class(session, type(found), one)
 
 
 def _whose_setting(obj: Any) -> str | None:
@@ -318,6 +353,17 @@ def delete(session: Session, obj: Any, name: str) -> None:
         return
     if isinstance(obj, StagedSequence):
         theirs(delattr, _EMPTY[obj.python_name], name)
+    _note_stores(session, obj, name, "__delattr__")
+    found = _class_attribute(type(obj), name)
+    if isinstance(found, property) and _is_user_function(found.fdel):
+        call(found.fdel, obj)
+        return
+    remove = getattr(type(found), "__delete__", None)
+    if _is_user_function(remove):
+        call(remove, found, obj)
+        return
+    if user_methods.called(session, obj, "__delattr__", name) is not user_methods.NOT_USERS:
+        return
     note_write(session, obj, name)
     delattr(obj, name)
 
@@ -383,7 +429,7 @@ def note_present(session: Session, obj: Any, name: str) -> None:
 
 
 def _note_presence(session: Session, obj: Any, name: str, present: bool) -> None:
-    if isinstance(obj, (torch.Tensor, Staged, Choice, types.ModuleType)):
+    if isinstance(obj, (torch.Tensor, Staged, Choice)) or (isinstance(obj, types.ModuleType) and is_library(obj)):
         return
     if not is_external(session, obj) and not isinstance(obj, type) and name not in getattr(obj, "__dict__", {}):
         note_of_class(session, type(obj), name)

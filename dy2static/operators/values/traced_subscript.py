@@ -18,12 +18,12 @@ from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, 
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import made_inside
+from dy2static.operators.provenance.classes import note_asked
 from dy2static.operators.provenance.environment import WatchedEnvironment
 from dy2static.operators.provenance.observed import done, observed
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     namespace_owner,
-    note_asked,
     note_content_write,
     note_item_read,
     note_space_read,

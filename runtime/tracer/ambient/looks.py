@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from runtime import torch_internals
 from runtime.ir import Block, Operator, Variable
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Looks:
         """A tensor was read: ``fake`` stands for it. Its memory may not have been read itself."""
         known = self.of.get(var)
         if known is None or known.requires_grad != info.requires_grad:
-            strides = tuple(fake.stride()) if fake.layout is torch.strided else None
+            strides = torch_internals.strides_of(fake) if fake.layout is torch.strided else None
             self.of[var] = Look(info.requires_grad, strides, fake.device)
         if info.steps:
             self.note_memory(info, fake)
@@ -49,5 +50,5 @@ class Looks:
     def note_memory(self, info: TensorInfo, fake: torch.Tensor) -> None:
         """The memory that a tensor is a view of, or is, may not have been read itself."""
         if info.storage.value not in self.of:
-            strides = tuple(fake.stride()) if not info.steps and fake.layout is torch.strided else None
+            strides = torch_internals.strides_of(fake) if not info.steps and fake.layout is torch.strided else None
             self.of[info.storage.value] = Look(info.requires_grad, strides, fake.device)

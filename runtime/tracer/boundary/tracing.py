@@ -224,6 +224,7 @@ def _trace_once(
             writes = _writes(session, outputs)
             copied_items.require_references(session)
             outputs.pin(effect.place.owner for effect in effects)
+            session.inputs.guard_unread()
     except torch_internals.shape_errors() as error:
         raise session.undecidable() from error
     except NeedsGradient as error:

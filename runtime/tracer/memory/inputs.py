@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +177,21 @@ class Inputs:
 
         self.session.guards.add_test((id(owner), attribute, "tensor"), f"tensor '{label}'", same)
 
+    def place_of(self, real: torch.Tensor) -> Callable[[], Any]:
+        """What is now where a tensor from outside was read."""
+        hint = self._hints.get(id(real))
+        return (lambda: real) if hint is None else functools.partial(_found_at, hint[1], hint[2])
+
+    def guard_unread(self) -> None:
+        """Of tensors that the Program does not read, which are no parameters of called modules, the trace may have
+        asked what they look like: ``len(t)``, ``t is None``."""
+        for value, owner, attribute, label in self._hints.values():
+            if id(value) in self._lifted or (id(owner), "<module>") in self.session.guards and (
+                    attribute in owner._parameters or attribute in owner._buffers):  # fmt: skip
+                continue
+            self.session.guards.add((id(owner), attribute, "kind"), f"tensor '{label}'",
+                                    functools.partial(_looks_at, owner, attribute), looks(value))
+
     def lift(self, real: torch.Tensor) -> torch.Tensor:
         """Make a real tensor that the trace met a parameter of the Program; the fake tensor that stands for it."""
         if torch_internals.is_fake(real):
@@ -229,8 +245,9 @@ class Inputs:
 
     def one(self, real: torch.Tensor) -> torch.Tensor:
         """The stand-in of the argument that a tensor from outside is, or the tensor; which becomes a condition."""
+        now = self.place_of(real)
         for fake in self._input_fakes.values():
-            if ask(self.session, fake, f"is the tensor {id(real)}", lambda given: given is real) is True:
+            if ask(self.session, fake, f"is the tensor {id(real)}", lambda given: given is now()) is True:
                 return fake
         return real
 
@@ -254,4 +271,25 @@ class Inputs:
         return any(live.parameter.var is origin and live.real.requires_grad for live in self.live)
 
 
-__all__ = ["Inputs", "LiveParameter", "SharedBase"]
+def _found_at(owner: Any, attribute: str) -> Any:
+    try:
+        return getattr(owner, attribute)
+    except (AttributeError, ValueError):  # an empty cell raises the latter
+        return None
+
+
+def looks(tensor: Any) -> Any:
+    """What a tensor says of itself without its data; of anything else its class."""
+    if not isinstance(tensor, torch.Tensor):
+        return type(tensor)
+    if tensor.is_nested:
+        return (type(tensor), tensor.dtype, tensor.device, tensor.requires_grad)
+    strides = tensor.stride() if tensor.layout is torch.strided else None
+    return (type(tensor), tensor.dtype, tensor.device, tensor.shape, strides, tensor.requires_grad)
+
+
+def _looks_at(owner: Any, attribute: str) -> Any:
+    return looks(getattr(owner, attribute))
+
+
+__all__ = ["Inputs", "LiveParameter", "SharedBase", "looks"]

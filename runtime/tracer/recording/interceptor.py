@@ -6,9 +6,6 @@ become one.
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -54,16 +51,7 @@ _HINTS = {
 
 
 _LAYOUT = ("stride", "is_contiguous", "storage_offset")
-"""Questions about how a tensor lies in memory."""
-
-
-_HERE = str(Path(__file__).parents[2]) + os.sep
-
-
-def _asked_by_us() -> bool:
-    """Whether a question about a tensor is the tracer's own."""
-    code = sys._getframe(2).f_code
-    return code is not theirs.__code__ and code.co_filename.startswith(_HERE)
+"""Questions about how a tensor lies in memory; the tracer's own are asked by ``torch_internals.strides_of``."""
 
 
 def _is_inference(tensor: torch.Tensor) -> bool:
@@ -131,7 +119,7 @@ class Watcher(torch_internals.TorchFunctionMode):
                 return answer
         if name == "contiguous" and session.knows(args[0]) and not session.info(args[0]).layout_known:
             return theirs(torch.ops.aten.contiguous.default, *args, **kwargs)  # its method looks at the stand-in first
-        if name in _LAYOUT and session.knows(args[0]) and not _asked_by_us():
+        if name in _LAYOUT and session.knows(args[0]):
             self._require_layout(name, args[0])
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):
             raise session.error(

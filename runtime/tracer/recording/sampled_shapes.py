@@ -118,13 +118,13 @@ class _Call:
         if isinstance(value, (list, tuple)):
             return type(value)(self.concrete(item, values) for item in value)
         if isinstance(value, torch.Tensor):
-            parts = [*value.shape, *value.stride()] if value.layout is torch.strided else []
+            parts = [*value.shape, *torch_internals.strides_of(value)] if value.layout is torch.strided else []
             if all(type(part) is int for part in parts):
                 return value
             with torch_internals.fake_only(self.session.fake_mode):
                 return torch.empty_strided(
                     [self.concrete(size, values) for size in value.shape],
-                    [self.concrete(stride, values) for stride in value.stride()],
+                    [self.concrete(stride, values) for stride in torch_internals.strides_of(value)],
                     dtype=value.dtype, device=value.device)
         if isinstance(value, torch.SymInt):
             return int(value.node.expr.xreplace(values))
@@ -300,7 +300,8 @@ def _merged(call: _Call, every: list[_Found], varied: bool, results: list[Any]) 
 def order_of(results: list[Any]) -> list[int] | None:
     """The dimensions from the outermost in memory to the innermost, as all results have them; None if they differ."""
     for one in results:
-        order = sorted(range(one.dim()), key=lambda dim: (-one.stride(dim), dim))
+        strides = torch_internals.strides_of(one)
+        order = sorted(range(one.dim()), key=lambda dim: (-strides[dim], dim))
         if all(result.permute(order).is_contiguous() for result in results):
             return order
     return None

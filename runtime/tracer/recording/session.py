@@ -605,7 +605,7 @@ class Session:
         self, fake: torch.Tensor, shape: Sequence[Any] | None = None, dtype: torch.dtype | None = None
     ) -> torch.Tensor:
         """A new fake tensor with the sizes, strides, dtype and device of another."""
-        strides = fake.stride() if shape is None and fake.layout is torch.strided else None
+        strides = torch_internals.strides_of(fake) if shape is None and fake.layout is torch.strided else None
         return torch_internals.empty_fake(
             self.fake_mode, tuple(fake.shape if shape is None else shape), strides, dtype or fake.dtype, fake.device
         )

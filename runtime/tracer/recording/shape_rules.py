@@ -164,7 +164,7 @@ def places(func: Any, args: Any, kwargs: dict[str, Any]) -> Places:
     if not names:
         return []
     given = aten.arguments(func, args, kwargs)
-    return [(one, (one.shape, one.stride(), one.storage_offset()))
+    return [(one, (one.shape, torch_internals.strides_of(one), torch_internals.offset_of(one)))
             for one in tensors_in([given.get(name) for name in names], {})]
 
 

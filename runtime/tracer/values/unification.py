@@ -125,7 +125,7 @@ def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
             code="D2S240",
         )
     contiguous, known = torch_internals.contiguity(fake)
-    strides = None if contiguous else tuple(fake.stride())
+    strides = None if contiguous else torch_internals.strides_of(fake)
     return Tensor(
         tuple(fake.shape),
         strides,

@@ -20,6 +20,7 @@ from tests.fuzz.judging import Outcome
 from tests.fuzz.modes.attributes import Attributes
 from tests.fuzz.modes.autocast import Autocast
 from tests.fuzz.modes.cached_helpers import CachedHelpers
+from tests.fuzz.modes.changes import Changes
 from tests.fuzz.modes.chosen_keys import ChosenKeys
 from tests.fuzz.modes.dependent_results import DependentResults
 from tests.fuzz.modes.deques import Deques
@@ -38,6 +39,7 @@ MODES: dict[str, type[Mode]] = {
     "attributes": Attributes,
     "autocast": Autocast,
     "cached": CachedHelpers,
+    "changes": Changes,
     "chosen_keys": ChosenKeys,
     "dependent": DependentResults,
     "deques": Deques,

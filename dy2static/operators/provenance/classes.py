@@ -1,0 +1,220 @@
+"""Guards about classes: which methods and properties objects have, what is behind a ``super()``, what is absent."""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from dy2static.operators.provenance.provenance import (
+    PATCHED,
+    adopt,
+    defined,
+    is_class_from_outside,
+    is_external,
+    memo,
+    note_attribute_read,
+    note_parts,
+    written,
+)
+from dy2static.operators.shared.policy import is_librarys
+from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, python_method
+from runtime.tracer.python_state.guard_code import CheckWriter
+from runtime.tracer.python_state.guards import is_plain, same_plain
+from runtime.tracer.python_state.journal import Place
+
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that can be changed."""
+LOOKUPS = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__")
+"""Methods that a class may get, and that change what every attribute of its objects is."""
+
+
+def note_definition(session: Session, obj: Any, name: str) -> None:
+    """Guard what a method or property of an object is: its class, or the object itself, may get another one."""
+    if not is_external(session, obj) and not isinstance(obj, type):
+        note_of_class(session, type(obj), name)
+        return
+    key = (id(obj), name)
+    if key in session.guards or not is_external(session, obj) or written(session, Place("attribute", obj, name)):
+        return
+    adopt(session, obj)
+    if isinstance(obj, type):  # a class method: on the class, its bases, or its metaclass
+        _add(session, key, obj, name)
+        return
+    cls = type(obj)
+    own, shared = getattr(obj, "__dict__", {}).get(name), defined(cls, name)
+
+    def holds() -> bool:
+        space = getattr(obj, "__dict__", {})
+        return type(obj) is cls and space.get(name) is own and defined(cls, name) is shared
+
+    def write(check: CheckWriter) -> None:
+        _write_own(check, obj, cls, name, own)
+        _write(check, cls, name)
+
+    session.guards.add_test(key, f"'{name}' of {cls.__name__}", holds, write=write)
+
+
+def note_of_class(session: Session, cls: type, name: str) -> None:
+    """The same of an object that is made inside: its class has the method or property."""
+    if not cls.__flags__ & _HEAP_TYPE or not is_class_from_outside(session, cls):
+        return
+    if not written(session, Place("attribute", cls, name)):
+        adopt(session, cls)
+        _add(session, (id(cls), name, "of its objects"), cls, name)
+
+
+def note_lookups(session: Session, cls: type) -> None:
+    """Guard how attributes of a class's objects are found: of one that is made inside, each read would have to."""
+    for name in LOOKUPS:
+        note_of_class(session, cls, name)
+
+
+def note_method(session: Session, value: object, name: str) -> None:
+    """Guard a special method of an object of a user's class, which syntax and builtins look up on the class."""
+    cls = type(value)
+    if not cls.__flags__ & _HEAP_TYPE or isinstance(value, (torch.Tensor, Staged, Choice)):
+        return
+    if is_librarys(str(cls.__module__)):
+        if id(value) in session.externals:  # what a library makes for a moment is no matter
+            note_parts(session, value)
+        return
+    if id(value) in session.externals and not isinstance(value, type):
+        session.guards.add_test(
+            (id(value), "class"), f"the class of a {cls.__name__}", lambda: type(value) is cls,
+            write=lambda check: check.require(f"type({check.bind(value)}) is {check.bind(cls)}"))
+    if (id(cls), name) in memo(session).methods:
+        return
+    memo(session).methods[id(cls), name] = cls
+    note_of_class(session, cls, name)
+
+
+METHOD_WATCHERS.append(note_method)
+
+
+def _add(session: Session, key: Any, cls: type, name: str) -> None:
+    found = defined(cls, name)
+    session.guards.add_test(key, f"'{name}' of {cls.__name__}", lambda: defined(cls, name) is found,
+                            write=lambda check: _write(check, cls, name))
+
+
+def _write(check: CheckWriter, cls: type, name: str) -> None:
+    """``defined(cls, name)`` is what it is now. Where the class has it, its metaclass is not asked."""
+    check.require(f"{check.bind(cls)}.__mro__ is {check.bind(cls.__mro__)}")
+    meta: type = type(cls)
+    for base in (*cls.__mro__, *meta.__mro__):  # a class's ``__dict__`` is a live view
+        if name in base.__dict__:
+            if base not in PATCHED:
+                check.require(f"{check.bind(base.__dict__)}[{name!r}] is {check.bind(base.__dict__[name])}")
+            return
+        if base.__flags__ & _HEAP_TYPE:
+            check.require(f"{name!r} not in {check.bind(base.__dict__)}")
+
+
+def _write_own(check: CheckWriter, obj: Any, cls: type, name: str, own: Any) -> None:
+    """The object is of its class, and has itself what it has now under a name; None: nothing."""
+    check.require(f"type({check.bind(obj)}) is {check.bind(cls)}")
+    if hasattr(obj, "__dict__"):
+        here = f"{check.bind(obj)}.__dict__"
+        check.require(f"{name!r} not in {here}" if own is None else f"{here}[{name!r}] is {check.bind(own)}")
+
+
+def note_super(session: Session, obj: Any, name: str) -> None:
+    """Guard what the classes behind a ``super()`` have under a name."""
+    after, cls = obj.__thisclass__, obj.__self_class__
+    if cls is None or not is_external(session, cls) or after not in cls.__mro__:
+        return
+
+    def found() -> Any:
+        classes = cls.__mro__
+        return next((vars(one)[name] for one in classes[classes.index(after) + 1:] if name in vars(one)), None)
+
+    value = found()
+
+    def write(check: CheckWriter) -> None:
+        check.require(f"{check.bind(cls)}.__mro__ is {check.bind(cls.__mro__)}")
+        for base in cls.__mro__[cls.__mro__.index(after) + 1:]:
+            if name in base.__dict__:
+                check.like(f"{check.bind(base.__dict__)}[{name!r}]", value)
+                return
+            if base.__flags__ & _HEAP_TYPE:
+                check.require(f"{name!r} not in {check.bind(base.__dict__)}")
+
+    session.guards.add_test(
+        (id(cls), id(after), name, "super"), f"'{name}' of what {after.__name__} is derived from",
+        lambda: found() is value or (is_plain(value) and same_plain(found(), value)), write=write)
+
+
+def note_lack(session: Session, obj: Any, name: str) -> None:
+    """Guard that an object has no attribute of a name: its ``__getattr__`` is asked."""
+    if not is_external(session, obj) or written(session, Place("attribute", obj, name)):
+        return
+    adopt(session, obj)
+    cls = type(obj)
+
+    def write(check: CheckWriter) -> None:
+        _write_own(check, obj, cls, name, None)
+        _write(check, cls, name)
+
+    lookup: Any = cls.__getattribute__
+    simple = lookup is object.__getattribute__ and not any(name in base.__dict__ for base in cls.__mro__)
+    session.guards.add_test(
+        (id(obj), name, "lack"), f"the absence of '{name}' of {cls.__name__}", lambda: _lacks(obj, name),
+        write=write if simple else None)
+
+
+def _lacks(obj: Any, name: str) -> bool:
+    try:
+        object.__getattribute__(obj, name)
+    except AttributeError:
+        return True
+    return False
+
+
+_ASKED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__")
+"""Methods that Python's builtins and containers call unseen."""
+_ASKING = frozenset({
+    "sorted", "max", "min", "set", "frozenset", "hash", "index", "count", "remove", "sort", "get", "pop", "setdefault",
+    "add", "discard", "update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
+    "isdisjoint", "fromkeys", "heappush", "heappop", "heapify", "nlargest", "nsmallest", "insort", "insort_left",
+    "insort_right", "bisect", "bisect_left", "bisect_right", "__contains__", "__eq__", "__ne__", "__lt__", "__gt__",
+})  # fmt: skip
+"""Builtins, methods and functions of the standard library's that compare or hash what they are given."""
+_MOST = 64
+
+
+def note_asked_by(session: Session, function: Any, values: Iterable[Any]) -> None:
+    """The same of what a builtin is called with, if it is one that compares."""
+    if getattr(function, "__name__", "") in _ASKING:
+        note_asked(session, values)
+
+
+def note_asked(session: Session, values: Iterable[Any], depth: int = 2) -> None:
+    """Guard what objects of users' classes hold whose methods builtins or containers may call: ``x in items`` asks
+    ``__eq__`` of each."""
+    for value in values:
+        if is_plain(value) or isinstance(value, (torch.Tensor, Staged, Choice, type, types.FunctionType)):
+            continue
+        if isinstance(value, (list, tuple, dict, set, frozenset, deque)):
+            if depth and 0 < len(value) <= _MOST:
+                note_asked(session, (*value, *value.values()) if isinstance(value, dict) else value, depth - 1)
+        elif hasattr(value, "__dict__") and not isinstance(value, torch.nn.Module) and is_external(session, value):
+            names = [name for name in _ASKED if python_method(value, name) is not None]
+            if names and id(value) not in memo(session).asked:
+                memo(session).asked[id(value)] = value
+                for name in names:
+                    note_of_class(session, type(value), name)
+                for name, held in list(vars(value).items()):
+                    note_attribute_read(session, value, name, held)
+                for name in {name for cls in type(value).__mro__[:-1] for name in vars(cls)}:
+                    if name not in vars(value) and is_plain(defined(type(value), name)):
+                        note_attribute_read(session, value, name, defined(type(value), name))
+
+
+__all__ = [
+    "LOOKUPS", "note_asked", "note_asked_by", "note_definition", "note_lack", "note_lookups", "note_of_class",
+    "note_super",
+]

@@ -1,0 +1,110 @@
+"""Guards on what code that runs as it is can read: by the names in it, of the objects that these names lead to."""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from dy2static.operators.provenance.classes import note_definition
+from dy2static.operators.provenance.provenance import (
+    CONTAINERS,
+    defined,
+    enter_function,
+    global_names,
+    is_external,
+    note_attribute_read,
+)
+from dy2static.operators.shared.policy import home_of, is_librarys
+from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
+from runtime.tracer.ambient import contents
+from runtime.tracer.python_state.guards import is_plain
+
+_CHAIN = 4
+"""Attributes of attributes, so deep."""
+_FUNCTIONS = 64
+"""Functions that call each other, so many."""
+_NO_OBJECTS = (torch.Tensor, Staged, Choice, Undefined, *CONTAINERS, tuple)
+
+
+def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, ...]) -> None:
+    """Guard what a function that runs as it is can read by the names in its code: globals, closure values, attributes.
+
+    Which objects it asks for an attribute is not known; all are, that its arguments and these names lead to. So are
+    the functions and methods of users' that it may call by these names, and what they read.
+    """
+    functions, seen = deque([function]), {id(function)}
+    given = args
+    while functions and len(seen) < _FUNCTIONS:
+        one = functions.popleft()
+        enter_function(session, one)
+        for called in _by_names(session, one, given):
+            if id(called) not in seen:
+                seen.add(id(called))
+                functions.append(called)
+
+
+def _by_names(session: Session, function: types.FunctionType, args: tuple[Any, ...]) -> Iterator[types.FunctionType]:
+    """Guard the attributes that one function may read; the functions that it may call."""
+    code, namespace = function.__code__, function.__globals__
+    names = _names(code)
+    todo: deque[tuple[Any, int]] = deque((one, 0) for one in (
+        *args, *contents.cells_of(function), *(namespace.get(name) for name in global_names(code))))
+    seen: set[int] = set()
+    while todo:
+        one, depth = todo.popleft()
+        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NO_OBJECTS):
+            continue
+        seen.add(id(one))
+        if isinstance(one, types.MethodType):
+            todo.append((one.__self__, depth))
+            one = one.__func__
+        if isinstance(one, types.FunctionType):
+            if _is_users(one):
+                yield one
+            continue
+        held: Any = getattr(one, "__dict__", None)
+        if not is_external(session, one) or (isinstance(one, (type, types.ModuleType)) and not _is_of_users(one)):
+            continue
+        for name in names:
+            if type(held) is dict and name in held:
+                note_attribute_read(session, one, name, held[name])
+                todo.append((held[name], depth + 1))
+            elif isinstance(one, types.ModuleType):
+                continue
+            elif (found := defined(one if isinstance(one, type) else type(one), name)) is not None:
+                yield from _of_class(session, one, name, found)
+
+
+def _of_class(session: Session, one: Any, name: str, found: Any) -> Iterator[types.FunctionType]:
+    """Guard what an object has from its class; the function that it is, or that it calls."""
+    function = getattr(found, "fget", None) or getattr(found, "func", None) or getattr(found, "__func__", found)
+    if isinstance(function, types.FunctionType):
+        if _is_users(function):
+            note_definition(session, one, name)
+            yield function
+    elif not hasattr(type(found), "__get__"):
+        note_attribute_read(session, one, name, found)
+
+
+def _is_users(function: types.FunctionType) -> bool:
+    return not home_of(function.__code__.co_filename)
+
+
+def _is_of_users(one: Any) -> bool:
+    """Whether a class or Python module is not of a library."""
+    return not is_librarys(str(one.__module__ if isinstance(one, type) else one.__name__))
+
+
+@lru_cache(maxsize=4096)
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    """The names of attributes and globals in a code object, and in those that are nested in it."""
+    inner = (name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in _names(constant))
+    return tuple(dict.fromkeys((*code.co_names, *inner)))
+
+
+__all__ = ["note_reads"]
