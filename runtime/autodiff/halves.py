@@ -281,18 +281,18 @@ class ProgramNode(torch.autograd.Function):
         run, plan = call.run, call.stage.plan
         casting = torch_internals.autocast_on()
         run.halves.runner.casting = casting
+        if all(grad is None for grad in grads):  # what was saved may be gone: another path took another value
+            return (None, *_in_order(call, [None] * (len(plan.needs) + len(plan.leaves))))
         if torch.is_grad_enabled() and call.stage.may_be_stale:
             _require_unwritten(call, load(ctx, call.saved, keep=True), grads)
         if torch.is_grad_enabled() or casting != run.halves.casting:
             return (None, *_again(call, grads))
         residuals = load(ctx, call.saved, keep=torch_internals.graph_is_kept())
-        found: list[Any] = [None] * (len(plan.needs) + len(plan.leaves))
-        if any(grad is not None for grad in grads):
-            half = call.stage.backward if any(grad is None for grad in grads) else call.stage.whole
-            residuals += _per_result(call, [grad if grad is None else grad.contiguous() for grad in grads])
-            del grads
-            with torch_internals.autocast_off(run.autocast):
-                found = half.run(residuals, [])
+        half = call.stage.backward if any(grad is None for grad in grads) else call.stage.whole
+        residuals += _per_result(call, [grad if grad is None else grad.contiguous() for grad in grads])
+        del grads
+        with torch_internals.autocast_off(run.autocast):
+            found = half.run(residuals, [])
         return (None, *_in_order(call, found))
 
 
@@ -301,10 +301,9 @@ def _require_unwritten(call: _Call, residuals: list[Any], grads: Sequence[torch.
 
     Errors raised: RuntimeError.
     """
-    if any(grad is not None for grad in grads):
-        given = _per_result(call, [grad if grad is None else grad.contiguous() for grad in grads])
-        with torch.no_grad(), torch_internals.autocast_off(call.run.autocast):
-            call.stage.backward.run([*residuals, *given], [])
+    given = _per_result(call, [grad if grad is None else grad.contiguous() for grad in grads])
+    with torch.no_grad(), torch_internals.autocast_off(call.run.autocast):
+        call.stage.backward.run([*residuals, *given], [])
 
 
 def _in_order(call: _Call, found: list[Any]) -> list[Any]:

@@ -150,7 +150,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     if isinstance(f, type):
         return _make(session, f, args, kwargs)
-    if policy.is_torch(f):
+    if policy.is_torch(f) and not _is_converted(f):
         return call_torch(session, f, args, kwargs)
     if isinstance(f, types.MethodWrapperType) and f.__name__ == "__call__":
         return traced_call(session, f.__self__, args, kwargs)
@@ -238,6 +238,12 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         note_lookups(session, cls)
         made = _construct(session, cls, args, kwargs)
     return _note_made(session, made)
+
+
+def _is_converted(f: Any) -> bool:
+    """Whether an object of torch's is called by a method in one of the files that are converted: a hook that prunes."""
+    method = _call_method(f)
+    return method is not None and not home_of(method.__code__.co_filename)
 
 
 def _is_given_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

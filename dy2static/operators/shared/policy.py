@@ -28,6 +28,7 @@ _STANDARD = tuple({
 _TORCH_CONVERTED = tuple(_TORCH + path for path in (
     os.path.join("nn", "modules", "container.py"), os.path.join("nn", "modules", "transformer.py"),
     "distributions" + os.sep, os.path.join("optim", "lbfgs.py"),
+    *(os.path.join("nn", "utils", f"{name}.py") for name in ("weight_norm", "spectral_norm", "prune")),  # as hooks
 ))  # fmt: skip
 
 
