@@ -40,6 +40,14 @@ def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:
     return TraceMode(shape_env=shape_env, allow_non_fake_inputs=False), shape_env
 
 
+_KEPT = tuple(f"_{kind}{what}_capsule" for kind in ("", "sym_") for what in ("sizes", "strides"))
+
+
+def is_kept_by_torch(name: str) -> bool:
+    """Whether PyTorch itself puts an attribute of this name on tensors whose sizes it computes."""
+    return name.startswith(_KEPT) or name in FakeTensor.__annotations__
+
+
 def is_fake(tensor: object) -> bool:
     """Whether a tensor has no data."""
     return isinstance(tensor, FakeTensor)

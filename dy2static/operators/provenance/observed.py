@@ -135,7 +135,8 @@ def _note_hung(session: Session, tensor: torch.Tensor, held: dict[str, Any]) -> 
         return
     users = hung.names(session, tensor) if torch_internals.is_fake(tensor) else held  # others are the fake tensor's own
     new = {name: now[name] for name in now if name not in held or (name in users and now[name] is not held[name])}
-    gone = [name for name in held if name not in now]
+    new = {name: value for name, value in new.items() if not torch_internals.is_kept_by_torch(name)}
+    gone = [name for name in held if name not in now and not torch_internals.is_kept_by_torch(name)]
     for name in (*new, *gone):
         if name in held:
             now[name] = held[name]

@@ -115,6 +115,9 @@ class Recorder(torch_internals.TorchDispatchMode):
         before, session.dispatching = session.dispatching, True
         try:
             return self._arrived(func, args, kwargs or {})
+        except TypeError as error:  # a binary operator would try the other operand, and say that neither can
+            faults.require_users(session, error)
+            raise
         finally:
             session.dispatching = before
 
