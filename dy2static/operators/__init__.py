@@ -33,7 +33,15 @@ from dy2static.operators.values.aug_assign import aug
 from dy2static.operators.values.binary import binary, unary
 from dy2static.operators.values.compare import compare
 from dy2static.operators.values.f_string import format_value, fstring
-from dy2static.operators.values.match_stmt import is_mapping, is_matched, is_sequence, positional, starred, without_keys
+from dy2static.operators.values.match_stmt import (
+    from_end,
+    is_mapping,
+    is_matched,
+    is_sequence,
+    positional,
+    starred,
+    without_keys,
+)
 from dy2static.operators.values.patches import install
 from dy2static.operators.values.percent_format import percent
 from dy2static.operators.values.subscript import del_item, item, set_item
@@ -43,7 +51,7 @@ install()
 __all__ = [
     "AssertionError", "Held", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
     "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "for_stmt",
-    "format_value", "fresh", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt",
+    "format_value", "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt",
     "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks", "load", "load_free", "lookup_error",
     "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "position", "positional", "raise_stmt",
     "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unary",

@@ -141,8 +141,11 @@ class _Pattern:
                 self._bind(item.name, operator("starred", copy.deepcopy(subject), constant(index), after,
                                                origin=self.origin))
                 continue
-            place = constant(index) if star is None or index < star else constant(index - len(items))
-            self._add(self._expression("subject[place]", subject=subject, place=place), item)
+            if star is None or index < star:
+                part = self._expression("subject[place]", subject=subject, place=constant(index))
+            else:
+                part = operator("from_end", copy.deepcopy(subject), constant(len(items) - index), origin=self.origin)
+            self._add(part, item)
 
     def _MatchMapping(self, subject: Any, pattern: gast.AST) -> None:
         keys = pattern.keys

@@ -213,6 +213,62 @@ def functions_by_class() -> Any:
     return kind(1), kind("a"), kind(Other())
 
 
+def patterns_of_match() -> Any:
+    import collections.abc
+
+    class Both(collections.UserDict, collections.abc.Sequence):  # type: ignore[type-arg,misc]
+        pass
+
+    class Long(collections.abc.Sequence):  # type: ignore[type-arg]
+        def __getitem__(self, place: Any) -> Any:
+            return place
+
+        def __len__(self) -> int:
+            return 42
+
+    class Twice:
+        __match_args__ = ("a", "a")
+        a = 1
+
+    class Text:
+        __match_args__ = "a"
+        a = 1
+
+    class Key:
+        key = "a"
+
+    def sequence_first(value: Any) -> Any:
+        match value:
+            case [*_]:
+                return "sequence"
+            case {}:
+                return "mapping"
+
+    def ends(value: Any) -> Any:
+        match value:
+            case [first, *_, last]:
+                return first, last
+
+    def twice(value: Any) -> Any:
+        match value:
+            case Twice(one, other):
+                return one, other
+
+    def text(value: Any) -> Any:
+        match value:
+            case Text(one):
+                return one
+
+    def keys(value: Any) -> Any:
+        match value:
+            case {Key.key: one, "a": other}:
+                return one, other
+
+    failing = (lambda: twice(Twice()), lambda: text(Text()), lambda: keys({"a": 1, "b": 2}))
+    found = sequence_first(Both()), sequence_first("text"), ends(Long()), ends([1, 2, 3])
+    return *found, *map(message_of, failing)
+
+
 def views_of_what_has_items() -> Any:
     class Few:
         def __getitem__(self, key: str) -> str:
@@ -254,7 +310,7 @@ def what_is_handed_on_is_not_asked() -> Any:
 
 
 RULES = (
-    what_is_handed_on_is_not_asked, inequality_asks_in_order,
+    what_is_handed_on_is_not_asked, inequality_asks_in_order, patterns_of_match,
     members_cannot_be_stored_to, frozen_objects_are_made_again, readonly_attributes, constructors_give_none,
     derived_operands_go_first_with_methods_of_their_own, managers_are_asked_for_by_class, generators_say_what_they_are,
     memos_of_deepcopy, metaclasses_make_classes, views_of_what_has_items,

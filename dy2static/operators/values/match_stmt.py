@@ -6,19 +6,17 @@
 
 from __future__ import annotations
 
-import array
-import collections
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dy2static.operators.calls.call import call
-from dy2static.operators.shared.staging import Choice, active, distribute
+from dy2static.operators.shared.staging import Choice, active, distribute, python_method
 from dy2static.operators.values.attribute import attr
 from dy2static.operators.values.subscript import item
 from runtime.tracer.values.containers import opened
 
-_SEQUENCES = (list, tuple, range, collections.deque, array.array, memoryview, Sequence)
-_TEXT = (str, bytes, bytearray)
+_SEQUENCE, _MAPPING = 1 << 5, 1 << 6
+"""The flags of classes by which the interpreter tells them: those derived from ``Sequence`` first, or registered with
+it, have the one, those from ``Mapping`` the other."""
 _WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 """Classes whose one positional pattern stands for the object itself."""
 
@@ -28,8 +26,10 @@ def is_sequence(value: Any, length: int, more: bool) -> Any:
     session = active()
     if session is not None and isinstance(value, Choice):
         return distribute(session, value, lambda option: is_sequence(option, length, more))
-    if not isinstance(value, _SEQUENCES) or isinstance(value, _TEXT):
+    if not type(value).__flags__ & _SEQUENCE:
         return False
+    if more and not length:
+        return True
     found = call(len, value)
     return found >= length if more else found == length
 
@@ -40,6 +40,12 @@ def starred(value: Any, before: int, after: int) -> Any:
     return item(whole, slice(before, call(len, whole) - after))
 
 
+def from_end(value: Any, count: int) -> Any:
+    """An item that a pattern behind a starred one looks at; a class of the user's is asked for it as Python does."""
+    own = python_method(value, "__getitem__") is not None
+    return item(value, call(len, value) - count if own else -count)
+
+
 def is_mapping(value: Any, *keys: Any) -> Any:
     """Whether a mapping has all the keys."""
     session = active()
@@ -47,7 +53,14 @@ def is_mapping(value: Any, *keys: Any) -> Any:
         value = opened(value)
         if isinstance(value, Choice):
             return distribute(session, value, lambda option: is_mapping(option, *keys))
-    return isinstance(value, Mapping) and all(key in value for key in keys)
+    if not type(value).__flags__ & _MAPPING:
+        return False
+    for place, key in enumerate(keys):
+        if key in keys[:place]:
+            raise ValueError(f"mapping pattern checks duplicate key ({key!r})")
+        if key not in value:
+            return False
+    return True
 
 
 def without_keys(value: Any, *keys: Any) -> dict[Any, Any]:
@@ -71,7 +84,12 @@ def is_matched(value: Any, cls: Any, count: int, *names: str) -> Any:
     if not call(isinstance, value, cls):
         return False
     wanted = names if _is_whole(cls) and count == 1 else (*_positional_names(cls, count), *names)
-    return all(call(hasattr, value, name) for name in wanted)
+    for place, name in enumerate(wanted):
+        if name in wanted[:place]:
+            raise TypeError(f"{cls.__name__}() got multiple sub-patterns for attribute {name!r}")
+        if not call(hasattr, value, name):
+            return False
+    return True
 
 
 def positional(value: Any, cls: type, index: int) -> Any:
@@ -85,8 +103,13 @@ def _is_whole(cls: type) -> bool:
 
 def _positional_names(cls: type, count: int) -> tuple[str, ...]:
     names: tuple[str, ...] = getattr(cls, "__match_args__", ())
+    if type(names) is not tuple:
+        raise TypeError(f"{cls.__name__}.__match_args__ must be a tuple (got {type(names).__name__})")
     allowed = 1 if _is_whole(cls) else len(names)
     if count > allowed:
         plural = "" if allowed == 1 else "s"
         raise TypeError(f"{cls.__name__}() accepts {allowed} positional sub-pattern{plural} ({count} given)")
+    for name in names[:count]:
+        if not isinstance(name, str):
+            raise TypeError(f"__match_args__ elements must be strings (got {type(name).__name__})")
     return names[:count]

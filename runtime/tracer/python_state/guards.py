@@ -103,7 +103,7 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
         if isinstance(value, _VIEWS):
             kind, items = type(value), is_like(list(value), inside)
             return lambda other: type(other) is kind and items(list(other))
-        if isinstance(value, (dict, types.MappingProxyType)):
+        if isinstance(value, (dict, types.MappingProxyType)) and _has_items(value):
             return _is_mapping(value, inside)
         if isinstance(value, numpy.ndarray):
             return _is_objects(value, inside) if value.dtype.hasobject else _is_array(value)
@@ -150,6 +150,15 @@ def _is_sequence(value: Any, inside: tuple[Any, ...]) -> Test:
     return lambda other: (
         type(other) is kind and len(other) == length and all(test(item) for test, item in zip(tests, other))
     )
+
+
+def _has_items(value: Any) -> bool:
+    """Whether a dict or a proxy has items: a proxy may be of anything that can be indexed."""
+    try:
+        value.items()
+    except AttributeError:
+        return False
+    return True
 
 
 def _is_mapping(value: Mapping[Any, Any], inside: tuple[Any, ...]) -> Test:
