@@ -214,6 +214,33 @@ def older_written_in_python_under_zip(x: Any) -> Any:
     return x + next(it)
 
 
+class Backwards:
+    def __init__(self, items: list[Any]) -> None:
+        self.left = iter(items)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return self.left
+
+
+def older_given_by_a_method(x: Any) -> Any:
+    rest = Backwards([x, x + 1, x + 2])
+    if x.sum() > 0:
+        x = x + next(reversed(rest))  # type: ignore[call-overload]
+    return x + next(rest.left)
+
+
+def older_given_by_a_class(x: Any) -> Any:
+    it = iter([x, x + 1, x + 2])
+
+    class Same:
+        def __new__(cls) -> Any:
+            return it
+
+    if x.sum() > 0:
+        x = x + next(Same())  # type: ignore[call-overload]
+    return x + next(it)
+
+
 def after_its_path(x: Any) -> Any:
     it = iter([x, x + 1, x + 2])
     if x.sum() > 0:
@@ -233,7 +260,8 @@ def on_a_path_inside(x: Any) -> Any:
 
 REFUSED = (
     older_list_iterator, older_under_zip, older_under_chain, older_generator, older_in_a_generator, older_in_an_object,
-    older_written_in_python_under_zip, after_its_path, on_a_path_inside,
+    older_written_in_python_under_zip, older_given_by_a_method, older_given_by_a_class, after_its_path,
+    on_a_path_inside,
 )  # fmt: skip
 
 

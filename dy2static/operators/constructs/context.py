@@ -86,7 +86,9 @@ def _leave_with(manager: Any, error: BaseException) -> None:
 def _method(manager: Any, name: str) -> Any:
     method = python_method(manager, name)
     if method is None or home_of(method.__code__.co_filename):
-        return functools.partial(getattr(type(manager), name), manager)
+        cls = type(manager)  # as the interpreter looks it up: what the object has under the name is not asked
+        found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
+        return found.__get__(manager, cls) if hasattr(type(found), "__get__") else found
     return lambda *args: call(method, manager, *args)
 
 

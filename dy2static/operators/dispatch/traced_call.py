@@ -70,7 +70,7 @@ def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[st
     if isinstance(f, type) or (f is iter and result is not args[0]):
         if type(result) in contents.READING:
             known.new_iterator = result
-        if contents.is_iterator(result):
+        if contents.is_iterator(result) and f.__module__ in ("builtins", "itertools"):  # others may give an older one
             iterators.note_made(session, result, (*args, *kwargs.values()))
     return result
 

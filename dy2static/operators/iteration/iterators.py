@@ -60,7 +60,8 @@ def _iterators_in(values: Iterable[Any], depth: int = 3) -> Iterator[Any]:
         kind = type(value)
         if isinstance(value, (torch.Tensor, torch.nn.Module, Staged)):
             continue
-        if hasattr(kind, "__next__") or python_method(value, "__iter__") is not None:
+        own = (python_method(value, name) for name in ("__iter__", "__reversed__"))
+        if hasattr(kind, "__next__") or any(method is not None for method in own):
             yield value
         elif kind in (list, tuple, set, frozenset, dict, deque) and depth:
             yield from _iterators_in(value, depth - 1)
