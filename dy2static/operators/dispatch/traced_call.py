@@ -37,7 +37,8 @@ from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
 from dy2static.operators.provenance.classes import note_asked_by, note_definition, note_lookups, note_of_class
 from dy2static.operators.provenance.host_random import noted_draws
-from dy2static.operators.provenance.provenance import meet, memo, note_attribute_read, note_parts
+from dy2static.operators.provenance.library_reads import note_parts
+from dy2static.operators.provenance.provenance import meet, memo, note_attribute_read
 from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import (
@@ -149,10 +150,16 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             note_attribute_read(session, f, name, getattr(f, name))
         return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     if isinstance(f, type):
+        by_metaclass = _call_method(f)
+        if by_metaclass is not None and not _is_librarys(by_metaclass):
+            note_definition(session, f, "__call__")
+            return call_function(session, by_metaclass, (f, *args), kwargs)
         return _make(session, f, args, kwargs)
     if policy.is_torch(f) and not _is_converted(f):
         return call_torch(session, f, args, kwargs)
     if isinstance(f, types.MethodWrapperType) and f.__name__ == "__call__":
+        if isinstance(f.__self__, type):  # type.__call__, which a metaclass's own calls
+            return _make(session, f.__self__, args, kwargs)
         return traced_call(session, f.__self__, args, kwargs)
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
@@ -206,6 +213,7 @@ _PATHS = ("cond", "switch", "while_loop")
 
 
 def _call_method(f: Any) -> types.FunctionType | None:
+    """The ``__call__`` of an object's class, or of a class's metaclass, if it is written in Python."""
     for cls in type(f).__mro__:
         method = cls.__dict__.get("__call__")
         if method is not None:
@@ -224,14 +232,14 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         made = call_torch(session, cls, args, kwargs)
     elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):
         made = _construct(session, cls, args, kwargs)
-    elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
+    elif _is_made_by_library(cls) or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
         for one in args:
             if id(one) in session.externals:
                 note_parts(session, one)
         if issubclass(cls, MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
-        made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
+        return chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
     else:
         for name in ("__new__", "__init__"):
             note_of_class(session, cls, name)
@@ -240,10 +248,20 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     return _note_made(session, made)
 
 
+def _is_librarys(method: types.FunctionType) -> bool:
+    return bool(home_of(method.__code__.co_filename))
+
+
+def _is_made_by_library(cls: type) -> bool:
+    """Whether a metaclass of a library's makes a class's objects, or finds them: that of enumerations."""
+    method = _call_method(cls)
+    return method is not None and _is_librarys(method)
+
+
 def _is_converted(f: Any) -> bool:
     """Whether an object of torch's is called by a method in one of the files that are converted: a hook that prunes."""
     method = _call_method(f)
-    return method is not None and not home_of(method.__code__.co_filename)
+    return method is not None and not _is_librarys(method)
 
 
 def _is_given_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -253,12 +271,22 @@ def _is_given_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An instance of a class that is not converted, on one of the paths on which it is made."""
-    return _note_made(session, chosen.foreign(session, cls, args, kwargs))
+    made = chosen.foreign(session, cls, args, kwargs)
+    if _may_give_old_ones(cls):
+        observed.note_fresh(session, cls, made, args)
+    return _note_made(session, made, not _may_give_old_ones(cls) or id(made) in memo(session).created)
 
 
-def _note_made(session: Session, made: Any) -> Any:
+def _may_give_old_ones(cls: type) -> bool:
+    """Whether a call of a class may give an object that there was before: a member of an enumeration, a weak reference
+    that the object has already, what a ``__new__`` finds."""
+    return (_is_made_by_library(cls) or isinstance(_found(cls, "__new__"), types.FunctionType)
+            or issubclass(cls, weakref.ref))
+
+
+def _note_made(session: Session, made: Any, new: bool = True) -> Any:
     note_made_class(session, made)
-    if not isinstance(made, (torch.Tensor, Staged, Choice)):
+    if new and id(made) not in session.externals and not isinstance(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
         if objects.is_record(made):  # a generated __init__ keeps no journal
             session.journal.note_made(made)
@@ -286,7 +314,8 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
         boundary.require(session, new, args, kwargs)
         made = new(cls, *args, **kwargs)
     if cls in type(made).__mro__:
-        memo(session).created[id(made)] = made
+        if id(made) not in session.externals:  # a __new__ may give an object that there was before
+            memo(session).created[id(made)] = made
         session.constructing.add(id(made))
         try:
             _require_none(traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs))

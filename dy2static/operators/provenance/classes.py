@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.provenance.library_reads import note_parts
 from dy2static.operators.provenance.provenance import (
     PATCHED,
     adopt,
@@ -17,7 +18,6 @@ from dy2static.operators.provenance.provenance import (
     is_external,
     memo,
     note_attribute_read,
-    note_parts,
     written,
 )
 from dy2static.operators.shared.policy import is_librarys

@@ -6,7 +6,6 @@ import dis
 import functools
 import itertools
 import os
-import sys
 import types
 import warnings
 import weakref
@@ -247,17 +246,6 @@ def defined(cls: type, name: str) -> Any:
         if name in base.__dict__:
             return base if base in PATCHED else base.__dict__[name]
     return None
-
-
-def note_parts(session: Session, obj: Any) -> None:
-    """Guard the attributes of an object of the standard library's, or of torch's, whose methods are not converted
-    (``UserDict``, a learning rate scheduler)."""
-    if isinstance(obj, (torch.Tensor, torch.nn.Module, type, types.ModuleType, types.FunctionType)):
-        return
-    home = type(obj).__module__.partition(".")[0]
-    if (home == "torch" or home in sys.stdlib_module_names) and is_external(session, obj):
-        for name, value in list(getattr(obj, "__dict__", {}).items()):
-            note_attribute_read(session, obj, name, value)
 
 
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:

@@ -20,6 +20,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.classes import note_definition, note_lack, note_of_class, note_super
 from dy2static.operators.provenance.environment import WatchedEnvironment
+from dy2static.operators.provenance.library_reads import note_property
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     adopt,
@@ -171,6 +172,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
         if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
             if _is_user_function(getattr(found, "__func__", found)):
                 note_definition(session, obj, name)
+            else:
+                note_property(session, obj, name, found, value)
             return value
     if isinstance(obj, super):
         return value
