@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import fractions
 import functools
+import importlib.util
 import inspect
 import json
 import operator
@@ -20,6 +21,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -295,3 +297,87 @@ def test_a_store_on_what_a_class_finds_stays(function: Any, world: Any) -> None:
             result = one(torch.ones(2))
             seen[-1].append((result.tolist(), getattr(owner, "tag", None), getattr(owner, "k", None)))
     assert seen[0] == seen[1]
+
+
+class Own:
+    def __init__(self) -> None:
+        self.data = {"a": 1}
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.data[key]
+
+    def __iter__(self) -> Any:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def keys(self) -> Any:
+        return self.data.keys()
+
+
+class Sides(enum.Flag):
+    A = 1
+    B = 2
+
+
+MAPPINGS = [
+    "total(**O)", "sum({**O}.values())", "sum(dict(O).values())", "len(list(O))", "len([*O])", "(2 if O else 1)",
+    "(2 if 'b' in O else 1)", "len('%(a)s' % O)", "len('{a}'.format(**O))", "len('{a}'.format_map(O))",
+    "({'a': 0} | dict(O))['a']", "len(sorted(O))", "len(set(O))", "len(list(zip(O, O)))", "len(''.join(O))",
+    "len(list(itertools.chain(O, [1])))", "collections.Counter(O)['a']", "len(list(map(len, O)))",
+]  # fmt: skip
+SEQUENCES = [
+    "sum([*O])", "sum(O)", "O[0]", "max(O)", "(2 if 5 in O else 1)", "sorted(O)[0]", "sum(O + [1])", "O.index(O[-1])",
+    "list(reversed(O))[0]", "sum(map(abs, O))", "torch.tensor(list(O)).sum().item()", "next(iter(O))", "math.prod(O)",
+]  # fmt: skip
+NUMBERS = [
+    "float(O)", "int(O * 4)", "math.floor(O * 4)", "(2 if O > 1 else 1)", "float(1 - O)", "float(abs(O))",
+    "math.sqrt(O)", "len(str(O))", "float(max(O, 1))", "complex(O).real", "(2 if O == 0.75 else 1)",
+]  # fmt: skip
+FLAGS = ["len(list(O))", "(2 if O else 1)", "len(f'{O}')", "(2 if Sides.A in O else 1)"]
+KINDS: dict[str, tuple[Callable[[], Any], list[str], str, Any]] = {
+    "derived_dict": (lambda: Config(a=1), MAPPINGS, "data", {"a": 33, "b": 7}),
+    "dict": (lambda: collections.UserDict(a=1), MAPPINGS, "data", {"a": 33, "b": 7}),
+    "chain": (lambda: Chain({"a": 1}), MAPPINGS, "maps", [{"a": 33, "b": 7}]),
+    "own": (Own, [one for one in MAPPINGS if "format_map" not in one], "data", {"a": 33, "b": 7}),
+    "derived_list": (lambda: Items([1]), SEQUENCES, "data", [5, 9]),
+    "list": (lambda: collections.UserList([1]), SEQUENCES, "data", [5, 9]),
+    "ratio": (lambda: Ratio(3, 4), NUMBERS, "_numerator", 17),
+    "fraction": (lambda: fractions.Fraction(3, 4), NUMBERS, "_numerator", 17),
+    "flag": (lambda: Sides.A, FLAGS, "_value_", 3),
+}
+_HEAD = """import collections
+import itertools
+import math
+import torch
+def total(**items):
+    return sum(items.values())
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_syntax_and_builtins_that_ask_for_items(kind: str, world: Any, tmp_path: Path) -> None:
+    make, expressions, name, value = KINDS[kind]
+    held = make()
+    file = tmp_path / "asked.py"
+    file.write_text(_HEAD + "".join(
+        f"def f{number}(x):\n    return x * ({one})\n" for number, one in enumerate(expressions)))
+    found = importlib.util.spec_from_file_location("asked", file)
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    vars(module).update(O=held, Sides=Sides)
+    functions = [getattr(module, f"f{number}") for number in range(len(expressions))]
+    statics = [to_static(one) for one in functions]
+    call = (torch.tensor([1.0, 2.0]),)
+    before = getattr(held, name)
+    try:
+        for function, static in zip(functions, statics):
+            check(function, call, call, static=static)
+            assert len(static.programs) == 1
+        setattr(held, name, value)
+        for function, static in zip(functions, statics):
+            check(function, call, call, static=static)
+    finally:
+        setattr(held, name, before)

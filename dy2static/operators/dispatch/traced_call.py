@@ -37,7 +37,7 @@ from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
 from dy2static.operators.provenance.classes import note_asked_by, note_definition, note_lookups, note_of_class
 from dy2static.operators.provenance.host_random import noted_draws
-from dy2static.operators.provenance.library_reads import note_parts
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import meet, memo, note_attribute_read
 from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
@@ -58,6 +58,10 @@ from runtime.tracer.values import containers, unjournaled
 
 _ABOUT_OBJECTS: tuple[Any, ...] = (id, isinstance, type, callable, hasattr, getattr, setattr, delattr)
 """Builtins that ask which object it is, or of what class, not what it holds."""
+
+
+_STORING = frozenset({"append", "appendleft", "insert", "setdefault", "__setitem__", "__setattr__"})
+"""Methods of containers that ask nothing of what they are given."""
 
 
 def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -167,9 +171,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
         owner = getattr(f, "__self__", None)
         note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
-        for one in args:
-            if id(one) in session.externals:
-                note_parts(session, one)
+        if f.__name__ not in _STORING:
+            note_answers(session, *args)
         return builtin_methods.call_builtin(session, f, args, kwargs)
     method = _call_method(f)
     if method is not None:
@@ -234,9 +237,7 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         made = _construct(session, cls, args, kwargs)
     elif _is_made_by_library(cls) or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
-        for one in args:
-            if id(one) in session.externals:
-                note_parts(session, one)
+        note_answers(session, *args)
         if issubclass(cls, MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
         return chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+import weakref
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.provenance.provenance import (
+    ADOPTION_WATCHERS,
     CONTAINERS,
     defined,
     is_external,
@@ -29,7 +31,7 @@ from runtime.tracer.ambient import objects
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
 
-_HEAP_TYPE = 1 << 9
+HEAP_TYPE = 1 << 9
 """The flag of classes that are written in Python."""
 _WITHOUT_METHODS = ("abc", "typing", "builtins")
 _NO_OBJECTS = (torch.Tensor, Staged, Choice, Undefined, torch.nn.Module, type, types.ModuleType, types.FunctionType)
@@ -42,7 +44,7 @@ def is_of_library(cls: type) -> bool:
     """Whether methods of a class's objects may be Python of the standard library or torch: the class is theirs, or
     derived from one of theirs."""
     return any(
-        one.__flags__ & _HEAP_TYPE and _is_librarys(one.__module__) and one.__module__ not in _WITHOUT_METHODS
+        one.__flags__ & HEAP_TYPE and _is_librarys(one.__module__) and one.__module__ not in _WITHOUT_METHODS
         for one in cls.__mro__
     )
 
@@ -62,6 +64,30 @@ def note_parts(session: Session, obj: Any) -> None:
     object of a user's class derived from one)."""
     if not isinstance(obj, _NO_OBJECTS) and is_of_library(type(obj)) and is_external(session, obj):
         _note_attributes(session, obj)
+
+
+def _note_met(session: Session, obj: Any) -> None:
+    """Guard the attributes of an object whose items, length or number are asked for by C code, in ways of many kinds
+    (``{**config}``, ``a, b = items``, ``float(ratio)``), where Python of the standard library answers."""
+    cls = type(obj)
+    if cls.__flags__ & HEAP_TYPE and not isinstance(obj, _NO_OBJECTS) and _answers_in_python(cls):
+        _note_attributes(session, obj)
+
+
+ADOPTION_WATCHERS.append(_note_met)
+_ASKED = ("__iter__", "__getitem__", "__len__", "__contains__", "__bool__", "__float__", "__int__", "__index__", "keys")
+_answers: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def _answers_in_python(cls: type) -> bool:
+    """Whether a class has such a method from one of the standard library's that is written in Python."""
+    found = _answers.get(cls)
+    if found is None:
+        bases = [base for base in cls.__mro__ if base.__flags__ & HEAP_TYPE and _is_librarys(base.__module__)
+                 and not base.__module__.startswith("torch") and base.__module__ not in _WITHOUT_METHODS]  # fmt: skip
+        found = _answers[cls] = any(
+            isinstance(vars(base).get(name), types.FunctionType) for base in bases for name in _ASKED)
+    return found
 
 
 def note_given(session: Session, values: Iterable[Any]) -> list[Any]:
@@ -102,7 +128,7 @@ def note_property(session: Session, obj: Any, name: str, found: Any, value: Any)
 def inherited(value: object, name: str) -> types.FunctionType | None:
     """The special method of a user's class, if it is Python of a library's."""
     cls = type(value)
-    if not cls.__flags__ & _HEAP_TYPE or _is_librarys(cls.__module__) or isinstance(value, _NO_OBJECTS):
+    if not cls.__flags__ & HEAP_TYPE or _is_librarys(cls.__module__) or isinstance(value, _NO_OBJECTS):
         return None
     method = defined(cls, name)
     return method if isinstance(method, types.FunctionType) and home_of(method.__code__.co_filename) else None
@@ -125,4 +151,4 @@ def _has_names(obj: Any, names: list[str]) -> bool:
     return list(objects.attributes(obj)) == names
 
 
-__all__ = ["inherited", "is_of_library", "note_given", "note_parts", "note_property"]
+__all__ = ["HEAP_TYPE", "inherited", "is_of_library", "note_given", "note_parts", "note_property"]

@@ -11,7 +11,13 @@ from typing import Any
 import torch
 
 from dy2static.operators.provenance.classes import note_definition
-from dy2static.operators.provenance.library_reads import inherited, is_of_library, note_given
+from dy2static.operators.provenance.library_reads import (
+    HEAP_TYPE,
+    inherited,
+    is_of_library,
+    note_given,
+    note_parts,
+)
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     defined,
@@ -49,23 +55,34 @@ def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, 
                 functions.append(called)
 
 
+def note_answers(session: Session, *values: Any) -> None:
+    """Guard what users' special methods read that C code may call of some values: ``f(**config)``, ``dict(config)``."""
+    for one in values:
+        if id(one) in session.externals and type(one).__flags__ & HEAP_TYPE:
+            note_parts(session, one)
+            _note_methods(session, frozenset(("keys",)), one)
+
+
 def note_methods(session: Session, function: types.FunctionType, given: list[Any]) -> None:
     """Guard what users' methods read that a library's function may call of the objects that it is given: by the names
     in its code, or as special methods; of a class derived from a library's, all.
 
         config.get("k")     of a class derived from Mapping: Mapping's ``get`` calls the user's ``__getitem__``
     """
-    names = frozenset(_names(function.__code__))
     for one in given:
-        all_of_them = is_of_library(type(one))
-        for cls in type(one).__mro__:
-            for name, found in list(vars(cls).items()):
-                method = _function_of(found)
-                if method is None or not _is_users(method) or name in _CONSTRUCTORS:
-                    continue
-                if all_of_them or name in names or (name[:2] == "__" and name[-2:] == "__"):
-                    note_definition(session, one, name)
-                    note_reads(session, method, (one,))
+        _note_methods(session, frozenset(_names(function.__code__)), one)
+
+
+def _note_methods(session: Session, names: frozenset[str], one: Any) -> None:
+    all_of_them = is_of_library(type(one))
+    for cls in type(one).__mro__:
+        for name, found in list(vars(cls).items()):
+            method = _function_of(found)
+            if method is None or not _is_users(method) or name in _CONSTRUCTORS:
+                continue
+            if all_of_them or name in names or (name[:2] == "__" and name[-2:] == "__"):
+                note_definition(session, one, name)
+                note_reads(session, method, (one,))
 
 
 def note_inherited(session: Session, value: object, name: str) -> None:
@@ -144,4 +161,4 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*code.co_names, *inner)))
 
 
-__all__ = ["note_methods", "note_reads"]
+__all__ = ["note_answers", "note_methods", "note_reads"]

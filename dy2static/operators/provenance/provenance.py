@@ -10,7 +10,7 @@ import types
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -138,9 +138,15 @@ def adopt(session: Session, value: Any) -> None:
         todo.extend(inside(one))
         if not isinstance(one, tuple):
             session.externals[id(one)] = (one, None)
+            for watch in ADOPTION_WATCHERS:
+                watch(session, one)
         if isinstance(one, torch.nn.Module) and _is_gone_over(type(one)) and _has_parts(one):
             note_module(session, one)
             todo.extend(one._modules.values())
+
+
+ADOPTION_WATCHERS: list[Callable[[Session, Any], None]] = []
+"""What is told of each object from before the trace when it is met first."""
 
 
 def _has_parts(module: torch.nn.Module) -> bool:
