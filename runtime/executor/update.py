@@ -19,10 +19,34 @@ def copy_of(base: torch.Tensor) -> torch.Tensor:
 
     It keeps the base's gradient history even where gradients are off, as writing the base itself would.
     """
-    if base.requires_grad and not torch.is_grad_enabled():
-        with torch.enable_grad():
+    if not base.requires_grad:
+        return base.clone()
+    with torch.enable_grad():
+        try:
             return base.clone()
-    return base.clone()
+        except RuntimeError:
+            if not _is_lost(base):
+                raise
+    return _lost_copy_of(base)
+
+
+def _is_lost(view: torch.Tensor) -> bool:
+    """Whether autograd lets nobody read a view where gradients are recorded: it was made under ``no_grad``, and what it
+    is a view of was written since. The user's code may still write it, or have it as a result."""
+    try:
+        _ = view.grad_fn
+    except RuntimeError:
+        return True
+    return False
+
+
+def _lost_copy_of(view: torch.Tensor) -> torch.Tensor:
+    """A copy of such a view that nobody may read either."""
+    with torch.no_grad():
+        base = view.clone().requires_grad_()
+        copy = base.view_as(base)
+    torch.autograd.graph.increment_version(base)
+    return copy
 
 
 def counted_copy_of(base: torch.Tensor) -> torch.Tensor:
