@@ -34,7 +34,7 @@ from runtime.tracer.python_state.journal import Place
 HEAP_TYPE = 1 << 9
 """The flag of classes that are written in Python."""
 _WITHOUT_METHODS = ("abc", "typing", "builtins")
-_NO_OBJECTS = (torch.Tensor, Staged, Choice, Undefined, torch.nn.Module, type, types.ModuleType, types.FunctionType)
+NO_OBJECTS = (torch.Tensor, Staged, Choice, Undefined, torch.nn.Module, type, types.ModuleType, types.FunctionType)
 _OBJECTS = 256
 _DEPTH = 4
 _LONG = 256
@@ -62,7 +62,7 @@ def _is_librarys(module: str) -> bool:
 def note_parts(session: Session, obj: Any) -> None:
     """Guard the attributes of an object that has methods of a library's (``UserDict``, a learning rate scheduler, an
     object of a user's class derived from one)."""
-    if not isinstance(obj, _NO_OBJECTS) and is_of_library(type(obj)) and is_external(session, obj):
+    if not isinstance(obj, NO_OBJECTS) and is_of_library(type(obj)) and is_external(session, obj):
         _note_attributes(session, obj)
 
 
@@ -70,7 +70,7 @@ def _note_met(session: Session, obj: Any) -> None:
     """Guard the attributes of an object whose items, length or number are asked for by C code, in ways of many kinds
     (``{**config}``, ``a, b = items``, ``float(ratio)``), where Python of the standard library answers."""
     cls = type(obj)
-    if cls.__flags__ & HEAP_TYPE and not isinstance(obj, _NO_OBJECTS) and _answers_in_python(cls):
+    if cls.__flags__ & HEAP_TYPE and not isinstance(obj, NO_OBJECTS) and _answers_in_python(cls):
         _note_attributes(session, obj)
 
 
@@ -97,7 +97,7 @@ def note_given(session: Session, values: Iterable[Any]) -> list[Any]:
     users: list[Any] = []
     while todo and len(seen) < _OBJECTS:
         one, depth = todo.popleft()
-        if is_plain(one) or id(one) in seen or isinstance(one, _NO_OBJECTS) or _is_ours(one):
+        if is_plain(one) or id(one) in seen or isinstance(one, NO_OBJECTS) or _is_ours(one):
             continue
         seen.add(id(one))
         inner: Iterable[Any] = ()
@@ -128,7 +128,7 @@ def note_property(session: Session, obj: Any, name: str, found: Any, value: Any)
 def inherited(value: object, name: str) -> types.FunctionType | None:
     """The special method of a user's class, if it is Python of a library's."""
     cls = type(value)
-    if not cls.__flags__ & HEAP_TYPE or _is_librarys(cls.__module__) or isinstance(value, _NO_OBJECTS):
+    if not cls.__flags__ & HEAP_TYPE or _is_librarys(cls.__module__) or isinstance(value, NO_OBJECTS):
         return None
     method = defined(cls, name)
     return method if isinstance(method, types.FunctionType) and home_of(method.__code__.co_filename) else None
@@ -151,4 +151,4 @@ def _has_names(obj: Any, names: list[str]) -> bool:
     return list(objects.attributes(obj)) == names
 
 
-__all__ = ["HEAP_TYPE", "inherited", "is_of_library", "note_given", "note_parts", "note_property"]
+__all__ = ["HEAP_TYPE", "NO_OBJECTS", "inherited", "is_of_library", "note_given", "note_parts", "note_property"]

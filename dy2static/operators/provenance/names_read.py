@@ -13,6 +13,7 @@ import torch
 from dy2static.operators.provenance.classes import note_definition
 from dy2static.operators.provenance.library_reads import (
     HEAP_TYPE,
+    NO_OBJECTS,
     inherited,
     is_of_library,
     note_given,
@@ -20,6 +21,7 @@ from dy2static.operators.provenance.library_reads import (
 )
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
+    PATCHED,
     defined,
     enter_function,
     global_names,
@@ -35,7 +37,7 @@ _CHAIN = 4
 """Attributes of attributes, so deep."""
 _FUNCTIONS = 64
 """Functions that call each other, so many."""
-_NO_OBJECTS = (torch.Tensor, Staged, Choice, Undefined, *CONTAINERS, tuple)
+_NOT_FOLLOWED = (torch.Tensor, Staged, Choice, Undefined, *CONTAINERS, tuple)
 
 
 def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, ...]) -> None:
@@ -58,7 +60,7 @@ def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, 
 def note_answers(session: Session, *values: Any) -> None:
     """Guard what users' special methods read that C code may call of some values: ``f(**config)``, ``dict(config)``."""
     for one in values:
-        if id(one) in session.externals and type(one).__flags__ & HEAP_TYPE:
+        if id(one) in session.externals and type(one).__flags__ & HEAP_TYPE and not isinstance(one, NO_OBJECTS):
             note_parts(session, one)
             _note_methods(session, frozenset(("keys",)), one)
 
@@ -105,7 +107,7 @@ def _by_names(session: Session, function: types.FunctionType, args: tuple[Any, .
     seen: set[int] = set()
     while todo:
         one, depth = todo.popleft()
-        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NO_OBJECTS):
+        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NOT_FOLLOWED):
             continue
         seen.add(id(one))
         if isinstance(one, types.MethodType):
@@ -135,7 +137,7 @@ def _of_class(session: Session, one: Any, name: str, found: Any) -> Iterator[typ
         if _is_users(function):
             note_definition(session, one, name)
             yield function
-    elif not hasattr(type(found), "__get__"):
+    elif found not in PATCHED and not hasattr(type(found), "__get__"):
         note_attribute_read(session, one, name, found)
 
 
