@@ -38,7 +38,7 @@ from dy2static.operators.provenance import chosen, context_vars, observed, tenso
 from dy2static.operators.provenance.classes import note_asked_by, note_definition, note_lookups, note_of_class
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.names_read import note_answers
-from dy2static.operators.provenance.provenance import meet, memo, note_attribute_read
+from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
 from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import (
@@ -186,7 +186,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if isinstance(f, CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
         return f(*args, **kwargs)  # said once, not at each run
     if isinstance(f, weakref.ref):
-        _require_living(session, f)
+        return _referent(session, f)
     if isinstance(f, CACHED):
         return call_cached(session, f, args, kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_object, session, f))
@@ -200,13 +200,30 @@ def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     return result
 
 
+def _referent(session: Session, reference: Any) -> Any:
+    """What a weak reference gives; one from before the trace gives an object from before it, as long as that lives."""
+    if id(reference) in memo(session).created:
+        _require_living(session, reference)
+        return reference()
+    found = reference()
+    gone = found is None
+    session.guards.add_test((id(reference), "gone"), "whether the object of a weak reference still lives",
+                            lambda: (reference() is None) is gone)
+    if id(found) in session.originals:
+        meet(session, found)
+    if not isinstance(found, torch.Tensor):
+        adopt(session, found)
+    return found
+
+
 _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
 """Classes of torch whose constructors are converted."""
+
 
 def _require_living(session: Session, reference: Any) -> None:
     """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
     staged = session.pictures or any(op.name in _PATHS for op in session.program.block.ops)
-    if staged and id(reference) in memo(session).created and not unjournaled.is_local(session, reference()):
+    if staged and not unjournaled.is_local(session, reference()):
         raise session.error(
             "whether the object of a weak reference still lives may depend on the path that a run takes",
             hint="Keep the object, and a flag for whether it is in use.", code="D2S264")
@@ -272,6 +289,10 @@ def _is_given_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An instance of a class that is not converted, on one of the paths on which it is made."""
+    if issubclass(cls, weakref.ref):  # one without a callback may be there already
+        before = list(map(id, weakref.getweakrefs(args[0]))) if args else []
+        made = chosen.foreign(session, cls, args, kwargs)
+        return _note_made(session, made, id(made) not in before)
     made = chosen.foreign(session, cls, args, kwargs)
     if _may_give_old_ones(cls):
         observed.note_fresh(session, cls, made, args)
@@ -279,10 +300,9 @@ def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _may_give_old_ones(cls: type) -> bool:
-    """Whether a call of a class may give an object that there was before: a member of an enumeration, a weak reference
-    that the object has already, what a ``__new__`` finds."""
-    return (_is_made_by_library(cls) or isinstance(_found(cls, "__new__"), types.FunctionType)
-            or issubclass(cls, weakref.ref))
+    """Whether a call of a class may give an object that there was before: a member of an enumeration, what a
+    ``__new__`` finds."""
+    return _is_made_by_library(cls) or isinstance(_found(cls, "__new__"), types.FunctionType)
 
 
 def _note_made(session: Session, made: Any, new: bool = True) -> Any:
