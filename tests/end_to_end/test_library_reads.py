@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import collections
 import collections.abc
+import contextlib
 import copy
 import dataclasses
 import enum
@@ -381,3 +382,45 @@ def test_syntax_and_builtins_that_ask_for_items(kind: str, world: Any, tmp_path:
             check(function, call, call, static=static)
     finally:
         setattr(held, name, before)
+
+
+@contextlib.contextmanager
+def entered(number: Any) -> Any:
+    yield number
+
+
+def left_by_a_stack(x):
+    with contextlib.ExitStack() as stack:
+        return x * stack.enter_context(entered(2))
+
+
+def given_on(x):
+    with contextlib.ExitStack() as stack:
+        return stack.enter_context(entered(x * 2))
+
+
+@pytest.mark.parametrize("function", [left_by_a_stack, given_on], ids=lambda one: one.__name__)
+def test_objects_that_a_library_makes_and_changes_are_no_guards(function: Any) -> None:
+    calls = [(torch.ones(2),)] * 5
+    assert len(check(function, *calls).programs) == 1
+
+
+@pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")
+@pytest.mark.parametrize("function", [lambda x: x * float(W.ratio), lambda x: x * statistics.mean(W.sequenced)],
+                         ids=["of_a_fraction", "of_a_users_class"])  # fmt: skip
+def test_a_number_that_changes_at_each_call(function: Any, world: Any) -> None:
+    static = to_static(function)
+    world.sequenced.items = [1, 2, 3, 4, 5, 6, 7, 8]
+    for number in range(1, 8):
+        world.ratio._numerator = number
+        world.sequenced.items[0] = number
+        check(function, (torch.ones(2),), static=static)
+
+
+def test_what_is_not_read_is_no_guard(world: Any) -> None:
+    static = to_static(lambda x: x * W.options.a)
+    for number in range(5):
+        world.options.step = number
+        world.options.history = [number]
+        assert static(torch.ones(1)) == 1
+    assert len(static.programs) == 1

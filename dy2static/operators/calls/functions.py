@@ -72,7 +72,9 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         return f(*args, **kwargs)
     if f.__code__ is _MANAGER_CODE:  # its generator is converted, too
         made: Any = f.__wrapped__  # type: ignore[attr-defined]
-        return contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
+        manager = contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
+        memo(session).created[id(manager)] = manager
+        return manager
     reason = reason_not_converted(f)
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])

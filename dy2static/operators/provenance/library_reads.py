@@ -20,6 +20,7 @@ import torch
 from dy2static.operators.provenance.provenance import (
     ADOPTION_WATCHERS,
     CONTAINERS,
+    adopt,
     defined,
     is_external,
     note_attribute_read,
@@ -28,6 +29,7 @@ from dy2static.operators.provenance.provenance import (
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import objects
+from runtime.tracer.python_state.facts import can_be_fact
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
 
@@ -75,7 +77,7 @@ def _note_met(session: Session, obj: Any) -> None:
 
 
 ADOPTION_WATCHERS.append(_note_met)
-_ASKED = ("__iter__", "__getitem__", "__len__", "__contains__", "__bool__", "__float__", "__int__", "__index__", "keys")
+_ASKED = ("__iter__", "__getitem__", "__len__", "__bool__", "__float__", "__int__", "__index__", "keys")
 _answers: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 
@@ -136,6 +138,9 @@ def inherited(value: object, name: str) -> types.FunctionType | None:
 
 def _note_attributes(session: Session, obj: Any) -> None:
     """Guard all attributes of an object, and which there are."""
+    adopt(session, obj)
+    if not is_external(session, obj):  # it holds what only this trace can have given it
+        return
     held = objects.attributes(obj)
     if not held and not hasattr(obj, "__dict__"):
         return
@@ -144,7 +149,11 @@ def _note_attributes(session: Session, obj: Any) -> None:
         session.guards.add_test((id(obj), "names"), f"the attributes of a {type(obj).__name__}",
                                 functools.partial(_has_names, obj, names))  # fmt: skip
     for name, value in held.items():
-        note_attribute_read(session, obj, name, value)
+        place = Place("attribute", obj, name)
+        if place in session.varying and can_be_fact(value):  # code that is not converted takes no staged number
+            session.guards.add((id(obj), name), place.describe(), functools.partial(getattr, obj, name), value)
+        else:
+            note_attribute_read(session, obj, name, value)
 
 
 def _has_names(obj: Any, names: list[str]) -> bool:
