@@ -50,7 +50,7 @@ def _lost_copy_of(view: torch.Tensor) -> torch.Tensor:
 
 
 def count_write(base: torch.Tensor, written: torch.Tensor) -> None:
-    """For autograd a tensor was written of which a copy was, as well as what the write itself has kept of its memory."""
+    """For autograd a tensor was written of which a copy was: also for what the write itself has kept of its memory."""
     if written is not base:
         torch.autograd.graph.increment_version(base)
 
