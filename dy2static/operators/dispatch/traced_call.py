@@ -51,7 +51,7 @@ from dy2static.operators.shared.staging import (
     held_choice,
     unbound_message,
 )
-from dy2static.operators.values import compiled, modules
+from dy2static.operators.values import compiled, modules, traced_attribute
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values import containers, unjournaled
@@ -165,6 +165,10 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if isinstance(f.__self__, type):  # type.__call__, which a metaclass's own calls
             return _make(session, f.__self__, args, kwargs)
         return traced_call(session, f.__self__, args, kwargs)
+    if isinstance(f, types.MethodWrapperType) and f.__name__ in traced_attribute.OF_DESCRIPTORS and not kwargs:
+        done = traced_attribute.by_descriptor(session, f.__self__, f.__name__, args)
+        if done is not NotImplemented:
+            return done
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
             isinstance(f, types.WrapperDescriptorType) and args

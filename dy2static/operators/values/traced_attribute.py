@@ -264,6 +264,29 @@ def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
     return value.read() if type(value) is RowField else value
 
 
+OF_DESCRIPTORS = ("__get__", "__set__", "__delete__")
+
+
+def by_descriptor(session: Session, found: Any, method: str, args: tuple[Any, ...]) -> Any:
+    """``Cls.__dict__["name"].__get__(obj)`` and its like: what reading, storing or deleting the attribute is, if that
+    asks this very slot or property; else NotImplemented."""
+    if isinstance(found, property):
+        name = next((one for one, value in _space_of(args) if value is found), None)
+    else:
+        name = found.__name__ if isinstance(found, types.MemberDescriptorType) else None
+    counts = {"__get__": (1, 2), "__set__": (2,), "__delete__": (1,)}[method]
+    if name is None or len(args) not in counts or _class_attribute(type(args[0]), name) is not found:
+        return NotImplemented
+    if method == "__get__":
+        return default(session, args[0], name)
+    return write(session, args[0], name, args[1]) if method == "__set__" else delete(session, args[0], name)
+
+
+def _space_of(args: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """What stands in the classes of the object that a descriptor is asked about."""
+    return [item for cls in type(args[0]).__mro__ for item in vars(cls).items()] if args else []
+
+
 def _class_attribute(cls: type, name: str) -> Any:
     for base in cls.__mro__:
         if name in base.__dict__:
