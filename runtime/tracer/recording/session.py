@@ -381,7 +381,7 @@ class Session:
         if self.replaying is not None:
             return self.replaying.grad_mode, None
         grad = torch.is_grad_enabled()
-        autocast = self.autocast if self.dispatching else torch_internals.autocast_state()
+        autocast = self.autocast if self.dispatching else torch_internals.autocast_now(self.ambient_autocast)
         return (
             "inherit" if grad == self.ambient_grad else "on" if grad else "off",
             None if autocast == self.ambient_autocast else autocast,
