@@ -337,7 +337,9 @@ NUMBERS = [
     "float(O)", "int(O * 4)", "math.floor(O * 4)", "(2 if O > 1 else 1)", "float(1 - O)", "float(abs(O))",
     "math.sqrt(O)", "len(str(O))", "float(max(O, 1))", "complex(O).real", "(2 if O == 0.75 else 1)",
 ]  # fmt: skip
-FLAGS = [*(["len(list(O))"] if sys.version_info >= (3, 11) else []), "(2 if O else 1)", "len(f'{O}')", "(2 if Sides.A in O else 1)"]
+FLAGS = ["(2 if O else 1)", "len(f'{O}')", "(2 if Sides.A in O else 1)"]
+if sys.version_info >= (3, 11):
+    FLAGS.append("len(list(O))")
 KINDS: dict[str, tuple[Callable[[], Any], list[str], str, Any]] = {
     "derived_dict": (lambda: Config(a=1), MAPPINGS, "data", {"a": 33, "b": 7}),
     "dict": (lambda: collections.UserDict(a=1), MAPPINGS, "data", {"a": 33, "b": 7}),
