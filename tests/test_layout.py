@@ -36,6 +36,8 @@ ARROWS: dict[str, set[str]] = {
     | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.native", "runtime.autodiff", "runtime.tracer"},
     "runtime.translated": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
+    "runtime.static": BASE
+    | {"runtime.ops", "runtime.tracer", "runtime.autodiff", "runtime.calling", "runtime.translated"},
     "runtime": {"runtime"},
     "dy2static": {"runtime", "dy2static"},
 }

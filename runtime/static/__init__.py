@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from runtime.static import optimizer
 from runtime.static.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
+from runtime.static.control import case, cond, switch_case, while_loop
 from runtime.static.executor import Executor, Scope, global_scope
 from runtime.static.guard import (
     create_global_var,
@@ -26,8 +27,11 @@ from runtime.static.guard import (
 )
 from runtime.static.layers import accuracy, cross_entropy, fc
 from runtime.static.program import ClonedProgram, Program
+from runtime.static.py_func import py_func
 
 __all__ = [
-    "ClonedProgram", "Executor", "Program", "Scope", "accuracy", "create_global_var", "create_parameter",
-    "cross_entropy", "data", "default_main_program", "default_startup_program", "fc", "global_scope", "program_guard",
+    "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "ClonedProgram", "Executor", "Program", "Scope",
+    "accuracy", "case", "cond", "create_global_var", "create_parameter", "cross_entropy", "data",
+    "default_main_program", "default_startup_program", "fc", "global_scope", "optimizer", "program_guard", "py_func",
+    "switch_case", "while_loop",
 ]  # fmt: skip

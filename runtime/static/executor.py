@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,10 +11,12 @@ import torch
 
 from runtime.calling.prepare import Options, prepare
 from runtime.errors import ProgramError
-from runtime.ir import Block, Input, Parameter, Program as IRProgram, ScalarType, TensorType, Variable
+from runtime.ir import Block, Input, TensorType, Variable
+from runtime.ir import Program as IRProgram
 from runtime.ir.walk import copy_program
 from runtime.ops.raising import has_effect
 from runtime.static.program import Program, Snapshot
+from runtime.translated.fitting import check, spell_assumption
 
 Fetch = torch.Tensor | str | Variable
 
@@ -35,7 +36,8 @@ class Scope:
         tensor = torch.as_tensor(value)
         held = self._held.get(name)
         if held is not None and held.shape == tensor.shape and held.dtype == tensor.dtype:
-            held.copy_(tensor)
+            with torch.no_grad():
+                held.copy_(tensor)
         else:
             self._held[name] = tensor.detach().clone()
 
@@ -62,8 +64,8 @@ class Executor:
         self._prepared: weakref.WeakKeyDictionary[Program, dict[Any, _Prepared]] = weakref.WeakKeyDictionary()
 
     def run(
-        self, program: Program, feed: Mapping[str, Any] | None = None, fetch_list: Sequence[Fetch] | Fetch | None = None,
-        scope: Scope | None = None, return_numpy: bool = True,
+        self, program: Program, feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Fetch] | Fetch | None = None, scope: Scope | None = None, return_numpy: bool = True,
     ) -> list[Any]:  # fmt: skip
         """Run a Program once; the values of ``fetch_list``.
 
@@ -118,10 +120,12 @@ class _Prepared:
         self._all = [one.name for one in snapshot.inputs if one.name not in graph.given]
         self._given = dict(graph.given)
         self.live = {one.parameter.name: one.real for one in graph.session.inputs.live}
+        names = {one.name for one in self._inputs}
+        self._assumes = [one for one in program.assumes if all(name in names for name, _ in one.symbols.values())]
         block = Block([*(one.var for one in self._inputs), *(one.var for one in self._params)], list(snapshot.ops),
                       [*fetched, *snapshot.stores.values()])  # fmt: skip
         made = copy_program(IRProgram(program.name, block, list(self._inputs), list(self._params)))
-        self.run = prepare(made, Options(backend=backend)).run
+        self.run = prepare(made, Options(backend=backend, functions=graph.functions)).run
 
     def inputs(self, feed: Mapping[str, Any], device: torch.device) -> list[Any]:
         """The inputs in order, as tensors that the Program takes."""
@@ -130,15 +134,26 @@ class _Prepared:
             raise ProgramError(f"feed has {unknown[0]!r}, which is no input of the Program",
                                hint=f"Its inputs are: {', '.join(self._all) or 'none'}.")
         found: list[Any] = []
-        sizes: dict[str, tuple[int, str]] = {}
         for one in self._inputs:
             if one.name in self._given:
                 found.append(self._given[one.name]())
             elif one.name not in feed:
                 raise ProgramError(f"feed lacks {one.name!r}, which what is fetched depends on")
             else:
-                found.append(_fed(one, feed[one.name], device, sizes))
+                found.append(_fed(one, feed[one.name], device))
+        self._check_sizes({one.name: value for one, value in zip(self._inputs, found)})
         return found
+
+    def _check_sizes(self, fed: Mapping[str, Any]) -> None:
+        """Hold the sizes against what the Program assumes of them."""
+        for assume in self._assumes:
+            sizes = {symbol: fed[name].shape[dim] for symbol, (name, dim) in assume.symbols.items()}
+            if not check(assume, sizes):
+                places = {symbol: f"{name}.shape[{dim}]" for symbol, (name, dim) in assume.symbols.items()}
+                shown = ", ".join(f"{places[symbol]} is {size}" for symbol, size in sizes.items())
+                raise ProgramError(
+                    f"what is fed has sizes that the Program cannot take: {shown}, and it needs "
+                    f"{spell_assumption(assume.expr, places)}", location=assume.location)
 
     def params(self, scope: Scope, device: torch.device) -> list[torch.Tensor]:
         """The parameters in order."""
@@ -149,7 +164,7 @@ class _Prepared:
             if value is None:
                 raise ProgramError(f"the parameter {one.name!r} has no value yet",
                                    hint="Run the startup Program first, with the same scope.")
-            found.append(value)
+            found.append(value.requires_grad_(one.requires_grad))  # torch's kernels may be others for such
         return found
 
 
@@ -164,8 +179,8 @@ def _needed(snapshot: Snapshot, wanted: Sequence[Any]) -> set[Variable]:
     return found
 
 
-def _fed(given: Input, value: Any, device: torch.device, sizes: dict[str, tuple[int, str]]) -> torch.Tensor:
-    """What is fed for an input, as a tensor; ``sizes``: those of the inputs before, by symbol."""
+def _fed(given: Input, value: Any, device: torch.device) -> torch.Tensor:
+    """What is fed for an input, as a tensor."""
     type_ = given.var.type
     assert isinstance(type_, TensorType) and type_.shape is not None and type_.dtype is not None
     plain = not isinstance(value, (torch.Tensor, np.ndarray, np.generic))
@@ -181,7 +196,8 @@ def _fed(given: Input, value: Any, device: torch.device, sizes: dict[str, tuple[
         wrong = wrong or (isinstance(declared, int) and size != declared)
     if wrong:
         said = ", ".join(str(size) if isinstance(size, int) else "any" for size in type_.shape)
-        raise ProgramError(f"what is fed for {given.name!r} has the shape {tuple(tensor.shape)}, and the input ({said})")
+        raise ProgramError(
+            f"what is fed for {given.name!r} has the shape {tuple(tensor.shape)}, and the input ({said})")
     return tensor.detach().to(device)
 
 

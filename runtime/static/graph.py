@@ -67,6 +67,10 @@ class Graph:
         """Inputs that an executor asks for itself, and who knows them: learning rates."""
         self.named: dict[str, torch.Tensor] = {}
         """Data, by name, and what was given a name."""
+        self._written_out: tuple[list[Operator], frozenset[Operator]] = [], frozenset()
+        """The Operators before a gradient was added, and what they became, with it: composite ones are taken apart."""
+        self.functions: dict[str, Callable[..., Any]] = {}
+        """What ``py_func`` calls, by its name in the Program."""
         self.names = Names()
         self._made: dict[int, Persistable] = {}
         self._copied: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
@@ -84,8 +88,9 @@ class Graph:
                 stack.enter_context(torch_internals.quiet_shapes())
                 stack.enter_context(torch_internals.without_autocast_cache())
                 stack.enter_context(torch_internals.below_autograd())
-                for mode in (Watcher(self.session), *modes, Recorder(self.session)):
+                for mode in (Watcher(self.session), *modes):
                     stack.enter_context(mode)
+                stack.enter_context(Recorder(self.session))
                 yield self.session
         finally:
             state.enter(before)
@@ -95,6 +100,32 @@ class Graph:
         """The Program is one that can be printed and run."""
         program = self.program
         program.block.args = [*(one.var for one in program.inputs), *(one.var for one in program.params)]
+
+    def function(self, func: Any) -> str:
+        """A name for a Python function that the Program calls."""
+        name = f"{func.name}_{len(self.functions)}"
+        self.functions[name] = func
+        return name
+
+    def forward_ops(self) -> list[Operator]:
+        """The Operators as they were recorded, without those of gradients."""
+        before, after = self._written_out
+        self.settle()
+        known = set(self.program.block.args)
+        found: list[Operator] = []
+        for op in [*before, *(op for op in self.program.block.ops if op not in after)]:
+            if known.issuperset((*op.inputs, *(var for block in op.blocks for var in block.captures()))):
+                found.append(op)  # others use a gradient: optimizers do
+                known.update(op.outputs)
+        return found
+
+    @contextlib.contextmanager
+    def writing_out(self) -> Iterator[None]:
+        """The block adds a gradient to the Program."""
+        before = self.forward_ops()
+        yield
+        self._written_out = before, frozenset(self.program.block.ops)
+        self.reserve()
 
     def knows(self, value: Any) -> bool:
         """Whether this is a tensor of the Program."""
@@ -127,7 +158,7 @@ class Graph:
         info = TensorInfo(session.storages.new(var, origin=var, label=persistable.name), (), persistable.trainable)
         info.cached = info.cached_for = var
         if persistable.kind == "parameter":
-            fake._is_param = True  # type: ignore[attr-defined]  # what isinstance(x, torch.nn.Parameter) looks at
+            fake._is_param = True  # what isinstance(x, torch.nn.Parameter) looks at
         self.persistables[persistable.name] = persistable
         self.stand_ins[persistable.name] = session.register(fake, info)
         return fake
@@ -143,6 +174,9 @@ class Graph:
             ProgramError: It is none of this Program's.
         """
         if not self.knows(value):
+            noted = [name for name, one in self.persistables.items() if one.made is value and name in self.stand_ins]
+            if noted:
+                return self.variable(self.stand_ins[noted[0]])
             live = [one.fake for one in self.session.inputs.live if one.real is value]
             if not live or live[0] is None:
                 raise ProgramError(f"a tensor is no variable of the Program {self.program.name!r}")
@@ -180,7 +214,8 @@ class Graph:
     def fresh(self, var: Variable, like: torch.Tensor) -> torch.Tensor:
         """A tensor for a Variable that was not recorded call by call, and looks like another tensor."""
         self.session.scope.names.add(var)
-        return self.session.fresh(self.session.clone_meta(like), var)
+        with torch_internals.unwatched():
+            return self.session.fresh(self.session.clone_meta(like), var)
 
     def reserve(self) -> None:
         """Names of Variables that others added are taken."""

@@ -13,9 +13,10 @@ from torch.overrides import TorchFunctionMode
 
 from runtime import torch_internals
 from runtime.errors import ProgramError
-from runtime.static.graph import Graph, Kind, tensors
+from runtime.static.graph import Kind, tensors
 from runtime.static.program import ClonedProgram, Program, dtype_of
 from runtime.tracer.ambient import state
+from runtime.tracer.numbers.scalars import Staged
 
 _HINT = 8
 """What stands for a size that is not fixed while the Program is recorded: no result depends on it."""
@@ -48,15 +49,19 @@ class Guard(TorchFunctionMode):
         self._depth = 0
         self._met: set[str] = set()
         """Names of the parameters that met data."""
+        self._of_modules: dict[int, torch.Tensor] = {}
+        """Parameters and buffers of modules from outside that were called, by identity."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if self.paused or state.active() is not None:
             return func(*args, **kwargs)
         given = list(tensors((args, kwargs)))
-        mine = any(map(self.main.knows, given))
+        mine = any(map(self.main.knows, given)) or _has_size((args, kwargs))
         made = [one for one in given if self.startup.knows(one)]
         if given and not mine and not made:
+            if self._depth and not _only_asks(func) and any(id(one) in self._of_modules for one in given):
+                return self.recorded(func, *args, **kwargs)
             return func(*args, **kwargs)
         if made and not mine and (asked := self._gradient(func, args, kwargs)) is not None:
             return asked
@@ -91,7 +96,7 @@ class Guard(TorchFunctionMode):
 
     def recorded(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function while the main Program records it."""
-        with self.main.recording(_Own(self)):
+        with self.main.recording(self.translation()):
             return func(*args, **kwargs)
 
     @contextlib.contextmanager
@@ -102,6 +107,10 @@ class Guard(TorchFunctionMode):
             yield
         finally:
             self.paused = before
+
+    def translation(self) -> TorchFunctionMode:
+        """While the main Program records: tensors of the startup Program are its parameters."""
+        return _Own(self)
 
     def own(self, value: Any) -> Any:
         """The value with what the main Program has in the place of tensors of the startup Program."""
@@ -120,7 +129,7 @@ class Guard(TorchFunctionMode):
     def _is_of_main(self, func: Any, made: Sequence[torch.Tensor]) -> bool:
         noted = [found for one in made if (found := self.startup.made(one)) is not None]
         name = getattr(func, "__name__", "")
-        if not noted or name in ("__get__", "size", "dim", "stride", "numel", "is_floating_point", "is_complex"):
+        if not noted or _only_asks(func):
             return False
         if self._depth or any(one.name in self._met for one in noted):
             return True
@@ -135,7 +144,7 @@ class Guard(TorchFunctionMode):
             return
         if self.main.knows(value) and all(value is not one for one in self.main.stand_ins.values()):
             raise ProgramError(
-                f"the {kind} '{name}' of a {type(module).__name__} is computed from data, or made inside a branch or loop",
+                f"the {kind} '{name}' of a {type(module).__name__} is computed from data, or made in a branch or loop",
                 hint="Make modules outside, and initialise them with functions of torch that need no data.")
         if self.startup.knows(value):
             self.startup.note(value, self.names.of(module, name), kind, self.startup.trainable.get(id(value), False))
@@ -146,11 +155,27 @@ class Guard(TorchFunctionMode):
         for kind in (module._parameters, module._buffers):
             for name, value in kind.items():
                 if value is not None and not torch_internals.is_fake(value):
+                    self._of_modules[id(value)] = value
                     self.main.session.inputs.hint_source(value, module, name, self.names.of(module, name))
 
     def leave(self, module: torch.nn.Module, args: Any, output: Any) -> None:
         """It returned, or raised."""
         self._depth -= 1
+
+
+def _has_size(value: Any) -> bool:
+    """Whether there is a size among arguments that only a run knows: it is one of data."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_size, value))
+    if isinstance(value, dict):
+        return any(map(_has_size, value.values()))
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool, Staged))
+
+
+def _only_asks(func: Any) -> bool:
+    """Whether a function of torch only asks what a tensor looks like."""
+    name = getattr(func, "__name__", "")
+    return name in ("__get__", "size", "dim", "stride", "numel", "is_floating_point", "is_complex", "__len__")
 
 
 class _Own(TorchFunctionMode):

@@ -13,8 +13,8 @@ from runtime.static.guard import create_parameter
 
 
 def fc(
-    x: torch.Tensor, size: int, num_flatten_dims: int = 1, act: str | Callable[[torch.Tensor], torch.Tensor] | None = None,
-    bias: bool = True, name: str | None = None,
+    x: torch.Tensor, size: int, num_flatten_dims: int = 1,
+    act: str | Callable[[torch.Tensor], torch.Tensor] | None = None, bias: bool = True, name: str | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """A fully connected layer with parameters of its own: ``act(x @ w + b)``.
 
@@ -48,7 +48,7 @@ def _activation(act: str | Callable[[torch.Tensor], torch.Tensor]) -> Callable[[
     found = getattr(torch, act, None) or getattr(torch.nn.functional, act, None)
     if not callable(found):
         raise ProgramError(f"there is no activation {act!r}", hint='Name a function of torch: "relu", "tanh".')
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def cross_entropy(input: torch.Tensor, label: torch.Tensor, soft_label: bool = False) -> torch.Tensor:

@@ -133,11 +133,10 @@ def backward(
     blocked = [_variable(guard, one) for one in no_grad_set or ()]
     root = graph.variable(loss)
     graph.settle()
-    with guard.pause():
+    with guard.pause(), graph.writing_out():
         found = append_backward(root, wanted, blocked, program=graph.program)
     if not found:
         raise ProgramError("the loss depends on no parameter that is trained")
-    graph.reserve()
     pairs = []
     for var, grad in found:
         parameter = by_variable.get(var)
@@ -178,8 +177,9 @@ class Momentum(Optimizer):
     state = ("momentum",)
 
     def __init__(
-        self, learning_rate: Rate = 0.001, momentum: float = 0.9, parameters: Iterable[torch.Tensor | str] | None = None,
-        use_nesterov: bool = False, weight_decay: float = 0.0, grad_clip: Clip | None = None,
+        self, learning_rate: Rate = 0.001, momentum: float = 0.9,
+        parameters: Iterable[torch.Tensor | str] | None = None, use_nesterov: bool = False,
+        weight_decay: float = 0.0, grad_clip: Clip | None = None,
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, parameters, weight_decay, grad_clip)
         self.momentum, self.nesterov = float(momentum), use_nesterov

@@ -81,7 +81,7 @@ class ClonedProgram(Program):
     def __init__(self, source: Program, for_test: bool) -> None:
         found = source.snapshot()
         if for_test:
-            found = Snapshot(found.inputs, found.params, tuple(map(_in_evaluation, found.ops)))
+            found = Snapshot(found.inputs, found.params, tuple(map(_in_evaluation, source.graph.forward_ops())))
         self._snapshot = found
         ir.Program.__init__(self, source.name)
         self.graph = source.graph
@@ -110,8 +110,8 @@ class CurrentBlock:
         return self._graph.session.scope.block.ops
 
     def create_var(self, name: str = "", dtype: Any = "float32", shape: Sequence[int | None] = ()) -> Declared:
-        """A tensor that is only declared: what ``py_func`` gives. ``shape``: None or -1 for a size that is not fixed."""
-        return Declared(name, dtype_of(dtype), tuple(-1 if size is None else int(size) for size in shape))
+        """A tensor that is declared only: what ``py_func`` gives. ``shape``: None or -1 for open sizes."""
+        return Declared(name, dtype_of(dtype), tuple(-1 if size is None else size for size in shape))
 
     def __str__(self) -> str:
         return str(self._graph.program)
@@ -123,7 +123,8 @@ class Declared:
 
     name: str
     dtype: torch.dtype
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
+    """Sizes; those of a tensor's shape that are not fixed; -1 for others that are not."""
 
 
 def dtype_of(dtype: Any) -> torch.dtype:
