@@ -7,7 +7,7 @@ backward asks autograd for their gradients. The result is the same Program, one 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from runtime.autodiff.activity import can_carry, is_never, join_activity
 from runtime.autodiff.kept import Keeping
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
-from runtime.autodiff.versions import Versions
+from runtime.autodiff.versions import Memory, Versions
 from runtime.errors import TraceError
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.definition import definition_of
@@ -318,13 +318,16 @@ class Forward:
             return number_operands.int_stand_in(self.session, number)
         return number_operands.stand_in(self.session, number, 0.5)
 
-    def _note_saved(self, op: Operator, inputs: Iterable[Variable], results: Sequence[Any]) -> None:
+    def _note_saved(
+        self, op: Operator, inputs: Iterable[Variable], results: Sequence[Any],
+        before: Mapping[Memory, int] | None = None,
+    ) -> None:  # fmt: skip
         assert self._segment is not None
         operands = {var: self.plain(var) for var in inputs}
         for value in [*operands.values(), *results]:
             if isinstance(value, torch.Tensor):
                 self.versions.memory(value)
-        self.versions.note(self._segment, results, Keeping(self, op, operands, results))
+        self.versions.note(self._segment, results, Keeping(self, op, operands, results), before)
 
     def trial(self, op: Operator, operands: dict[Variable, Any]) -> list[Any]:
         """What an Operator of a segment gives for other stand-ins; nothing of it is kept."""
@@ -360,7 +363,9 @@ class Forward:
             op.name, [self.session.read(fake)], types=[op.outputs[0].type], hints=[op.outputs[0].hint]
         )
         with torch.no_grad():
-            self._live[op.outputs[0]] = self.session.fresh(self.session.clone_meta(self.session.fake(fake)), new)
+            made = self.session.fresh(self.session.clone_meta(self.session.fake(fake)), new)
+        self.versions.continues(made, fake)  # autograd counts the writes of both together
+        self._live[op.outputs[0]] = made
 
     def _plain(self, op: Operator) -> None:
         """A scalar Operator or an effect: recorded as it is."""
@@ -448,14 +453,15 @@ class Forward:
     def _note_write(self, op: Operator, block: Block) -> None:
         """The bases are the same memory with another content: eager's backward asks whether that was counted."""
         counted = any(aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops)
+        counts = self.versions.counts(self.plain(base) for base in op.args)
         for base, out in zip(op.args, op.outputs):
             before = self.plain(base)
             if op.attrs.get("unnoticed"):
                 self.versions.overwrote(before, self._live[out])
-            elif counted:
+            elif counted and not op.attrs.get("repeats"):
                 self.versions.wrote(before, op)
             self.versions.continues(self._live[out], before)
-        self._note_saved(op, [*block.captures(), *op.inputs], [self._live[out] for out in op.outputs])
+        self._note_saved(op, [*block.captures(), *op.inputs], [self._live[out] for out in op.outputs], counts)
 
     # -- values that enter and leave structural Operators ----------------------------------------------------------
 

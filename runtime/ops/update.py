@@ -10,7 +10,8 @@
 The Block runs on copies of the bases (or the bases themselves where nobody can tell). It yields its arguments, in
 order, then further results. Only here may an operator write, and only an argument or a view of one. ``unnoticed``:
 the user wrote through ``.data``, and autograd does not hear of it. ``refused``: what PyTorch says of the write where
-something in it needs a gradient, as of one of the views that ``unbind`` gives.
+something in it needs a gradient, as of one of the views that ``unbind`` gives. ``repeats``: another Operator wrote the
+same memory under another name, and autograd counted that.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from runtime.ops.arity import check_attrs, check_block, check_blocks, check_no_k
 def _verify(op: Operator, fail: Fail) -> None:
     check_no_kwargs(op, fail)
     check_blocks(op, fail, ("body",))
-    check_attrs(op, fail, {"checkpoint": (bool,), "unnoticed": (bool,), "refused": (str,)})
+    check_attrs(op, fail, {"checkpoint": (bool,), "unnoticed": (bool,), "refused": (str,), "repeats": (bool,)})
     bases = op.args
     if not bases:
         fail("arity", "update takes at least 1 argument, not 0")

@@ -42,13 +42,21 @@ _saved_names: dict[type[Any], list[str]] = {}
 
 
 def saved_by(node: Any) -> list[torch.Tensor]:
-    """The tensors that a node of autograd's graph keeps for its backward."""
+    """The tensors that a node of autograd's graph keeps for its backward.
+
+    Not those that the node's own operator overwrote: autograd raises where a gradient gets there, which may be nowhere.
+    """
     found: list[torch.Tensor] = []
     kind = type(node)
     if kind not in _saved_names:
         _saved_names[kind] = [name for name in dir(kind) if name.startswith("_saved_")]
     for name in _saved_names[kind]:
-        value = getattr(node, name)
+        try:
+            value = getattr(node, name)
+        except RuntimeError as error:
+            if "modified by an inplace operation" not in str(error):
+                raise
+            continue
         values = value if isinstance(value, (tuple, list)) else [value]
         found += [one for one in values if isinstance(one, torch.Tensor)]
     return found

@@ -375,7 +375,7 @@ def _copy(
             scope.block.yields.append(inner)
         (result,) = session.emit(
             "update", [before], None, [before.type],
-            hints=[before.hint], blocks=[scope.block], modes=modes, location=location,
+            hints=[before.hint], blocks=[scope.block], modes=modes, location=location, attrs={"repeats": True},
         )  # fmt: skip
         return result
 
