@@ -118,5 +118,4 @@ def emit(low: Lowering, op: Operator) -> None:
         values = {name: element(low, nest, one, dtype) for name, one in given.items()}
         return _TABLE[short]({**values, **words}, s).replace("(T)", f"({ctype})")
 
-    dtype, text_of = narrowed(op, operands, dtype, text)
-    low.give(op.outputs[0], compute(low, op.outputs[0], operands, dtype, text_of))
+    low.give(op.outputs[0], compute(low, op.outputs[0], operands, *narrowed(op, operands, dtype, text)))

@@ -110,6 +110,8 @@ def _fused(low: Lowering, x: Tensor, dims: list[int], keep: bool, short: str, dt
     if nest is None or not x.pending or not nest.holds(x) or not tail or not nest.may_fold(tail) or (
             sorted(dims) != list(range(x.rank - tail, x.rank)) or x.dims != nest.dims):  # fmt: skip
         return None
+    if tail == x.rank and not low.target.registers:
+        return None
     count = low.w.product(x.dims[x.rank - tail :])
     fold = _fold(low, short, x, dtype, count)
     first = f"{fold.ctype} acc = {fold.first}"

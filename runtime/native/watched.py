@@ -1,4 +1,4 @@
-"""A Program of which regions run as a machine has them; where somebody watches operators, the interpreter runs it all."""
+"""A Program of which regions run as a machine has them; where operators are watched, the interpreter runs it all."""
 
 from __future__ import annotations
 
