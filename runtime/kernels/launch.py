@@ -110,7 +110,7 @@ class Kernels:
     """The kernels of one region. They are compiled once for each device and each type that elements are counted in."""
 
     kernels: Sequence[Kernel]
-    loaded: dict[tuple[torch.device, bool], dict[str, Launch]] = field(default_factory=dict)
+    loaded: dict[tuple[Machine, torch.device, bool], dict[str, Launch]] = field(default_factory=dict)
     error: str = ""
     """Why they cannot be compiled."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -144,12 +144,12 @@ class Kernels:
         return True
 
     def _loaded(self, device: torch.device, narrow: bool) -> dict[str, Launch]:
-        found = self.loaded.get((device, narrow))
+        key = (machine, device, narrow)
+        found = self.loaded.get(key)
         if found is None:
             with self._lock:
                 source = prelude.source(self.text(), narrow=narrow)
-                found = machine.load(source, tuple(one.name for one in self.kernels), device)
-                self.loaded[device, narrow] = found
+                found = self.loaded[key] = machine.load(source, tuple(one.name for one in self.kernels), device)
         return found
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -74,12 +76,35 @@ def compile_cuda(source: str, architecture: str) -> bytes:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
+@functools.cache
+def _context(device: int) -> int:
+    """The context that PyTorch uses on a device."""
+    library = _driver()
+    number, context = ctypes.c_int(), ctypes.c_void_p()
+    _check_driver(library, library.cuDeviceGet(ctypes.byref(number), device), CompileError)
+    _check_driver(library, library.cuDevicePrimaryCtxRetain(ctypes.byref(context), number), CompileError)
+    return context.value or 0
+
+
+@contextmanager
+def _on(device: int) -> Iterator[ctypes.CDLL]:
+    """The driver with a device's context current: a thread that has not called CUDA yet has none."""
+    library, wanted, current = _driver(), _context(device), ctypes.c_void_p()
+    _check_driver(library, library.cuCtxGetCurrent(ctypes.byref(current)), RuntimeError)
+    if current.value == wanted:
+        yield library
+        return
+    _check_driver(library, library.cuCtxPushCurrent_v2(ctypes.c_void_p(wanted)), RuntimeError)
+    try:
+        yield library
+    finally:
+        library.cuCtxPopCurrent_v2(ctypes.byref(current))
+
+
 def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, int]:
     """The kernels of machine code on a device, by name. Errors raised: CompileError."""
-    library = _driver()
     found: dict[str, int] = {}
-    with torch.cuda.device(device):
-        torch.cuda.current_stream().synchronize()  # the device's context is there and current
+    with _on(device) as library:
         module = ctypes.c_void_p()
         _check_driver(library, library.cuModuleLoadData(ctypes.byref(module), code), CompileError)
         for name in names:
@@ -91,21 +116,18 @@ def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, int
 
 
 def launch_cuda(function: int, blocks: int, threads: int, words: bytes, device: int) -> None:
-    """Launch a kernel on the device's current stream; its parameters are words of 8 bytes. Errors raised: RuntimeError.
+    """Launch a kernel on PyTorch's current stream of a device; its parameters are words of 8 bytes.
+
+    Errors raised: RuntimeError.
     """
     count = len(words) // 8
     values = ctypes.create_string_buffer(words, max(len(words), 1))
     base = ctypes.addressof(values)
     parameters = (ctypes.c_void_p * max(count, 1))(*range(base, base + 8 * count, 8))
-    library = _driver()
     stream = torch._C._cuda_getCurrentRawStream(device)
-    if torch.cuda.current_device() == device:
+    with _on(device) as library:
         status = library.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
-    else:
-        with torch.cuda.device(device):
-            status = library.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
-    if status:
-        _check_driver(library, status, RuntimeError)
+    _check_driver(library, status, RuntimeError)
 
 
 def _check(library: Any, status: int) -> None:

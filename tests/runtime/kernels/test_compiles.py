@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from runtime import torch_internals
-from runtime.kernels import prelude
+from runtime.kernels import cells, many, prelude
+from runtime.kernels.handwritten import DTYPES
 from runtime.kernels.text import Kernel
 from runtime.torch_internals import CompileError
 from tests.runtime.kernels.host import Host
@@ -66,6 +67,14 @@ def sources() -> dict[str, str]:
     return found
 
 
+def by_hand() -> list[str]:
+    """The files of kernels written by hand, one for each dtype."""
+    found = []
+    for kernels, dtype in itertools.product((cells._LSTM, cells._GRU, many._SGD, many._ADAM, many._CLIP), DTYPES):
+        found.append(kernels.of(dtype).text())
+    return found
+
+
 def together(texts: dict[str, str]) -> str:
     """One file of the kernels of many Programs."""
     numbers = itertools.count()
@@ -84,9 +93,16 @@ def test_kernels_are_made_of_each_kind(host: Host) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("narrow", [True, False])
 def test_nvcc(host: Host, architecture: str, narrow: bool, tmp_path: Path) -> None:
-    """All kernels in one file; both types that elements are counted in."""
+    """All kernels in one file, with those written by hand; both types that elements are counted in."""
     path = tmp_path / "all.cu"
-    path.write_text(prelude.source(together(sources()), narrow=narrow))
+    numbers = itertools.count()
+    texts = [together(sources())]
+    for text in by_hand() if narrow else []:  # each has its own words for its dtype
+        number = next(numbers)
+        words = re.findall(r"#define (\w+)", text)
+        text = re.sub(r"\b(T|R)\b", rf"\g<1>{number}", re.sub(r"void (\w+)\(", rf"void \g<1>{number}(", text))
+        texts.append("\n".join([text, *(f"#undef {word}" for word in words)]))
+    path.write_text(prelude.source("\n".join(texts), narrow=narrow))
     done = subprocess.run([str(NVCC), "-ptx", f"-arch={architecture}", "-fmad=false", "-w", "-o", str(tmp_path / "all"),
                            str(path)], capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
