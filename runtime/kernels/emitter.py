@@ -59,6 +59,7 @@ class KernelEmitter(RegionEmitter[KernelLowering]):
                 return None, index
         try:
             low.flush()
+            low.close()
         except Unsupported:
             return None, 0
         return low, len(ops)

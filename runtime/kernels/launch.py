@@ -32,6 +32,8 @@ MOST_THREADS = 512
 """Threads of a block that has a row to itself."""
 MOST_BLOCKS = 1 << 16
 """Blocks of a launch; each then does more than one part."""
+FEW_ROWS, LONG_ROW = 64, 1 << 16
+"""Rows that are fewer and longer are PyTorch's."""
 NARROW = 1 << 30
 """Elements up to which they are counted in 32 bits."""
 
@@ -153,6 +155,11 @@ class Kernels:
         return found
 
 
+def is_long(rows: int, width: int) -> bool:
+    """Whether rows are so few and so long that PyTorch's kernels, which share a row among blocks, are far quicker."""
+    return rows < FEW_ROWS and width > LONG_ROW
+
+
 def shape(kernel: Kernel, count: int, width: int) -> tuple[int, int]:
     """How many blocks, and how many threads each has.
 
@@ -166,4 +173,4 @@ def shape(kernel: Kernel, count: int, width: int) -> tuple[int, int]:
     return min(parts, MOST_BLOCKS), THREADS
 
 
-__all__ = ["Device", "Kernels", "Launch", "Machine", "machine", "machine_code", "shape"]
+__all__ = ["Device", "Kernels", "Launch", "Machine", "is_long", "machine", "machine_code", "shape"]

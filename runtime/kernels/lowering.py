@@ -13,6 +13,7 @@ import torch
 
 from runtime.ir import Operand, Operator, ScalarType, TensorType, Variable
 from runtime.kernels import nest_in_cuda
+from runtime.kernels.row_kernel import RowKernel
 from runtime.kernels.rows_in_cuda import BlockRows, pointer
 from runtime.kernels.text import HostWriter, Kernel, KernelWriter, Kind, kernel
 from runtime.native.lowering import Lowering, Rule
@@ -56,8 +57,10 @@ class KernelLowering(Lowering):
     kernels: list[Kernel] = field(default_factory=list)
     dtypes: dict[str, torch.dtype] = field(default_factory=dict)
     """The names of dtypes in the host's text."""
-    unwritten: set[int] = field(default_factory=set)
+    unwritten: dict[int, Tensor] = field(default_factory=dict)
     """New memory that no kernel has written."""
+    rows: RowKernel | None = None
+    """The kernel that goes over rows and may go on."""
     of_halves: dict[str, str] = field(default_factory=dict)
     """Pointers to floats of 16 bits, and the class of their rows."""
 
@@ -125,7 +128,7 @@ class KernelLowering(Lowering):
         else:
             strides = f"({''.join(f'{one}, ' for one in self.strides(t))})"
             self.w.line(f"p{t.n} = empty_strided({sizes}, {strides}, dtype={name}, device=device)")
-        self.unwritten.add(t.n)
+        self.unwritten[t.n] = t
         return t
 
     def memory(self, t: Tensor) -> Tensor:
@@ -154,6 +157,8 @@ class KernelLowering(Lowering):
         if not value.pending:
             if self.nest is not None and self.nest.reads(value):
                 self.nest.releases.append(value)
+            elif self.rows is not None:
+                self.rows.releases.append(value)
             else:
                 self.w.line(f"p{value.n} = None")
         elif self.nest is not None and self.nest.holds(value):
@@ -182,14 +187,25 @@ class KernelLowering(Lowering):
         self.in_c[id(op)] = op.name
         self.drop([*self.live.dying[id(op)], *self.live.unread[id(op)]])
 
-    def launch(self, kind: Kind, body: KernelWriter, count: Expr, width: Expr, written: set[str], *,
-               rows_of_halves: bool = False) -> None:  # fmt: skip
+    def close(self) -> None:
+        """Launch the kernel that goes over rows."""
+        kernel, self.rows = self.rows, None
+        if kernel is None:
+            return
+        kernel.w.indent -= 1
+        kernel.w.line("}")
+        self.w.line(f"if is_long({kernel.rows}, {kernel.n}): return None")
+        self.launch("rows", kernel.w, kernel.rows, kernel.n, {f"p{n}" for n in kernel.written})
+        for value in kernel.releases:
+            self.release(value)
+
+    def launch(self, kind: Kind, body: KernelWriter, count: Expr, width: Expr, written: set[str]) -> None:
         """A kernel, and the line that launches it. count: elements or rows; width: how long a row is."""
         name = f"k{len(self.kernels)}"
-        halves = self.of_halves if rows_of_halves else {}
-        made = kernel(self.host, name, kind, body, written, halves)
+        made = kernel(self.host, name, kind, body, written)
         self.kernels.append(made)
-        self.unwritten.difference_update(int(one[1:]) for one in written)
+        for one in written:
+            self.unwritten.pop(int(one[1:]), None)
         self.w.line(f"{name.upper()}({', '.join([str(count), str(width), *made.parameters])})")
 
 

@@ -118,6 +118,7 @@ def finish(low: KernelLowering, results: Sequence[Variable], strict: bool) -> Ke
     """The region of what was lowered. strict: whether gradients may be recorded in it although they are off where it is
     called. Errors raised: Unsupported if a result has no form outside."""
     low.flush()
+    low.close()
     outputs = []
     for var in results:
         value = low.value(var)
@@ -130,7 +131,7 @@ def finish(low: KernelLowering, results: Sequence[Variable], strict: bool) -> Ke
     space: dict[str, Any] = {
         **low.dtypes, "PLAIN": _PLAIN, "grad": torch.is_grad_enabled, "empty": torch.empty,
         "empty_strided": torch.empty_strided, "takes": lambda tensor: launch.machine.takes(tensor),
-        "ready": kernels.prepare, "LEAST": -(1 << 63), "MOST": (1 << 63) - 1,
+        "is_long": launch.is_long, "ready": kernels.prepare, "LEAST": -(1 << 63), "MOST": (1 << 63) - 1,
     }  # fmt: skip
     for number in range(len(low.kernels)):
         space[f"launch{number}"] = functools.partial(kernels.launch, number)

@@ -9,15 +9,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from runtime.kernels.prelude import JOINS
+from runtime.kernels.row_kernel import along, opened, tail_of
 from runtime.kernels.text import KernelWriter
 from runtime.native.lowering import Lowering
 from runtime.native.target import Columns, Joins, RowLoops, computed
-from runtime.native.values import HALVES, Expr, Tensor
+from runtime.native.values import HALVES, Expr, Tensor, Unsupported, identity
 
 if TYPE_CHECKING:
     from runtime.kernels.lowering import KernelLowering
@@ -31,6 +33,16 @@ def pointer(t: Tensor) -> str:
     return f"{HALVES[t.dtype]}_row " if t.dtype in HALVES else f"{t.ctype} *"
 
 
+def _with_rows_of_halves(low: KernelLowering, lines: list[str]) -> list[str]:
+    """Lines in which pointers to floats of 16 bits are rows that are read and written as floats."""
+    text = "\n".join(lines)
+    names = sorted(name for name in set(re.findall(r"\bp\d+\b", text)) if name in low.of_halves)
+    for name in names:
+        text = re.sub(rf"\b{name}\b", f"h{name[1:]}", text)
+    return [*(f"      const {low.of_halves[name]} h{name[1:]} = {{(uint16_t *){name}}};" for name in names),
+            *text.split("\n")]  # fmt: skip
+
+
 def _begin_row(w: KernelWriter, n: Expr, tensors: Sequence[tuple[str, Tensor]], written: set[str]) -> None:
     for name, t in tensors:
         const = "" if f"p{t.n}" in written or t.dtype in HALVES else "const "
@@ -38,23 +50,45 @@ def _begin_row(w: KernelWriter, n: Expr, tensors: Sequence[tuple[str, Tensor]], 
 
 
 class BlockRows(RowLoops):
-    """A block a row, in a kernel of its own."""
+    """A block a row, in a kernel that may go on with more of the same rows."""
+
+    def __init__(self) -> None:
+        self.read: list[Tensor] = []
+        """The operands of the rule that is being written."""
+
+    def given(self, low: Lowering, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Operands; those that stand in a nest are computed in the same kernel, before."""
+        self.read += tensors
+        return list(tensors)
 
     @contextmanager
     def each(self, low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor]) -> Iterator[None]:
-        """A kernel; what is written meanwhile is what a block does with row ``i``."""
+        """A stage; what is written meanwhile is what a block does with row ``i``."""
         made: KernelLowering = low  # type: ignore[assignment]  # who uses these rows
-        w = KernelWriter(made.host)
-        low.w, host = w, made.host
-        written = {f"p{n}" for n in made.unwritten}
-        w.line(f"for (i64 i = blockIdx.x; i < {rows}; i += gridDim.x) {{")
-        w.indent += 1
-        _begin_row(w, n, tensors, written)
+        dims = tensors[0][1].dims
+        tail = tail_of(made, dims, n)
+        if tail is None:
+            raise Unsupported("rows that are not the last dimensions")
+        if made.nest is not None and made.nest.dims == dims and made.nest.order == identity(len(dims)):
+            opened(made, dims, tail)  # the nest becomes a stage of it
+        made.flush()
+        kernel = opened(made, dims, tail)
+        if any(t.n in kernel.written and t.dims != dims and made.host.product(t.dims) != rows for t in self.read):
+            made.close()
+            kernel = opened(made, dims, tail)
+        self.read = []
+        for number, t in made.unwritten.items():
+            kernel.written[number] = along(made, kernel, t) if t.dims == dims else (1,) * len(dims)
+        written = {f"p{number}" for number in kernel.written}
+        made.unwritten.clear()
+        kernel.begin()
+        made.w, host = kernel.w, made.host
+        start = len(kernel.w.lines)
+        _begin_row(kernel.w, n, tensors, written)
         yield
-        w.indent -= 1
-        w.line("}")
-        low.w = host
-        made.launch("rows", w, rows, n, written, rows_of_halves=True)
+        kernel.w.lines[start:] = _with_rows_of_halves(made, kernel.w.lines[start:])
+        made.w = host
+        kernel.end()
 
     def fold(self, low: Lowering, n: Expr, joins: Joins, step: str) -> None:
         """What each thread folds, and then all threads of the block together."""
@@ -76,6 +110,9 @@ class BlockRows(RowLoops):
         made: KernelLowering = low  # type: ignore[assignment]
 
         def finish() -> None:
+            made.flush()
+            made.close()
+            self.read = []
             if not sums:
                 return
             w = KernelWriter(made.host)
@@ -108,7 +145,8 @@ class BlockRows(RowLoops):
             w.line("__syncthreads();")
             w.indent -= 1
             w.line("}")
-            made.launch("columns", w, rows, n, written, rows_of_halves=True)
+            w.lines = _with_rows_of_halves(made, w.lines)
+            made.launch("columns", w, rows, n, written)
 
         return Columns((), finish)
 

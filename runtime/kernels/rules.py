@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from runtime.ir import Operator
-from runtime.kernels.lowering import OF_HALVES, RULES
+from runtime.ir import Operator, Variable
+from runtime.kernels.lowering import OF_HALVES, RULES, KernelLowering
 from runtime.native import activations, grad, pointwise, reductions, rows
 from runtime.native import rules as native_rules
 from runtime.native.lowering import Lowering, Rule
-from runtime.native.values import Unsupported
+from runtime.native.nest import Nest
+from runtime.native.values import Unsupported, identity
 
 
 def _folded(low: Lowering, op: Operator) -> None:
     """A fold over the last dimensions of what is being computed. Others are PyTorch's: it splits long ones."""
-    x = low.tensor(op.args[0])
-    if not x.pending:
+    assert isinstance(low, KernelLowering)
+    var = op.args[0]
+    x = low.tensor(var)
+    if x.pending:
+        reductions.emit(low, op)
+        return
+    if low.rows is None or x.n not in low.rows.written or low.rows.dims != x.dims or not isinstance(var, Variable):
         raise Unsupported("a fold that stands alone")
+    low.flush()  # a row has it: the fold is one more stage
+    nest = low.nest = Nest(x.dims, identity(x.rank))
+    again = low.blank(x.dtype, x.dims)
+    nest.add(again, nest.load(low, x))
+    low.values[var] = again
     reductions.emit(low, op)
+    low.values[var] = x
+    nest.forget(again)
 
 
 _ELEMENTS: tuple[Rule, ...] = (pointwise.emit, pointwise.emit_where, pointwise.emit_masked_fill, pointwise.emit_clamp,

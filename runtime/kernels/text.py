@@ -66,37 +66,34 @@ class KernelWriter(Writer):
 
     def __init__(self, host: HostWriter) -> None:
         super().__init__()
-        self.count = host.count
+        self.host = host
+
+    def fresh(self) -> int:
+        """A number that no name has yet, in no kernel and not on the host."""
+        return self.host.fresh()
 
     def bail(self, condition: str) -> None:
         """A kernel cannot go back: it stops the device as PyTorch's kernels do where they assert."""
         self.line(f"if ({condition}) TRAP;")
 
 
-def kernel(host: HostWriter, name: str, kind: Kind, body: KernelWriter, written: set[str],
-           halves: dict[str, str] | None = None) -> Kernel:  # fmt: skip
-    """What a body is as a whole kernel. written: pointers through which it stores; halves: those to floats of 16 bits
-    that the body takes for rows of floats, each with its class."""
-    host.count = body.count
+def kernel(host: HostWriter, name: str, kind: Kind, body: KernelWriter, written: set[str]) -> Kernel:
+    """What a body is as a whole kernel. written: pointers through which it stores."""
     text = "\n".join([*body.locals, *body.lines])
     own = {line.split()[-3] for line in body.locals}
     found = sorted({one for one in _NAME.findall(text) if one in host.types and one not in own},
                    key=lambda one: (not host.types[one].endswith("*"), int(re.findall(r"\d+", one)[0]), one))
-    parameters, lines = [], []
+    parameters = []
     signature = ""
     for one in found:
         ctype = host.types[one]
         signature += "d" if ctype == "double" else "q"
-        if one in (halves or {}):
-            row = (halves or {})[one]
-            parameters.append(f"uint16_t *h{one}")
-            lines.append(f"  const {row} {one} = {{h{one}}};")
-        elif ctype.endswith("*"):
+        if ctype.endswith("*"):
             parameters.append(f"{'' if one in written else 'const '}{ctype}__restrict__ {one}")
         else:
             parameters.append(f"const {ctype} {one}")
     head = f'extern "C" __global__ void {name}({", ".join(parameters)}) {{'
-    return Kernel(name, "\n".join([head, *lines, text, "}"]), kind, tuple(found), signature)
+    return Kernel(name, "\n".join([head, text, "}"]), kind, tuple(found), signature)
 
 
 def indices(count: str, spans: list[Expr], first: int) -> Iterator[str]:

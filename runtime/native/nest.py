@@ -153,14 +153,14 @@ class Nest:
         stored = {step.tensor.n: step.tensor for step in self.steps if step.stored}
         folded = {fold.to.n: fold.to for fold in self.folds if not fold.to.reg}
         whole = {**self.loads, **stored, **folded}  # what is updated is read and written
-        return {n: (t, self._folded(low) if n in folded else self._strides(low, t)) for n, t in whole.items()}
+        return {n: (t, self._folded(low) if n in folded else self.strides(low, t)) for n, t in whole.items()}
 
     def _folded(self, low: Lowering) -> tuple[Expr, ...]:
         """The strides of a fold's result: those dimensions that are folded do not move it."""
         stay = len(self.dims) - self.tail
         return (*low.w.dense(self.dims[:stay]), *[0] * self.tail)
 
-    def _strides(self, low: Lowering, t: Tensor) -> tuple[Expr, ...]:
+    def strides(self, low: Lowering, t: Tensor) -> tuple[Expr, ...]:
         """A stride for each dimension of the space: 0 where the operand is broadcast."""
         missing = len(self.dims) - t.rank
         own = low.strides(t)

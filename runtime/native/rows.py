@@ -21,11 +21,10 @@ from runtime.ops import aten
 
 def _given(low: Lowering, *operands: Operand) -> list[Tensor]:
     """Tensors of one dtype of floats in dense memory."""
-    found = [low.memory(low.tensor(one)) for one in operands]
+    found = low.row.given(low, [low.tensor(one) for one in operands])
     if any(one.dtype != found[0].dtype or one.strides is not None or not one.straight for one in found) or (
             found[0].dtype not in FLOATS and not (low.target.halves_in_rows and found[0].dtype in HALVES)):  # fmt: skip
         raise Unsupported("these tensors")
-    low.flush()
     return found
 
 

@@ -62,6 +62,12 @@ class Columns:
 class RowLoops:
     """Rows one after another, each in loops of C that become vectors."""
 
+    def given(self, low: Lowering, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Operands, there when the rows are gone over."""
+        found = [low.memory(one) for one in tensors]
+        low.flush()
+        return found
+
     @contextmanager
     def each(self, low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor]) -> Iterator[None]:
         """A loop over rows ``i``, with a pointer to the row of each tensor."""

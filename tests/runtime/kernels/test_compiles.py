@@ -82,9 +82,9 @@ def together(texts: dict[str, str]) -> str:
 
 
 def test_kernels_are_made_of_each_kind(host: Host) -> None:
-    """Each file has kernels on elements and on rows; those of floats sum down columns, too."""
+    """Each file has kernels that go over rows; those of floats sum down columns, too."""
     for kind, text in sources().items():
-        assert text.count("__global__") >= (5 if kind != "whole" else 1), (kind, text)
+        assert text.count("__global__") >= (2 if kind != "whole" else 1), (kind, text)
         assert "block_join" in text and "gridDim" in text
         assert kind == "whole" or "parts0[8]" in text
 

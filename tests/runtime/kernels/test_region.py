@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from dy2static import to_static
 from runtime.executor import compile_program as interpreted
 from runtime.executor.executable import Executable
 from runtime.ir.parser import parse_program
@@ -182,8 +183,48 @@ def test_intermediate_memory_is_given_back(host: Host) -> None:
       %v : f32[a, b] = aten.neg.default(%t)
       return %v as $0
     }"""
-    made = agree(text, [torch.randn(3, 5)], rounding=1e-6, kernels=4)
+    made = agree(text, [torch.randn(3, 5)], rounding=1e-6, kernels=1)
     assert made.written.compiled[0].source.count(" = None") == 3
+
+
+def test_few_long_rows_are_pytorchs(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "LONG_ROW", 10)
+    text = """program "f" {
+      input %x : f32[a, b] = "x"
+      %u : f32[a, b] = aten.mul.Tensor(%x, %x)
+      %s : f32[a, b] = aten._softmax.default(%u, -1, False)
+      return %s as $0
+    }"""
+    made = compiled(text)
+    for a, b, calls in [(3, 10, 0), (3, 11, 1), (64, 11, 0)]:
+        x = torch.randn(a, b)
+        torch.testing.assert_close(made.run([x], [])[0], torch.softmax(x * x, -1))
+        assert gave_up(made) == calls
+
+
+def test_types_name_the_device(host: Host) -> None:
+    """What was traced on CUDA tensors says so in its types; of other devices nothing becomes a kernel."""
+    for device, count in [("cuda:0", 2), ("meta", 0)]:
+        text = f"""program "f" {{
+          input %x : f32[a] on "{device}" = "x"
+          %u : f32[a] on "{device}" = aten.mul.Tensor(%x, %x)
+          %v : f32[a] on "{device}" = aten.neg.default(%u)
+          return %v as $0
+        }}"""
+        assert len(compiled(text).in_kernels()) == count
+
+
+def test_what_is_told(host: Host) -> None:
+    """How many Operators are how many kernels, and that a part was left to the interpreter."""
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x * x) + x.sum()
+
+    static = to_static(f, backend="cuda")
+    static(torch.randn(4))
+    (part,) = static.compiled[0].parts
+    assert part.state == "kernels" and part.kernels is not None and part.share is None
+    assert (part.kernels.operators, part.kernels.kernels, part.kernels.all) == (3, 2, 4)
+    assert str(part) == "without gradients: kernels, 3 of 4 operators in 2 kernels"
 
 
 def test_without_a_device_nothing_changes() -> None:
