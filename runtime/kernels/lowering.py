@@ -181,6 +181,8 @@ class KernelLowering(Lowering):
         if rule is None or op.blocks:
             raise Unsupported(op.name)
         types = [var.type for var in (*op.inputs, *op.outputs)]
+        if len({one.device for one in types if isinstance(one, TensorType)}) > 1:
+            raise Unsupported("tensors of several devices")
         if op.name not in OF_HALVES and any(isinstance(one, TensorType) and one.dtype in HALVES for one in types):
             raise Unsupported("floats of 16 bits")
         rule(self, op)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime.ir import Operator, Variable
+from runtime.kernels import losses
 from runtime.kernels.lowering import OF_HALVES, RULES, KernelLowering
 from runtime.native import activations, grad, pointwise, reductions, rows
 from runtime.native import rules as native_rules
@@ -41,7 +42,9 @@ _NAMES = {rule: [f"aten.{name}" for name in names] for rule, names in native_rul
 RULES |= {name: rule for rule in (*_ELEMENTS, *_ROWS) for name in _NAMES[rule]}
 RULES |= dict.fromkeys(_NAMES[reductions.emit], _folded)
 RULES["grad.sum"] = grad.emit
+RULES["aten.nll_loss_backward.default"] = losses.emit_nll_backward
 
+OF_HALVES.add("aten.nll_loss_backward.default")
 OF_HALVES |= {name for rule in (*_ROWS, activations.emit) for name in _NAMES[rule]}
 OF_HALVES |= {name for rule in _ELEMENTS for name in _NAMES[rule] if name in native_rules.OF_HALVES}
 

@@ -214,6 +214,18 @@ def test_types_name_the_device(host: Host) -> None:
         assert len(compiled(text).in_kernels()) == count
 
 
+def test_a_number_in_a_tensor_of_the_cpu_is_pytorchs(host: Host) -> None:
+    text = """program "f" {
+      input %x : f32[a] on "cuda:0" = "x"
+      input %k : f32[] = "k"
+      %u : f32[a] on "cuda:0" = aten.mul.Tensor(%x, %x)
+      %v : f32[a] on "cuda:0" = aten.neg.default(%u)
+      %w : f32[a] on "cuda:0" = aten.mul.Tensor(%v, %k)
+      return %w as $0
+    }"""
+    assert compiled(text).in_kernels() == ["aten.mul.Tensor", "aten.neg.default"]
+
+
 def test_what_is_told(host: Host) -> None:
     """How many Operators are how many kernels, and that a part was left to the interpreter."""
     def f(x: torch.Tensor) -> torch.Tensor:
