@@ -14,7 +14,7 @@ import os
 import sys
 import sysconfig
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -210,16 +210,20 @@ def location_of_frame(frame: FrameType) -> Location | None:
 
 def location_of_code(code: CodeType, instruction: int, line: int | None) -> Location | None:
     """As `location_of_frame`, from the parts that a traceback entry has."""
-    return _location(code.co_filename, code, instruction, line)
+    key = id(code), instruction, line
+    known = _known.get(key)
+    if known is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        origins = _maps.get(code.co_filename)
+        known = _known[key] = code, origins.location(code, instruction, line) if origins is not None else None
+    return known[1]
 
 
-@lru_cache(maxsize=65536)
-def _location(file: str, code: CodeType, instruction: int, line: int | None) -> Location | None:
-    """``file``: code objects of two files that read alike are equal, their places are not."""
-    origins = _maps.get(file)
-    if origins is None:
-        return None
-    return origins.location(code, instruction, line)
+_MOST_KNOWN = 65_536
+_known: dict[tuple[int, int, int | None], tuple[CodeType, Location | None]] = {}
+"""Places by instruction. By the identity of the code, which is kept for that: hashing it takes longer than the rest,
+and code objects of two files that read alike are equal, where their places are not."""
 
 
 def span_of(code: CodeType, instruction: int) -> Span | None:

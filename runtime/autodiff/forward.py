@@ -185,7 +185,7 @@ class Forward:
         self._segment.location = op.location
         self.session.replaying.location = op.location  # type: ignore[union-attr]
         with modes(op):
-            self.session.autocast = torch_internals.autocast_state()
+            self.session.autocast = torch_internals.autocast_now(self.session.ambient_autocast)
             self._run(op)
 
     def value(self, operand: Operand) -> Any:

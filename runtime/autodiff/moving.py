@@ -140,12 +140,8 @@ class Moving:
         while self._waiting:
             position, other = pair = self._waiting.pop()
             inner, out = self._asked[pair]
-            with session.reopen(self._outer), session.open("trial") as scratch:
+            with session.reopen(self._outer, before=recorded):
                 before = self._first(position, other).operand(session)
-            ops = self._outer.block.ops
-            place = ops.index(recorded)
-            ops[place:place] = scratch.block.ops
-            self._outer.names.update(scratch.names)
             with session.reopen(self._inside.scope):
                 end = self._ends[other] if isinstance(other, int) else other
                 after = versions.same(self._ends[position], end, self._inside.scope).operand(session)

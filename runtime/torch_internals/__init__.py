@@ -86,6 +86,7 @@ from runtime.torch_internals.modes import (
     as_if_not_traced,
     autocast_as,
     autocast_key,
+    autocast_now,
     autocast_off,
     autocast_on,
     autocast_state,
@@ -102,6 +103,7 @@ from runtime.torch_internals.modes import (
     saved_tensor_hooks_active,
     set_ambient_modes,
     undisturbed,
+    unwatched,
     without_autocast_cache,
 )
 from runtime.torch_internals.named_nodes import (
@@ -203,6 +205,7 @@ __all__ = [
     "autocast_key",
     "autocast_off",
     "autocast_on",
+    "autocast_now",
     "autocast_state",
     "below_autograd",
     "by_own_rule",
@@ -295,6 +298,7 @@ __all__ = [
     "under_autograd",
     "under_settings",
     "undisturbed",
+    "unwatched",
     "unknown_sizes",
     "watched_generator",
     "with_node",

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -67,6 +68,13 @@ def autocast_state() -> tuple[tuple[str, bool, str], ...]:
 @functools.cache
 def _autocast_of(device: str, enabled: bool, dtype: torch.dtype) -> tuple[str, bool, str]:
     return device, enabled, str(dtype)
+
+
+def autocast_now(ambient: tuple[tuple[str, bool, str], ...]) -> tuple[tuple[str, bool, str], ...]:
+    """`autocast_state`; the one given where autocast is off everywhere, there and now: that runs the same."""
+    if torch._C._is_any_autocast_enabled() or any(enabled for _, enabled, _ in ambient):
+        return autocast_state()
+    return ambient
 
 
 def autocast_on() -> tuple[tuple[str, bool, str], ...]:
@@ -141,6 +149,12 @@ def no_modes() -> Iterator[None]:
     """Run torch code on real tensors as if nothing was being traced."""
     with _disable_current_modes(), torch._C.DisableTorchFunction():
         yield
+
+
+def unwatched() -> AbstractContextManager[None]:
+    """Ask tensors for what they are without the modes of a trace, quickly: no operator may be called."""
+    guard: AbstractContextManager[None] = torch._C.DisableTorchFunction()
+    return guard
 
 
 @contextlib.contextmanager

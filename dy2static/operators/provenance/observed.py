@@ -10,9 +10,10 @@ from __future__ import annotations
 import decimal
 import functools
 import inspect
+import operator
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -38,8 +39,11 @@ from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import MISSING, Place, cell_value, python_kind
 from runtime.tracer.values import structure
+from runtime.tracer.values.unjournaled import NOTHING
 
 _OBJECTS = 2_000
+_BARE = frozenset({dict, list, set, deque, tuple})
+"""Classes of which no object has attributes."""
 _DEPTH = 3
 _LONG = 4_096
 _PARTS = ("__defaults__", "__kwdefaults__", "__code__", "__doc__", "__name__", "__qualname__", "__module__")
@@ -93,6 +97,8 @@ def _note_changes(session: Session, before: Seen) -> None:
             if contents.state_of(value) != held and not _made_inside(session, value):  # unseen.py looks at paths
                 done(session, f"a {type(value).__name__} is changed")
         elif kind == "items":
+            if not held and not value and type(value) in NOTHING:
+                continue
             now = Place("content", value).get()
             if not _same_items(held, now):
                 if _differs_by_path(held):
@@ -100,6 +106,8 @@ def _note_changes(session: Session, before: Seen) -> None:
                 _note(session, Place("content", value), held)
         else:
             now = _attributes(value)
+            if len(now) == len(held) and all(map(operator.is_, now.values(), held.values())) and [*now] == [*held]:
+                continue
             for name in dict.fromkeys([*held, *now]):
                 if held.get(name, MISSING) is not now.get(name, MISSING):
                     _note(session, _place(session, value, name), held.get(name, MISSING))
@@ -269,8 +277,17 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
     found: Seen = []
     seen: set[int] = set()
     todo: deque[tuple[Any, int]] = deque((root, 0) for root in roots)
+    spaces = memo(session).spaces
     while todo and len(found) < _OBJECTS:
         value, depth = todo.popleft()
+        kind = type(value)
+        if kind in NOTHING and not value and id(value) not in spaces:  # as most containers of a module
+            if id(value) not in seen:
+                seen.add(id(value))
+                found.append((value, "items", NOTHING[kind]))
+                if kind is OrderedDict and value.__dict__:
+                    found.append((value, "attributes", dict(value.__dict__)))
+            continue
         if id(value) in seen or is_plain(value) or isinstance(value, (Staged, Choice, Undefined)):
             continue
         seen.add(id(value))
@@ -298,7 +315,7 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
         elif contents.state_of(value) is not None:
             found.append((value, "state", contents.state_of(value)))
             inner = contents.inner(value)
-        if type(value) is not dict and (
+        if kind not in _BARE and (
                 depth == 0 or not isinstance(value, (type, types.ModuleType, types.FunctionType))):
             held = _attributes(value)
             if held:
@@ -306,9 +323,10 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
                 if not isinstance(value, (type, types.ModuleType)):
                     inner += held.values()
                     older = is_external(session, value)
-                    for name, one in held.items():
-                        place = Place("attribute", value, name)
-                        if older and isinstance(one, CONTAINERS) and not written(session, place):
+                    for name, one in held.items() if older else ():
+                        if not isinstance(one, CONTAINERS) or id(one) in session.externals:
+                            continue
+                        if not written(session, Place("attribute", value, name)):
                             adopt(session, one)
         if older and isinstance(value, CONTAINERS):
             for one in inner:

@@ -127,7 +127,8 @@ def _hooks_in(tables: Sequence[dict[int, Any]]) -> list[list[tuple[int, Any]]]:
 
 
 def _pictures(slot: dict[str, Any]) -> list[tuple[Any, ...] | None]:
-    return [_picture(tensor) for tensor in slot.values()]
+    with torch_internals.unwatched():
+        return [_picture(tensor) for tensor in slot.values()]
 
 
 def _picture(tensor: torch.Tensor | None) -> tuple[Any, ...] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -23,6 +23,9 @@ from runtime.tracer.values.tensor_pairs import tensor_pairs
 NOWHERE = object()
 """What a place holds on a path that does not have it: its owner was made on another path."""
 
+PARTS: tuple[Callable[[Branches], JoinPart], ...] = (JoinMemory, JoinAliases, JoinViews)
+"""What takes part in every join besides values (see ``parts``)."""
+
 
 class Join:
     """Values that paths bring out of a construct, and the Variables that carry what differs."""
@@ -36,9 +39,7 @@ class Join:
         self.entry = entry
         self.items: list[tuple[list[Any], structure.Structure, str]] = []
         branches = Branches(session, paths, entry)
-        self.parts: tuple[JoinPart, ...] = (
-            JoinMemory(branches), JoinAliases(branches), JoinViews(branches)
-        )  # fmt: skip
+        self.parts: tuple[JoinPart, ...] = tuple([part(branches) for part in PARTS])
 
     def add(
         self, values: list[Any], hint: str = "", of: structure.Choice | None = None, mixed_lists: bool = False

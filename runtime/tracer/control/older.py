@@ -19,6 +19,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.containers import Several, opaque_parts
 from runtime.tracer.values.structure import Choice, DictContent, Growing, ListContent, is_container
+from runtime.tracer.values.unjournaled import NOTHING
 
 _LEAVES = (
     torch.Tensor, torch.nn.Module, str, bytes, int, float, complex, type, type(None), ModuleType, Session, Scope,
@@ -52,6 +53,9 @@ def older(
         if leaf or id(value) in seen:
             continue
         seen.add(id(value))
+        if kind in NOTHING and not value and id(value) not in session.hidden:
+            found.add(id(value))
+            continue
         if is_container(value):
             found.add(id(value))
             if id(value) in session.hidden:

@@ -87,8 +87,14 @@ def _settle(
     raise never_fixed(session, changing, location)
 
 
+PARTS: tuple[Callable[[Session], LoopPart], ...] = (
+    LoopMemory, lambda session: LoopAliases(), lambda session: LoopViews()
+)  # fmt: skip
+"""What takes part in every loop besides values (see ``parts``)."""
+
+
 def _new_parts(session: Session) -> list[LoopPart]:
-    return [LoopMemory(session), LoopAliases(), LoopViews()]
+    return [part(session) for part in PARTS]
 
 
 class _Attempt:

@@ -366,23 +366,24 @@ class _AtEnd:
 
     def demand(self, session: Session) -> Any:
         """The name, as an operand at the end of the path."""
-        if self._end.ended or not isinstance(self._value, Variable):
+        if self._end.ended:
             return ""
         with session.reopen(self._end.scope):
-            found = _Names(session).operand(self._value)
-        return "" if found is None else found
+            return _name(session, self._value)
+
+
+def _name(session: Session, value: Any) -> Any:
+    """The name, as an operand where the trace stands."""
+    found = _Names(session).operand(value) if isinstance(value, Variable) else None
+    return "" if found is None else found
 
 
 def finish(session: Session, body: Scope, arg: Variable, op: Operator, end: PathEnd) -> None:
     """The loop is recorded: the name that it carries beside ``arg`` starts as that before it."""
     position = body.block.args.index(arg)
     value = session.looks.carried[body.block, arg]
-    ops = session.scope.block.ops
-    count = len(ops)
-    value.start(_AtEnd(PathEnd(session.scope, False), op.args[position]).demand(session))
-    before, ops[count:] = ops[count:], []  # what computes the name is recorded now, and the loop starts with it
-    where = next(i for i, one in enumerate(ops) if one is op)
-    ops[where:where] = before
+    with session.reopen(session.scope, before=op):  # the loop starts with it
+        value.start(_name(session, op.args[position]))
     value.next = _AtEnd(end, body.block.yields[position])
     value.finish(session, op, end)
 

@@ -99,7 +99,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         session = self.session
-        session.autocast = torch_internals.autocast_state()
+        session.autocast = torch_internals.autocast_now(session.ambient_autocast)
         for arg in args:
             if type(arg) is Identity:
                 arg.refuse()

@@ -71,6 +71,14 @@ class Scope:
     twin: Scope | None = None
     """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
+    before: Operator | None = None
+    """The Operator before which is recorded now; None: at the Block's end."""
+    pending: dict[Operator, list[Operator]] = field(default_factory=dict)
+    """What will stand before Operators of the Block, while it is being recorded."""
+
+    def append(self, op: Operator) -> None:
+        """Add an Operator where the Block is recorded now."""
+        (self.block.ops if self.before is None else self.pending[self.before]).append(op)
 
     def chain(self) -> Iterator[Scope]:
         """This scope and those around it, inner first."""
@@ -346,14 +354,25 @@ class Session:
             self.scope = before
 
     @contextlib.contextmanager
-    def reopen(self, scope: Scope) -> Iterator[None]:
-        """Record at the end of a Block that was already closed."""
-        before, self.scope = self.scope, scope
+    def reopen(self, scope: Scope, before: Operator | None = None) -> Iterator[None]:
+        """Record at the end of a Block that was already closed, or right before one of its Operators.
+
+        These can be inside each other for one Block: what an Operator begins with may need what another one at the
+        Block's end gives, and that what a third begins with.
+        """
+        outer, self.scope = self.scope, scope
+        place, scope.before = scope.before, before
+        first = before is not None and before not in scope.pending
+        if before is not None and first:
+            scope.pending[before] = []
         try:
             with self.sizes.facts_of_a_block(scope.kind):
                 yield
         finally:
-            self.scope = before
+            self.scope, scope.before = outer, place
+            if before is not None and first:
+                found = scope.block.ops.index(before)
+                scope.block.ops[found:found] = scope.pending.pop(before)
 
     # -- Operators -----------------------------------------------------------------------------------------------
 
@@ -362,7 +381,7 @@ class Session:
         if self.replaying is not None:
             return self.replaying.grad_mode, None
         grad = torch.is_grad_enabled()
-        autocast = self.autocast if self.dispatching else torch_internals.autocast_state()
+        autocast = self.autocast if self.dispatching else torch_internals.autocast_now(self.ambient_autocast)
         return (
             "inherit" if grad == self.ambient_grad else "on" if grad else "off",
             None if autocast == self.ambient_autocast else autocast,
@@ -425,7 +444,7 @@ class Session:
             if settings := torch_internals.changed_settings(self.ambient_settings):
                 op.attrs["settings"] = settings
             self._require_hooks()
-        self.scope.block.ops.append(op)
+        self.scope.append(op)
         return outputs
 
     def _require_hooks(self) -> None:

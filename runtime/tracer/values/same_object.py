@@ -117,17 +117,9 @@ def _loop_flag(session: Session, a: Carried, b: Origin) -> LoopValue:
 
 def _before_loop(session: Session, a: Carried, b: Origin) -> Operand:
     """The flag's value before the loop, recorded there."""
-    loop, ops = a.loop, a.loop.scope.block.ops
-    place = len(ops) if loop.op is None else next((n for n, op in enumerate(ops) if op is loop.op), None)
-    if place is None:  # what would come before it is being computed already, for another flag
-        raise _refusal(session, "'is' compares two values of which one is")
-    later = ops[place:]
-    del ops[place:]
-    try:
-        with session.reopen(loop.scope):
-            return session.operand(_flag(session, a.first, _of_loop(a, b, "first")))
-    finally:
-        ops += later
+    loop = a.loop
+    with session.reopen(loop.scope, before=loop.op):
+        return session.operand(_flag(session, a.first, _of_loop(a, b, "first")))
 
 
 def _newest_first(a: Origin, b: Origin) -> tuple[Origin, Origin]:

@@ -11,7 +11,7 @@ import functools
 import sys
 import types
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ _DEPTH = 6
 _LARGE = 4_096
 _OURS = ("runtime", "dy2static", "torch")
 _CONTAINERS = (list, dict, set, deque)
+NOTHING: dict[type, Any] = {list: [], deque: [], dict: {}, OrderedDict: {}, set: frozenset()}
+"""The content of an empty container, by its class."""
 _OPAQUE = (
     torch.Tensor, torch.nn.Module, type, types.ModuleType, types.BuiltinFunctionType, str, bytes, int, float, complex,
     type(None), types.CodeType, types.FrameType, torch.dtype, torch.device, torch.Generator,
@@ -53,9 +55,15 @@ def picture(session: Session) -> Picture:
     seen = {id(sys.modules)}  # what is imported on a path, by torch for one, stays imported
     opaque: dict[type, bool] = {}
     todo: deque[tuple[Any, int]] = deque((value, 0) for value in _roots(session))
-    while todo and len(found) < _OBJECTS:
+    room = _OBJECTS
+    while todo and room:
         value, depth = todo.popleft()
         kind = type(value)
+        if kind in NOTHING and not value:  # most containers of a module are empty
+            if id(value) not in seen:
+                seen.add(id(value))
+                found.append((value, NOTHING[kind]))
+            continue
         known = opaque.get(kind)
         if known is None:
             known = isinstance(value, _OPAQUE) or (kind is not types.FunctionType and _is_ours(value))
@@ -69,6 +77,7 @@ def picture(session: Session) -> Picture:
         content = _content(value)
         if content is not None:
             found.append((value, content))
+            room -= 1
         if depth < _DEPTH:
             todo += [(item, depth + 1) for item in inner if not opaque.get(type(item))]
     return found
@@ -81,7 +90,11 @@ def require_unchanged(session: Session, before: Picture, what: str) -> None:
         TraceError: Something holds other items than before, after all journaled stores were undone.
     """
     for value, content in before:
+        if not content and type(value) in NOTHING and not value:
+            continue
         after = _content(value)
+        if _same(content, after):
+            continue
         facts = session.facts.items() if isinstance(content, dict) else ()
         for place, (_, number) in facts:  # the path met it first, and the trace put its number there
             if place.owner is value and after.get(place.name) is number:
@@ -104,6 +117,8 @@ def put_back(session: Session, before: Picture) -> None:
         TraceError: That cannot be: an iterator was advanced, or a buffer changed.
     """
     for value, content in before:
+        if not content and type(value) in NOTHING and not value:
+            continue
         after = _content(value)
         if _same(content, after):
             continue
