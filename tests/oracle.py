@@ -37,6 +37,7 @@ PATHS = ("program", "autograd")
 _NO_GRADIENT = (
     "modified by an inplace operation", "derivative for", "in at::autocast::prioritize",
     "returned an invalid gradient",  # out= gave a tensor with a history another shape
+    "backward through the graph a second time",  # of state with a history that the call before used up
     "is a view and is being modified inplace", "its base or another view of its base has been modified inplace",
 )  # fmt: skip
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), type, types.ModuleType, torch.dtype)

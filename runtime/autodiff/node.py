@@ -105,6 +105,8 @@ class Runner:
         self.casting: Casting = ()
         """The autocast state that backward was last called under: what it is made for from then on."""
         self._lowered: dict[Any, Runner | None] = {}
+        self._used: dict[Any, bool] = {}
+        """Whether every result depends on a state with a history, on every path: by kind of arguments and position."""
         self._lock = threading.RLock()
 
     @property
@@ -168,9 +170,11 @@ class Runner:
         if halves is None:
             return lambda arguments: plain(arguments, ())
         apply, casting = halves.apply, halves.casting
+        state = [(index, arguments[index].grad_fn is None) for index in self._state(arguments)]
 
         def run(arguments: Sequence[Any]) -> list[Any]:
-            if self.casting != casting:
+            moved = state and any((arguments[index].grad_fn is None) is not bare for index, bare in state)
+            if self.casting != casting or moved:
                 return self.run(arguments[:n_inputs], arguments[n_inputs:])
             return apply(arguments, n_inputs) if _path.name == "program" else plain(arguments, ())
 
@@ -193,6 +197,8 @@ class Runner:
         """The compiled halves for such arguments; None where torch's autograd has to do it."""
         casting = self.casting  # another thread's backward may change it
         key = self._halves_key(arguments, casting)
+        if not all(self._is_used(arguments, index, key) for index in self._state(arguments)):
+            return None
         found = self._halves.get(key, self)
         if found is not self:
             return found  # type: ignore[return-value]  # mypy takes the sentinel for a value
@@ -206,6 +212,38 @@ class Runner:
                     key = self._halves_key(arguments, casting)
                 self._halves[key] = made
             return self._halves[key]
+
+    def _state(self, arguments: Sequence[Any]) -> list[int]:
+        """Positions of tensors that are neither arguments of the call nor parameters and need gradients."""
+        first = len(arguments) - len(self.program.params)
+        return [
+            index for index in range(first, len(arguments))
+            if arguments[index].requires_grad and not isinstance(arguments[index], torch.nn.Parameter)
+        ]
+
+    def _is_used(self, arguments: Sequence[Any], index: int, key: Any) -> bool:
+        """Whether the graph of what a call gives leads to this state in any case, if it has a history.
+
+        A node of ours has all of its tensors behind it. So ``backward`` walks through the history of each, which the
+        ``backward`` of a call before may have freed; eager's does so only where the path has read it.
+        """
+        if arguments[index].grad_fn is None:
+            return True
+        known = self._used.get((key, index))
+        if known is None:
+            with self._lock, _preparing():
+                known = self._used[key, index] = self._always_reaches(arguments, index)
+        return known
+
+    def _always_reaches(self, arguments: Sequence[Any], index: int) -> bool:
+        every = [one.requires_grad for one in arguments]
+        alone = [place == index for place in range(len(arguments))]
+        try:
+            with torch_internals.undisturbed():
+                results, own = (derive(self.program, arguments, needs, self.skip) for needs in (every, alone))
+        except (*_NO_PROGRAM, RuntimeError):  # torch's autograd does it anyway, or says why not
+            return True
+        return not own.differentiable or (own.differentiable == results.differentiable and not own.flags)
 
     def _halves_key(self, arguments: Sequence[Any], casting: Casting) -> Any:
         key: Any = (_key(arguments), casting)

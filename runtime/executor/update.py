@@ -19,17 +19,40 @@ def copy_of(base: torch.Tensor) -> torch.Tensor:
 
     It keeps the base's gradient history even where gradients are off, as writing the base itself would.
     """
-    if base.requires_grad and not torch.is_grad_enabled():
-        with torch.enable_grad():
+    if not base.requires_grad:
+        return base.clone()
+    with torch.enable_grad():
+        try:
             return base.clone()
-    return base.clone()
+        except RuntimeError:
+            if not _is_lost(base):
+                raise
+    return _lost_copy_of(base)
 
 
-def counted_copy_of(base: torch.Tensor) -> torch.Tensor:
-    """A copy to be written in place of the tensor: for autograd the tensor was written."""
-    copy = copy_of(base)
+def _is_lost(view: torch.Tensor) -> bool:
+    """Whether autograd lets nobody read a view where gradients are recorded: it was made under ``no_grad``, and what it
+    is a view of was written since. The user's code may still write it, or have it as a result."""
+    try:
+        _ = view.grad_fn
+    except RuntimeError:
+        return True
+    return False
+
+
+def _lost_copy_of(view: torch.Tensor) -> torch.Tensor:
+    """A copy of such a view that nobody may read either."""
+    with torch.no_grad():
+        base = view.clone().requires_grad_()
+        copy = base.view_as(base)
     torch.autograd.graph.increment_version(base)
     return copy
+
+
+def count_write(base: torch.Tensor, written: torch.Tensor) -> None:
+    """For autograd a tensor was written of which a copy was: also for what the write itself has kept of its memory."""
+    if written is not base:
+        torch.autograd.graph.increment_version(base)
 
 
 def refuse(text: str, *tensors: torch.Tensor) -> None:
@@ -44,7 +67,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
     live = emitter.live
     # Inside a function that autograd runs there is no history to keep: autograd gives the results theirs.
     root = emitter.open[-1].modes.root.grad
-    cloner = torch.clone if root == "inherit" else counted_copy_of if root == "on" and _counts(block) else copy_of
+    cloner = torch.clone if root == "inherit" else copy_of
+    counts = root == "on" and _counts(block) and not op.attrs.get("repeats")
+    counted: list[tuple[str, str]] = []
     if root == "on" and "refused" in op.attrs:
         read = dict.fromkeys(var for var in [*op.inputs, *block.captures()] if isinstance(var.type, TensorType))
         operands = ", ".join([emitter.bind(op.attrs["refused"]), *map(emitter.name, read)])
@@ -68,6 +93,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
         copy = f"{emitter.bind(cloner, 'f')}({source})"
         if owner is Owner.DYNAMIC:
             copy = f"{source} if {emitter.flag(base)} else {copy}"
+        if counts:
+            counted.append((emitter.fresh("w"), emitter.name(arg)))
+            emitter.line(f"{counted[-1][0]} = {source}")
         emitter.line(f"{emitter.name(arg)} = {copy}")
         emitter.names[out] = emitter.name(arg)
     emitter.drop(dying)
@@ -78,6 +106,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
     for value, out in zip(block.yields[count:], op.outputs[count:]):
         if out not in unread:
             emitter.line(f"{emitter.name(out)} = {emitter.operand(value)}")
+    for kept, written in counted:
+        emitter.line(f"{emitter.bind(count_write, 'f')}({kept}, {written})")
+        emitter.line(f"del {kept}")
     if shared:
         emitter.line("del " + ", ".join(shared))
     emitter.drop(live.at_exit[id(block)])

@@ -65,6 +65,7 @@ from runtime.torch_internals.fakes import (
 )
 from runtime.torch_internals.functions import (
     PLAIN_APPLY,
+    apply_takes_keywords,
     is_plain_apply,
     plain_apply,
 )
@@ -180,7 +181,7 @@ __all__ = [
     "KEEPERS",
     "LEAF",
     "PARAMETER",
-    "PLAIN_APPLY",
+    "PLAIN_APPLY", "apply_takes_keywords",
     "cpu_library",
     "is_plain_cuda_memory",
     "is_plain_memory",

@@ -14,6 +14,21 @@ def plain_apply(cls: type) -> Any:
     return PLAIN_APPLY.__get__(None, cls)
 
 
+def apply_takes_keywords() -> bool:
+    """Whether ``apply`` takes arguments by name also where a function has no ``setup_context``: not in torch 2.11."""
+    try:
+        plain_apply(_Probe)(number=1)
+    except TypeError:
+        return False
+    return True
+
+
+class _Probe(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, number: int) -> int:
+        return number
+
+
 def is_plain_apply(method: Any) -> bool:
     """Whether something callable is ``SomeFunction.apply`` as torch defines it."""
     owner = getattr(method, "__self__", None)

@@ -413,3 +413,79 @@ def test_whatever_else_ctx_has_is_refused():
             return x * (3 if hasattr(ctx, "no_such_thing") else 4)
 
     check(f, *CALLS)
+
+
+class Weighted(Function):
+    @staticmethod
+    def forward(ctx, a, b, c=None):
+        ctx.save_for_backward(a)
+        return a * 2 + b * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, g * 3, None
+
+
+class Keyworded(Function):
+    @staticmethod
+    def forward(a, b, c=5, *, d=1):
+        return a * c + b * 3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.c = inputs[2]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.c, g * 3, None
+
+
+class OneTooFew(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * 2 + b
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+BY_NAME = {
+    "second": lambda x, y: Weighted.apply(x, b=y),
+    "all": lambda x, y: Weighted.apply(a=x, b=y),
+    "another_order": lambda x, y: Weighted.apply(b=y, a=x),
+    "with_a_number": lambda x, y: Weighted.apply(c=3, a=x, b=y),
+    "a_gap": lambda x, y: Weighted.apply(x, c=y),
+    "unknown": lambda x, y: Weighted.apply(x, y, q=1),
+    "context": lambda x, y: Weighted.apply(x, y, ctx=1),
+    "twice": lambda x, y: Weighted.apply(x, y, a=1),
+    "setup_second": lambda x, y: Keyworded.apply(x, b=y),
+    "setup_default": lambda x, y: Keyworded.apply(b=y, c=3.0, a=x),
+    "kept": lambda x, y: (lambda apply: apply(x, b=y))(Weighted.apply),
+}
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_arguments_by_name(name):
+    function = BY_NAME[name]
+    if "setup" not in name:
+        check(function, (vec(1.0, 2.0), vec(3.0, 4.0)), (torch.ones(2), torch.ones(2)))
+        return
+    try:  # a keyword-only parameter is one that eager's own apply may refuse
+        function(torch.ones(2), torch.ones(2))
+    except TypeError:
+        with pytest.raises(TypeError):
+            dy2static.to_static(function)(torch.ones(2), torch.ones(2))
+    else:
+        check(function, (vec(1.0, 2.0), vec(3.0, 4.0)), (torch.ones(2), torch.ones(2)))
+
+
+def test_too_few_gradients_are_an_error_of_backward():
+    def function(x, y):
+        return OneTooFew.apply(x, y) * 2
+
+    check(function, (torch.ones(2), torch.ones(2)))
+    for one in (function, dy2static.to_static(function)):
+        result = one(vec(1.0, 2.0), vec(3.0, 4.0))
+        with pytest.raises(RuntimeError, match=r"returned an incorrect number of gradients \(expected 2, got 1\)"):
+            result.sum().backward()

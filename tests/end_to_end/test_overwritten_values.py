@@ -684,6 +684,22 @@ def read_by_a_write_of_a_part_on_a_path(x, n):
     return y
 
 
+def detached_on_a_path_and_read_by_the_write(x, n):
+    p, q = x * 0.5, x.detach() * 2
+    if n > 1:
+        q = p.detach()
+    p.mul_(q)
+    return p * 1
+
+
+def view_of_one_detached_on_a_path_and_read_by_the_write(x, n):
+    p, q = x * 0.5, x.detach() * 2
+    if n > 1:
+        q = p.detach()
+    p.mul_(q.view(1, 3)[0])
+    return p * 1
+
+
 def copied_into_a_part(x, n):
     y, w = x * 2, x * 3
     y[0] = w[1]
@@ -731,6 +747,8 @@ RAISE_SOMETIMES = [
     saved_by_an_inner_loop, nothing_arrives_at_what_keeps_it, left_before_the_write, result_is_written,
     result_may_be_an_older_one, read_by_a_write_of_a_part, read_by_a_write_of_a_part_on_a_path,
     read_by_a_write_of_a_part_in_a_loop,
+    detached_on_a_path_and_read_by_the_write,
+    view_of_one_detached_on_a_path_and_read_by_the_write,
     two_results_are_one, carried_in_a_branch, inner_branch_and_later_write, argument_written_in_a_loop,
 ]  # fmt: skip
 RAISE_NEVER = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.oracle import check
+from tests.oracle import check, check_saved
 
 
 def unbind_base(x):
@@ -625,3 +625,71 @@ def test_results_under_no_grad_that_are_views_of_what_the_operator_made(name):
         for requires_grad in (True, False):
             for values in ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0]):
                 check(function, (torch.tensor(values, requires_grad=requires_grad),))
+
+
+def a_view_of_the_iteration_before(x, y):
+    r, p = torch.ones(3), x * 0.5
+    for _ in range(2):
+        with torch.no_grad():
+            torch.neg(r, out=p)
+            r = p[:]
+        if y.sum() > 0:
+            continue
+        r = torch.ones(3)
+    return p * 1, r * 1
+
+
+def a_view_of_one_path(x, y):
+    r, p = torch.ones(3), x * 0.5
+    for _ in range(2):
+        with torch.no_grad():
+            torch.neg(r, out=p)
+            if y.sum() > 0:
+                r = p[:]
+    return p * 1, r * 1
+
+
+def written_itself(x, y):
+    r, p = torch.ones(3), x * 0.5
+    i = torch.zeros(3, dtype=torch.int64)
+    for _ in range(2):
+        with torch.no_grad():
+            torch.sort(r, out=(p, i))
+            torch.sort(p, out=(r[:], i))
+            r = p[:]
+        if y.sum() > 0:
+            continue
+        r = torch.ones(3)
+    return p * 1, r * 1, i
+
+
+def read_after_all(x, y):
+    r, p = torch.ones(3), x * 0.5
+    if y.sum() > 0:
+        with torch.no_grad():
+            r = p[:]
+    with torch.no_grad():
+        p.neg_()
+    return p * 1, r * 1
+
+
+def read_under_no_grad(x, y):
+    r, p = torch.ones(3), x * 0.5
+    if y.sum() > 0:
+        with torch.no_grad():
+            r = p[:]
+    with torch.no_grad():
+        p.neg_()
+        z = r + 1
+    return p * 1, z
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize(
+    "f", [a_view_of_the_iteration_before, a_view_of_one_path, written_itself, read_after_all, read_under_no_grad]
+)
+def test_views_made_under_no_grad_that_are_written_and_not_read(f, saved, tmp_path):
+    calls = [(torch.tensor([1.0, 2.0, 3.0], requires_grad=True), sign * torch.ones(3)) for sign in (1, -1)]
+    static = check(f, *calls)
+    if saved and f is not read_after_all:  # a file's Program does not know whether inputs need gradients
+        check_saved(f, static, tmp_path / "f", *calls)

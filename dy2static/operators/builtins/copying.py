@@ -59,7 +59,7 @@ def _note(session: Session, original: Any, made: Any) -> None:
     memo(session).created[id(made)] = made
     if objects.is_record(made) or session.holds_by_reference(type(made)):
         session.journal.note_made(made)
-    for name, value in list(getattr(original, "__dict__", {}).items()):
+    for name, value in objects.attributes(original).items():
         note_attribute_read(session, original, name, value)
 
 

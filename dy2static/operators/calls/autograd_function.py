@@ -20,10 +20,13 @@ from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime import torch_internals
 from runtime.ir import Operand, Type, Variable
+from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control.branches import trace_path
 from runtime.tracer.memory.storage_table import mark_uncertain
 from runtime.tracer.recording.session import Scope
 from runtime.tracer.values import flattening, structure, unification
+
+_TAKES_KEYWORDS = torch_internals.apply_takes_keywords()  # asked before a trace begins
 
 
 class Context:
@@ -85,6 +88,8 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         bound = inspect.signature(cls.forward).bind(*args, **kwargs)
         bound.apply_defaults()
         args, kwargs = bound.args, bound.kwargs
+    if kwargs:
+        args = _in_order(cls, args, kwargs, 0 if with_setup else 1)
     inputs = [arg for arg in args if isinstance(arg, torch.Tensor)]
     grad = torch.is_grad_enabled()
     needs = tuple(grad and isinstance(arg, torch.Tensor) and session.info(arg).requires_grad for arg in args)
@@ -98,10 +103,10 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         given = [next(stand_ins) if isinstance(arg, torch.Tensor) else arg for arg in args]
         entry = [session.info(tensor).storage.value for tensor in inner]
         if with_setup:
-            result = call(cls.forward, *given, **kwargs)
+            result = call(cls.forward, *given)
             call(cls.setup_context, context, tuple(given), result)
         else:
-            result = call(cls.forward, context, *given, **kwargs)
+            result = call(cls.forward, context, *given)
         changed = [tensor for tensor, value in zip(inner, entry) if session.info(tensor).storage.value is not value]
         outputs = list(result) if isinstance(result, tuple) else [result]
         tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
@@ -152,6 +157,26 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
                 mark_uncertain(session.info(new).storage, session.info(tensor).storage,
                                f"{cls.__name__}.forward returns its argument or a view of it", session.location())
     return tuple(joined) if isinstance(result, tuple) else joined[0]
+
+
+@acts_for_user
+def _in_order(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], first: int) -> tuple[Any, ...]:
+    """The arguments by position, as torch puts those that were given by name: each takes its place in ``forward``, and
+    no place before it may be left to a default."""
+    if not _TAKES_KEYWORDS:
+        raise TypeError("apply() takes no keyword arguments")
+    parameters = list(inspect.signature(cls.forward).parameters.values())[first:]
+    names = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    for name in kwargs:
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        if names.index(name) < len(args):
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+    until = 1 + max(map(names.index, kwargs))
+    for position, name in enumerate(names[len(args):until], len(args)):
+        if name not in kwargs:
+            raise TypeError(f"forward() missing required argument: '{name}' (position {position})")
+    return (*args, *(kwargs[name] for name in names[len(args):until]))
 
 
 _PATTERNS = 4
@@ -257,7 +282,10 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
 
     def run() -> Any:
         with torch.no_grad():
-            return call(cls.backward, *inside)
+            result = call(cls.backward, *inside)
+        grads = result if isinstance(result, tuple) else (result,)
+        _require_fitting(cls, grads, args)
+        return grads
 
     path = trace_path(session, "custom_grad", NO_NAMES, run, prepare)
     block = path.scope.block
@@ -265,14 +293,18 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
     if path.ended:
         block.yields.extend([None] * len(wanted))
         return block
-    grads = path.result if isinstance(path.result, tuple) else (path.result,)
+    with path.inside(session):
+        for index in wanted:
+            block.yields.append(_gradient(session, cls, path.result[index], args[index]))
+    return block
+
+
+@acts_for_user
+def _require_fitting(cls: Any, grads: tuple[Any, ...], args: tuple[Any, ...]) -> None:
+    """Raise what torch raises when backward runs, if there is not a gradient for each argument."""
     if len(grads) < len(args) or any(grad is not None for grad in grads[len(args):]):
         raise RuntimeError(f"function {cls.__name__}Backward returned an incorrect number of gradients "
                            f"(expected {len(args)}, got {len(grads)})")
-    with path.inside(session):
-        for index in wanted:
-            block.yields.append(_gradient(session, cls, grads[index], args[index]))
-    return block
 
 
 def _gradient(session: Session, cls: Any, grad: Any, arg: torch.Tensor) -> Operand:

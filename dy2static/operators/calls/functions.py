@@ -20,7 +20,8 @@ from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
-from dy2static.operators.provenance.names_read import note_reads
+from dy2static.operators.provenance.library_reads import note_given, note_parts
+from dy2static.operators.provenance.names_read import note_methods, note_reads
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     adopt,
@@ -29,7 +30,6 @@ from dy2static.operators.provenance.provenance import (
     memo,
     note_module,
     note_modules,
-    note_parts,
 )
 from dy2static.operators.shared import module_facts, policy
 from dy2static.operators.shared.policy import home_of, reason_not_converted
@@ -72,7 +72,9 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         return f(*args, **kwargs)
     if f.__code__ is _MANAGER_CODE:  # its generator is converted, too
         made: Any = f.__wrapped__  # type: ignore[attr-defined]
-        return contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
+        manager = contextlib.contextmanager(lambda *a, **k: traced(session, made, a, k))(*args, **kwargs)
+        memo(session).created[id(manager)] = manager
+        return manager
     reason = reason_not_converted(f)
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])
@@ -162,8 +164,8 @@ def _call_unconverted(
     for one in (*args, *kwargs.values()):
         if isinstance(one, torch.nn.Module):
             note_modules(session, one)
-        elif home == "the standard library" and not isinstance(one, (type, types.ModuleType, types.FunctionType)):
-            note_parts(session, one)
+    if home == "the standard library":
+        note_methods(session, f, note_given(session, (*args, *kwargs.values())))
     observed.check_text(session, reason)
     with (unconverted(session, f, reason), noted_draws(session),
           observed.observed(session, *args, *kwargs.values(), *held)):  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.chosen import hashed
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import Choice, Session, active, held_choice
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values.containers import opened
@@ -24,6 +25,7 @@ def dict_of(*parts: tuple[Any, ...]) -> Any:
     session = active()
     if session is None:
         return _built(parts)
+    note_answers(session, *(part[0] for part in parts if len(part) == 1))
     return _of_parts(session, [(opened(tensor_keys.own(session, part[0])), *part[1:]) for part in parts])
 
 

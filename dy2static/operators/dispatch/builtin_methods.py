@@ -126,7 +126,7 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
                             hint="Index a list with a single int, or use a tensor and index that.")
     if isinstance(owner, str) and name == "format":
         values = args[1:] if isinstance(f, types.MethodDescriptorType) else args
-        if str_format.is_staged(values, kwargs):
+        if str_format.is_staged(owner, values, kwargs):
             return str_format.str_format(owner, values, kwargs)
     if isinstance(owner, dict) and namespace_owner(session, owner) is not None and args:
         note_space_read(session, owner, args[0])

@@ -37,7 +37,8 @@ from dy2static.operators.iteration import iterators
 from dy2static.operators.provenance import chosen, context_vars, observed, tensor_attributes, tensor_keys
 from dy2static.operators.provenance.classes import note_asked_by, note_definition, note_lookups, note_of_class
 from dy2static.operators.provenance.host_random import noted_draws
-from dy2static.operators.provenance.provenance import meet, memo, note_attribute_read, note_parts
+from dy2static.operators.provenance.names_read import note_answers
+from dy2static.operators.provenance.provenance import adopt, meet, memo, note_attribute_read
 from dy2static.operators.shared import arity, impure, policy, settings
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import (
@@ -50,13 +51,17 @@ from dy2static.operators.shared.staging import (
     held_choice,
     unbound_message,
 )
-from dy2static.operators.values import compiled, modules
+from dy2static.operators.values import compiled, modules, traced_attribute
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.values import containers, unjournaled
 
 _ABOUT_OBJECTS: tuple[Any, ...] = (id, isinstance, type, callable, hasattr, getattr, setattr, delattr)
 """Builtins that ask which object it is, or of what class, not what it holds."""
+
+
+_STORING = frozenset({"append", "appendleft", "insert", "setdefault", "__setitem__", "__setattr__"})
+"""Methods of containers that ask nothing of what they are given."""
 
 
 def traced_call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -149,20 +154,29 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
             note_attribute_read(session, f, name, getattr(f, name))
         return traced_call(session, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     if isinstance(f, type):
+        by_metaclass = _call_method(f)
+        if by_metaclass is not None and not _is_librarys(by_metaclass):
+            note_definition(session, f, "__call__")
+            return call_function(session, by_metaclass, (f, *args), kwargs)
         return _make(session, f, args, kwargs)
     if policy.is_torch(f) and not _is_converted(f):
         return call_torch(session, f, args, kwargs)
     if isinstance(f, types.MethodWrapperType) and f.__name__ == "__call__":
+        if isinstance(f.__self__, type):  # type.__call__, which a metaclass's own calls
+            return _make(session, f.__self__, args, kwargs)
         return traced_call(session, f.__self__, args, kwargs)
+    if isinstance(f, types.MethodWrapperType) and f.__name__ in traced_attribute.OF_DESCRIPTORS and not kwargs:
+        done = traced_attribute.by_descriptor(session, f.__self__, f.__name__, args)
+        if done is not NotImplemented:
+            return done
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
             isinstance(f, types.WrapperDescriptorType) and args
             and (growing.is_growing(args[0]) or containers.several(args[0]) is not None)):
         owner = getattr(f, "__self__", None)
         note_asked_by(session, f, args if isinstance(owner, types.ModuleType) else (owner, *args))
-        for one in args:
-            if id(one) in session.externals:
-                note_parts(session, one)
+        if f.__name__ not in _STORING:
+            note_answers(session, *args)
         return builtin_methods.call_builtin(session, f, args, kwargs)
     method = _call_method(f)
     if method is not None:
@@ -176,7 +190,7 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if isinstance(f, CACHED) and args and isinstance(args[0], logging.Logger) and not any_staged([args, kwargs]):
         return f(*args, **kwargs)  # said once, not at each run
     if isinstance(f, weakref.ref):
-        _require_living(session, f)
+        return _referent(session, f)
     if isinstance(f, CACHED):
         return call_cached(session, f, args, kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_object, session, f))
@@ -190,13 +204,30 @@ def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[s
     return result
 
 
+def _referent(session: Session, reference: Any) -> Any:
+    """What a weak reference gives; one from before the trace gives an object from before it, as long as that lives."""
+    if id(reference) in memo(session).created:
+        _require_living(session, reference)
+        return reference()
+    found = reference()
+    gone = found is None
+    session.guards.add_test((id(reference), "gone"), "whether the object of a weak reference still lives",
+                            lambda: (reference() is None) is gone)
+    if id(found) in session.originals:
+        meet(session, found)
+    if not isinstance(found, torch.Tensor):
+        adopt(session, found)
+    return found
+
+
 _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
 """Classes of torch whose constructors are converted."""
+
 
 def _require_living(session: Session, reference: Any) -> None:
     """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
     staged = session.pictures or any(op.name in _PATHS for op in session.program.block.ops)
-    if staged and id(reference) in memo(session).created and not unjournaled.is_local(session, reference()):
+    if staged and not unjournaled.is_local(session, reference()):
         raise session.error(
             "whether the object of a weak reference still lives may depend on the path that a run takes",
             hint="Keep the object, and a flag for whether it is in use.", code="D2S264")
@@ -206,6 +237,7 @@ _PATHS = ("cond", "switch", "while_loop")
 
 
 def _call_method(f: Any) -> types.FunctionType | None:
+    """The ``__call__`` of an object's class, or of a class's metaclass, if it is written in Python."""
     for cls in type(f).__mro__:
         method = cls.__dict__.get("__call__")
         if method is not None:
@@ -224,14 +256,12 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
         made = call_torch(session, cls, args, kwargs)
     elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):
         made = _construct(session, cls, args, kwargs)
-    elif type(cls).__call__ is not type.__call__ or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
+    elif _is_made_by_library(cls) or not _has_user_constructor(cls) or exclusion_of(cls) is not None:
         boundary.require(session, cls, args, kwargs)
-        for one in args:
-            if id(one) in session.externals:
-                note_parts(session, one)
+        note_answers(session, *args)
         if issubclass(cls, MAPPINGS):
             args = tensor_keys.own_mapping(session, cls, args)
-        made = chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
+        return chosen.per_option(session, cls, args, kwargs, functools.partial(_make_one, session, cls))
     else:
         for name in ("__new__", "__init__"):
             note_of_class(session, cls, name)
@@ -240,10 +270,20 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     return _note_made(session, made)
 
 
+def _is_librarys(method: types.FunctionType) -> bool:
+    return bool(home_of(method.__code__.co_filename))
+
+
+def _is_made_by_library(cls: type) -> bool:
+    """Whether a metaclass of a library's makes a class's objects, or finds them: that of enumerations."""
+    method = _call_method(cls)
+    return method is not None and _is_librarys(method)
+
+
 def _is_converted(f: Any) -> bool:
     """Whether an object of torch's is called by a method in one of the files that are converted: a hook that prunes."""
     method = _call_method(f)
-    return method is not None and not home_of(method.__code__.co_filename)
+    return method is not None and not _is_librarys(method)
 
 
 def _is_given_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -253,12 +293,25 @@ def _is_given_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _make_one(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An instance of a class that is not converted, on one of the paths on which it is made."""
-    return _note_made(session, chosen.foreign(session, cls, args, kwargs))
+    if issubclass(cls, weakref.ref):  # one without a callback may be there already
+        before = list(map(id, weakref.getweakrefs(args[0]))) if args else []
+        made = chosen.foreign(session, cls, args, kwargs)
+        return _note_made(session, made, id(made) not in before)
+    made = chosen.foreign(session, cls, args, kwargs)
+    if _may_give_old_ones(cls):
+        observed.note_fresh(session, cls, made, args)
+    return _note_made(session, made, not _may_give_old_ones(cls) or id(made) in memo(session).created)
 
 
-def _note_made(session: Session, made: Any) -> Any:
+def _may_give_old_ones(cls: type) -> bool:
+    """Whether a call of a class may give an object that there was before: a member of an enumeration, what a
+    ``__new__`` finds."""
+    return _is_made_by_library(cls) or isinstance(_found(cls, "__new__"), types.FunctionType)
+
+
+def _note_made(session: Session, made: Any, new: bool = True) -> Any:
     note_made_class(session, made)
-    if not isinstance(made, (torch.Tensor, Staged, Choice)):
+    if new and id(made) not in session.externals and not isinstance(made, (torch.Tensor, Staged, Choice)):
         memo(session).created[id(made)] = made
         if objects.is_record(made):  # a generated __init__ keeps no journal
             session.journal.note_made(made)
@@ -286,7 +339,8 @@ def _construct(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[
         boundary.require(session, new, args, kwargs)
         made = new(cls, *args, **kwargs)
     if cls in type(made).__mro__:
-        memo(session).created[id(made)] = made
+        if id(made) not in session.externals:  # a __new__ may give an object that there was before
+            memo(session).created[id(made)] = made
         session.constructing.add(id(made))
         try:
             _require_none(traced_call(session, _found(type(made), "__init__"), (made, *args), kwargs))

@@ -21,6 +21,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.one_of_several import as_one_list, differ_in_length
 from dy2static.operators.iteration.traced_for import as_list
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active, distribute, python_method
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -141,9 +142,11 @@ def _items_of(value: Any) -> Any:
 
 def keywords(value: Any) -> Any:
     """What stands behind two stars in a call: a dict is taken apart by ``call``, once for every dict that it may be."""
-    if active() is None:
+    session = active()
+    if session is None:
         return value
     value = opened(value)
+    note_answers(session, value)
     options = value.options if isinstance(value, Choice) else (value,)
     kinds = {getattr(one, "kind", type(one).__name__) for one in options if isinstance(one, _NO_MAPPINGS)}
     if kinds:

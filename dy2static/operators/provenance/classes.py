@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.provenance.library_reads import HEAP_TYPE, note_parts
 from dy2static.operators.provenance.provenance import (
     PATCHED,
     adopt,
@@ -17,7 +18,6 @@ from dy2static.operators.provenance.provenance import (
     is_external,
     memo,
     note_attribute_read,
-    note_parts,
     written,
 )
 from dy2static.operators.shared.policy import is_librarys
@@ -26,8 +26,6 @@ from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import is_plain, same_plain
 from runtime.tracer.python_state.journal import Place
 
-_HEAP_TYPE = 1 << 9
-"""The flag of classes that can be changed."""
 LOOKUPS = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__")
 """Methods that a class may get, and that change what every attribute of its objects is."""
 
@@ -60,7 +58,7 @@ def note_definition(session: Session, obj: Any, name: str) -> None:
 
 def note_of_class(session: Session, cls: type, name: str) -> None:
     """The same of an object that is made inside: its class has the method or property."""
-    if not cls.__flags__ & _HEAP_TYPE or not is_class_from_outside(session, cls):
+    if not cls.__flags__ & HEAP_TYPE or not is_class_from_outside(session, cls):
         return
     if not written(session, Place("attribute", cls, name)):
         adopt(session, cls)
@@ -76,7 +74,7 @@ def note_lookups(session: Session, cls: type) -> None:
 def note_method(session: Session, value: object, name: str) -> None:
     """Guard a special method of an object of a user's class, which syntax and builtins look up on the class."""
     cls = type(value)
-    if not cls.__flags__ & _HEAP_TYPE or isinstance(value, (torch.Tensor, Staged, Choice)):
+    if not cls.__flags__ & HEAP_TYPE or isinstance(value, (torch.Tensor, Staged, Choice)):
         return
     if is_librarys(str(cls.__module__)):
         if id(value) in session.externals:  # what a library makes for a moment is no matter
@@ -110,7 +108,7 @@ def _write(check: CheckWriter, cls: type, name: str) -> None:
             if base not in PATCHED:
                 check.require(f"{check.bind(base.__dict__)}[{name!r}] is {check.bind(base.__dict__[name])}")
             return
-        if base.__flags__ & _HEAP_TYPE:
+        if base.__flags__ & HEAP_TYPE:
             check.require(f"{name!r} not in {check.bind(base.__dict__)}")
 
 
@@ -140,7 +138,7 @@ def note_super(session: Session, obj: Any, name: str) -> None:
             if name in base.__dict__:
                 check.like(f"{check.bind(base.__dict__)}[{name!r}]", value)
                 return
-            if base.__flags__ & _HEAP_TYPE:
+            if base.__flags__ & HEAP_TYPE:
                 check.require(f"{name!r} not in {check.bind(base.__dict__)}")
 
     session.guards.add_test(

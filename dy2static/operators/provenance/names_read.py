@@ -11,8 +11,17 @@ from typing import Any
 import torch
 
 from dy2static.operators.provenance.classes import note_definition
+from dy2static.operators.provenance.library_reads import (
+    HEAP_TYPE,
+    NO_OBJECTS,
+    inherited,
+    is_of_library,
+    note_given,
+    note_parts,
+)
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
+    PATCHED,
     defined,
     enter_function,
     global_names,
@@ -20,7 +29,7 @@ from dy2static.operators.provenance.provenance import (
     note_attribute_read,
 )
 from dy2static.operators.shared.policy import home_of, is_librarys
-from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
+from dy2static.operators.shared.staging import METHOD_WATCHERS, Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import contents
 from runtime.tracer.python_state.guards import is_plain
 
@@ -28,7 +37,7 @@ _CHAIN = 4
 """Attributes of attributes, so deep."""
 _FUNCTIONS = 64
 """Functions that call each other, so many."""
-_NO_OBJECTS = (torch.Tensor, Staged, Choice, Undefined, *CONTAINERS, tuple)
+_NOT_FOLLOWED = (torch.Tensor, Staged, Choice, Undefined, *CONTAINERS, tuple)
 
 
 def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, ...]) -> None:
@@ -48,6 +57,47 @@ def note_reads(session: Session, function: types.FunctionType, args: tuple[Any, 
                 functions.append(called)
 
 
+def note_answers(session: Session, *values: Any) -> None:
+    """Guard what users' special methods read that C code may call of some values: ``f(**config)``, ``dict(config)``."""
+    for one in values:
+        if id(one) in session.externals and type(one).__flags__ & HEAP_TYPE and not isinstance(one, NO_OBJECTS):
+            note_parts(session, one)
+            _note_methods(session, frozenset(("keys",)), one)
+
+
+def note_methods(session: Session, function: types.FunctionType, given: list[Any]) -> None:
+    """Guard what users' methods read that a library's function may call of the objects that it is given: by the names
+    in its code, or as special methods; of a class derived from a library's, all.
+
+        config.get("k")     of a class derived from Mapping: Mapping's ``get`` calls the user's ``__getitem__``
+    """
+    for one in given:
+        _note_methods(session, frozenset(_names(function.__code__)), one)
+
+
+def _note_methods(session: Session, names: frozenset[str], one: Any) -> None:
+    all_of_them = is_of_library(type(one))
+    for cls in type(one).__mro__:
+        for name, found in list(vars(cls).items()):
+            method = _function_of(found)
+            if method is None or not _is_users(method) or name in _CONSTRUCTORS:
+                continue
+            if all_of_them or name in names or (name[:2] == "__" and name[-2:] == "__"):
+                note_definition(session, one, name)
+                note_reads(session, method, (one,))
+
+
+def note_inherited(session: Session, value: object, name: str) -> None:
+    """Guard what a special method of a library's reads that a user's class has: syntax and builtins call it."""
+    method = inherited(value, name)
+    if method is not None:
+        note_methods(session, method, note_given(session, (value,)))
+
+
+METHOD_WATCHERS.append(note_inherited)
+_CONSTRUCTORS = ("__new__", "__init__", "__init_subclass__", "__class_getitem__", "__set_name__", "__post_init__")
+
+
 def _by_names(session: Session, function: types.FunctionType, args: tuple[Any, ...]) -> Iterator[types.FunctionType]:
     """Guard the attributes that one function may read; the functions that it may call."""
     code, namespace = function.__code__, function.__globals__
@@ -57,7 +107,7 @@ def _by_names(session: Session, function: types.FunctionType, args: tuple[Any, .
     seen: set[int] = set()
     while todo:
         one, depth = todo.popleft()
-        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NO_OBJECTS):
+        if id(one) in seen or is_plain(one) or depth > _CHAIN or isinstance(one, _NOT_FOLLOWED):
             continue
         seen.add(id(one))
         if isinstance(one, types.MethodType):
@@ -82,13 +132,19 @@ def _by_names(session: Session, function: types.FunctionType, args: tuple[Any, .
 
 def _of_class(session: Session, one: Any, name: str, found: Any) -> Iterator[types.FunctionType]:
     """Guard what an object has from its class; the function that it is, or that it calls."""
-    function = getattr(found, "fget", None) or getattr(found, "func", None) or getattr(found, "__func__", found)
-    if isinstance(function, types.FunctionType):
+    function = _function_of(found)
+    if function is not None:
         if _is_users(function):
             note_definition(session, one, name)
             yield function
-    elif not hasattr(type(found), "__get__"):
+    elif found not in PATCHED and not hasattr(type(found), "__get__"):
         note_attribute_read(session, one, name, found)
+
+
+def _function_of(found: Any) -> types.FunctionType | None:
+    """The Python function that a class holds, or that a property or another descriptor of its calls."""
+    function = getattr(found, "fget", None) or getattr(found, "func", None) or getattr(found, "__func__", found)
+    return function if isinstance(function, types.FunctionType) else None
 
 
 def _is_users(function: types.FunctionType) -> bool:
@@ -107,4 +163,4 @@ def _names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*code.co_names, *inner)))
 
 
-__all__ = ["note_reads"]
+__all__ = ["note_answers", "note_methods", "note_reads"]

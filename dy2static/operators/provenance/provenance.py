@@ -6,12 +6,11 @@ import dis
 import functools
 import itertools
 import os
-import sys
 import types
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -139,9 +138,15 @@ def adopt(session: Session, value: Any) -> None:
         todo.extend(inside(one))
         if not isinstance(one, tuple):
             session.externals[id(one)] = (one, None)
+            for watch in ADOPTION_WATCHERS:
+                watch(session, one)
         if isinstance(one, torch.nn.Module) and _is_gone_over(type(one)) and _has_parts(one):
             note_module(session, one)
             todo.extend(one._modules.values())
+
+
+ADOPTION_WATCHERS: list[Callable[[Session, Any], None]] = []
+"""What is told of each object from before the trace when it is met first."""
 
 
 def _has_parts(module: torch.nn.Module) -> bool:
@@ -247,17 +252,6 @@ def defined(cls: type, name: str) -> Any:
         if name in base.__dict__:
             return base if base in PATCHED else base.__dict__[name]
     return None
-
-
-def note_parts(session: Session, obj: Any) -> None:
-    """Guard the attributes of an object of the standard library's, or of torch's, whose methods are not converted
-    (``UserDict``, a learning rate scheduler)."""
-    if isinstance(obj, (torch.Tensor, torch.nn.Module, type, types.ModuleType, types.FunctionType)):
-        return
-    home = type(obj).__module__.partition(".")[0]
-    if (home == "torch" or home in sys.stdlib_module_names) and is_external(session, obj):
-        for name, value in list(getattr(obj, "__dict__", {}).items()):
-            note_attribute_read(session, obj, name, value)
 
 
 def note_attribute_write(session: Session, obj: Any, name: str) -> None:

@@ -14,6 +14,7 @@ import torch
 from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import Staged, active, any_staged, python_method
 from dy2static.operators.values.f_string import format_value, fstring
 from runtime.tracer.values.identities import Identity
@@ -37,6 +38,7 @@ def percent(text: str, values: Any) -> Any:
     session = active()
     if session is not None:
         boundary.require_none(session, "'%'", given)
+        note_answers(session, *given)
         for value in given:
             if type(value) is Identity:
                 value.refuse()

@@ -11,15 +11,31 @@ from typing import Any
 import torch
 
 from dy2static.operators.shared.staging import any_staged
+from dy2static.operators.values.attribute import attr
 from dy2static.operators.values.f_string import format_value, fstring
+from dy2static.operators.values.subscript import item
 
 _FORMATTER = string.Formatter()
 
 
-def is_staged(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a value to be formatted is a tensor, or holds staged numbers."""
+def is_staged(text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a value to be formatted is a tensor, or holds staged numbers, or a field reads an attribute or item."""
     values = (*args, *kwargs.values())
+    if _reads_inside(text):
+        return True
     return any_staged(values) or any(isinstance(value, torch.Tensor) for value in values)
+
+
+def _reads_inside(text: str) -> bool:
+    """Whether a field reads an attribute or an item of a value: ``{0.a}``, ``{n[0]}``."""
+    try:
+        for _, field, spec, _ in _FORMATTER.parse(text):
+            named = (field or "") + (spec if spec and "{" in spec else "")
+            if "." in named or "[" in named:
+                return True
+        return False
+    except ValueError:  # no text that can be formatted
+        return False
 
 
 def str_format(text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -32,6 +48,28 @@ def str_format(text: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     "1  'a' {  2}"
     """
     return _formatted(text, args, kwargs, _Numbering())
+
+
+class _Value:
+    """A value to be formatted, whose attributes and items are read as converted code does."""
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_value", value)
+
+    def __getattribute__(self, name: str) -> _Value:
+        return _Value(attr(_held(self), name))
+
+    def __getitem__(self, key: Any) -> _Value:
+        return _Value(item(_held(self), key))
+
+
+def _held(value: _Value) -> Any:
+    return object.__getattribute__(value, "_value")
+
+
+def _looked_up(field: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    given = [_Value(arg) for arg in args], {name: _Value(arg) for name, arg in kwargs.items()}
+    return _held(_FORMATTER.get_field(field, *given)[0])
 
 
 class _Numbering:
@@ -66,7 +104,7 @@ def _formatted(text: str, args: tuple[Any, ...], kwargs: dict[str, Any], numberi
             continue
         name = numbering.name(field)
         try:
-            value, _ = _FORMATTER.get_field(name, args, kwargs)
+            value = _looked_up(name, args, kwargs)
         except IndexError:
             number = name.split(".")[0].split("[")[0]
             raise IndexError(f"Replacement index {number} out of range for positional args tuple") from None

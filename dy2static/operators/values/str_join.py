@@ -9,6 +9,7 @@ from dy2static.operators.calls.sequences import GrownItems
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.iteration import generator_uses
 from dy2static.operators.iteration.traced_for import fold
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, spread
 from runtime.ir import ScalarType
 from runtime.tracer.numbers import scalars
@@ -23,6 +24,7 @@ def str_join(session: Session, between: str, pieces: Any) -> Any:
     pieces = generator_uses.listed(session, pieces)
     if growing.is_growing(pieces):
         return _grown(session, between, array.copy(pieces))
+    note_answers(session, pieces)
     items = list(pieces)
     if all(_is_text(item) for item in items):
         return _joined(between, items)  # piece by piece: all at once would be as many paths as there are combinations

@@ -20,6 +20,7 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_attributes
 from dy2static.operators.provenance.classes import note_definition, note_lack, note_of_class, note_super
 from dy2static.operators.provenance.environment import WatchedEnvironment
+from dy2static.operators.provenance.library_reads import note_property
 from dy2static.operators.provenance.provenance import (
     CONTAINERS,
     adopt,
@@ -171,6 +172,8 @@ def default(session: Session, obj: Any, name: str) -> Any:
         if not slot and hasattr(type(found), "__get__") and name not in getattr(obj, "__dict__", {}):
             if _is_user_function(getattr(found, "__func__", found)):
                 note_definition(session, obj, name)
+            else:
+                note_property(session, obj, name, found, value)
             return value
     if isinstance(obj, super):
         return value
@@ -259,6 +262,29 @@ def _cached_property(session: Session, obj: Any, name: str, found: Any) -> Any:
             code="D2S277", hint="Read it before the branch or loop.")
     value = obj.__dict__[name]
     return value.read() if type(value) is RowField else value
+
+
+OF_DESCRIPTORS = ("__get__", "__set__", "__delete__")
+
+
+def by_descriptor(session: Session, found: Any, method: str, args: tuple[Any, ...]) -> Any:
+    """``Cls.__dict__["name"].__get__(obj)`` and its like: what reading, storing or deleting the attribute is, if that
+    asks this very slot or property; else NotImplemented."""
+    if isinstance(found, property):
+        name = next((one for one, value in _space_of(args) if value is found), None)
+    else:
+        name = found.__name__ if isinstance(found, types.MemberDescriptorType) else None
+    counts = {"__get__": (1, 2), "__set__": (2,), "__delete__": (1,)}[method]
+    if name is None or len(args) not in counts or _class_attribute(type(args[0]), name) is not found:
+        return NotImplemented
+    if method == "__get__":
+        return default(session, args[0], name)
+    return write(session, args[0], name, args[1]) if method == "__set__" else delete(session, args[0], name)
+
+
+def _space_of(args: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """What stands in the classes of the object that a descriptor is asked about."""
+    return [item for cls in type(args[0]).__mro__ for item in vars(cls).items()] if args else []
 
 
 def _class_attribute(cls: type, name: str) -> Any:

@@ -15,6 +15,7 @@ from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.provenance.identity import identical_tensors, require_identity
+from dy2static.operators.provenance.names_read import note_answers
 from dy2static.operators.provenance.provenance import require_original
 from dy2static.operators.shared.staging import (
     NO_NAMES,
@@ -71,6 +72,7 @@ def contains(session: Session, container: Any, value: Any) -> Any:
     method = python_method(container, "__contains__")
     if method is not None:
         return truth_of(session, call(method, container, value))
+    note_answers(session, container)
     return value in container
 
 

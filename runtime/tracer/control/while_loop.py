@@ -311,7 +311,7 @@ class _Attempt:
         """Where an iteration makes a variable's list anew, the one it begins with is the first of them."""
         session = self.session
         self.starts: dict[Cell, Any] = {}
-        known = {slot.cell for slot in self.slots}
+        began = {slot.cell: slot.init is not None for slot in self.slots}  # as an earlier attempt has said
         for cell, content in contents.items():
             places: list[Any] = list(cell.positions)
             if len(places) != 1 or places[0][1] != () or places[0][0] not in self.alone:
@@ -322,8 +322,8 @@ class _Attempt:
             start = self.firsts[places[0][0]]
             context = structure.JoinContext(self.made)
             old, new = (unification.structure_of(session, value, context) for value in (start, content))
-            like = cell in known or not isinstance(unification.unify(session, old, new, context), structure.Options)
-            if like:
+            like = not isinstance(unification.unify(session, old, new, context), structure.Options)
+            if began.get(cell, like):
                 self.starts[cell] = start
                 self.made[id(first)] = structure.Made(cell, cell.cls)
 

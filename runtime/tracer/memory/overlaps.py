@@ -71,11 +71,15 @@ def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tens
         late.demand(session)
     flag = (mine.when & theirs.when).operand(session)
     way = mine.steps[: len(mine.steps) - len(info.steps)]
-    memory, location, modes = mine.storage.value, session.location(), session.modes()
+    location, modes = session.location(), session.modes()
+    beside = dict.fromkeys(call.infos[id(one)].storage for one in call.written)
+    beside.pop(info.storage)
+    bases = [mine.storage.value, *(storage.value for storage in beside)]
     with session.open("cond") as taken:
         with session.open("update") as scope:
-            inner = session.new_variable(memory.type, memory.hint)
-            scope.block.args.append(inner)
+            scope.block.args.extend(session.new_variable(base.type, base.hint) for base in bases)
+            inner, *others = scope.block.args
+            own = dict(zip(beside, others))
 
             def operand(value: Any) -> Operand:
                 if isinstance(value, torch.Tensor):
@@ -84,6 +88,8 @@ def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tens
                         return session.replay(inner, theirs.steps, type_)
                     if call.infos[id(value)].storage is info.storage:
                         return session.replay(inner, (*way, *call.infos[id(value)].steps), type_)
+                    if call.infos[id(value)].storage in own:
+                        return session.replay(own[call.infos[id(value)].storage], call.infos[id(value)].steps, type_)
                     return session.read(value)
                 if type(value) in (list, tuple):
                     return type(value)(operand(item) for item in value)
@@ -92,6 +98,7 @@ def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tens
             operands = [operand(arg) for arg in call.args]
             keywords = {name: operand(value) for name, value in call.kwargs.items()}
             session.emit(call.name, operands, keywords, call.types, modes=modes, location=location)
-            scope.block.yields.append(inner)
-        session.emit("update", [memory], None, [memory.type], blocks=[scope.block], modes=modes, location=location)
+            scope.block.yields.extend(scope.block.args)
+        types = [base.type for base in bases]
+        session.emit("update", bases, None, types, blocks=[scope.block], modes=modes, location=location)
     session.emit("cond", [flag], None, [], blocks=[taken.block, Block()], location=location)

@@ -184,6 +184,7 @@ def _held_of(session: Session, values: list[Any], seen: Iterable[int]) -> set[in
 
     ``seen``: containers of ours that hold them. None if there are too many referrers to follow.
     """
+    known = {id(one) for one in values if _is_referred_to_weakly(session, one)}
     if gc.get_freeze_count():  # nobody is told who of those that the user froze refers to an object
         gc.unfreeze()
     stored = session.journal.frames[0]
@@ -191,10 +192,17 @@ def _held_of(session: Session, values: list[Any], seen: Iterable[int]) -> set[in
     for place, old in reversed(stored.items()):
         place.put_back(old)
     try:
-        return _led_to(session, values, {*seen, id(now), id(stored), *map(id, now)})
+        found = _led_to(session, values, {*seen, id(now), id(stored), *map(id, now)})
+        return None if found is None else found | known
     finally:
         for place, content in now:
             place.put_back(content)
+
+
+def _is_referred_to_weakly(session: Session, value: Any) -> bool:
+    """Whether there is a weak reference to an object that the trace did not make. It may be older than the trace, and
+    so may the object: a variable of a caller may hold it, of which Python does not tell."""
+    return any(id(one) not in session.created for one in weakref.getweakrefs(value))
 
 
 def _led_to(session: Session, values: list[Any], seen: set[int]) -> set[int] | None:

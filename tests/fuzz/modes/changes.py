@@ -161,8 +161,10 @@ class Changes(Mode):
     def _change_function(self, number: int, names: Sequence[str]) -> str:
         lines = [self._change() for _ in range(self.rng.choice((1, 1, 1, 2)))]
         setting = self.rng.choice(_SETTINGS) if self.rng.random() < 0.15 else ""
-        body = "".join(f"    {line}\n" for text in lines for line in text.split("\n"))
-        declared = f"    global {', '.join(names)}\n" if names else ""
+        statements = [line for text in lines for line in text.split("\n")]
+        first = dict.fromkeys(line for line in statements if line.startswith("global "))  # before any use of the names
+        declared = "".join(f"    {line}\n" for line in ([f"global {', '.join(names)}"] if names else []) + list(first))
+        body = "".join(f"    {line}\n" for line in statements if line not in first)
         return f"def change_{number}():\n{declared}{body}    return {setting!r}\n"
 
     def _change(self) -> str:
