@@ -16,6 +16,7 @@ from __future__ import annotations
 from runtime.static import optimizer
 from runtime.static.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from runtime.static.control import case, cond, switch_case, while_loop
+from runtime.static.data_parallel import data_parallel
 from runtime.static.executor import Executor, Scope, global_scope
 from runtime.static.guard import (
     create_global_var,
@@ -31,7 +32,7 @@ from runtime.static.py_func import py_func
 
 __all__ = [
     "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "ClonedProgram", "Executor", "Program", "Scope",
-    "accuracy", "case", "cond", "create_global_var", "create_parameter", "cross_entropy", "data",
+    "accuracy", "case", "cond", "create_global_var", "create_parameter", "cross_entropy", "data", "data_parallel",
     "default_main_program", "default_startup_program", "fc", "global_scope", "optimizer", "program_guard", "py_func",
     "switch_case", "while_loop",
 ]  # fmt: skip

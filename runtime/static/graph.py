@@ -69,6 +69,10 @@ class Graph:
         """Data, by name, and what was given a name."""
         self._written_out: tuple[list[Operator], frozenset[Operator]] = [], frozenset()
         """The Operators before a gradient was added, and what they became, with it: composite ones are taken apart."""
+        self.gradients: list[Variable] = []
+        """Those of parameters, which optimizers use."""
+        self.averaged = False
+        """Whether several processes average them."""
         self.functions: dict[str, Callable[..., Any]] = {}
         """What ``py_func`` calls, by its name in the Program."""
         self.names = Names()

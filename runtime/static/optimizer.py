@@ -143,6 +143,7 @@ def backward(
         if parameter is None:
             raise ProgramError(f"%{var.name} is not trained: it needs no gradient")
         pairs.append((parameter, graph.fresh(grad, parameter)))
+        graph.gradients.append(grad)
     return pairs
 
 
