@@ -37,8 +37,8 @@ def to_static(
         build_strategy: Which passes Programs go through, and where results are written (docs/build_strategy.md).
         backend: ``"interpreter"``: operators run one by one, bit for bit as in eager. ``"c"``: loops and runs of
             operators are compiled to C when they first run. ``"auto"``: the interpreter first, and C from the 16th call
-            of a Program on (docs/backends.md). None: the environment variable ``DY2STATIC_BACKEND``, else the
-            interpreter.
+            of a Program on. ``"cuda"``: runs of operators on CUDA tensors are few kernels (docs/backends.md). None: the
+            environment variable ``DY2STATIC_BACKEND``, else the interpreter.
         full_graph: False: where a call cannot become a Program, such calls run the plain function from then on, after
             one EagerWarning that names the line and the reason.
         autograd: ``"program"``: a call is one node of autograd's graph, or a few, and its gradient a Program too.

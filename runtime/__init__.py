@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runtime.autodiff.static import append_backward, gradients
     from runtime.ir import Block, Operator, Program, Variable
     from runtime.ir.input_spec import InputSpec
-    from runtime.passes import BuildStrategy
+    from runtime.passes import BuildStrategy, register_pass
     from runtime.recompute import recompute
     from runtime.translated import TranslatedLayer, load, save
 
@@ -25,7 +25,7 @@ _HOMES = {
     "Block": "runtime.ir", "Operator": "runtime.ir", "Program": "runtime.ir", "Variable": "runtime.ir",
     "append_backward": "runtime.autodiff.static", "gradients": "runtime.autodiff.static",
     "recompute": "runtime.recompute",
-    "BuildStrategy": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
+    "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
     "TranslatedLayer": "runtime.translated", "load": "runtime.translated", "save": "runtime.translated",
 }  # fmt: skip
 
@@ -44,5 +44,5 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning",
-    "Variable", "__version__", "append_backward", "gradients", "load", "recompute", "save",
+    "Variable", "__version__", "append_backward", "gradients", "load", "recompute", "register_pass", "save",
 ]  # fmt: skip

@@ -29,13 +29,17 @@ ARROWS: dict[str, set[str]] = {
     "runtime.passes": BASE | {"runtime.ops"},
     "runtime.executor": BASE | {"runtime.ops"},
     "runtime.native": BASE | {"runtime.ops", "runtime.executor"},
+    "runtime.kernels": BASE | {"runtime.ops", "runtime.executor", "runtime.native"},
     "runtime.storage": BASE | {"runtime.ops"},
     "runtime.export": BASE
     | {"runtime.ops", "runtime.executor", "runtime.native", "runtime.passes", "runtime.storage"},
     "runtime.calling": BASE
-    | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.native", "runtime.autodiff", "runtime.tracer"},
+    | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.native", "runtime.kernels", "runtime.autodiff",
+       "runtime.tracer"},
     "runtime.translated": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
+    "runtime.static": BASE
+    | {"runtime.ops", "runtime.tracer", "runtime.autodiff", "runtime.calling", "runtime.translated"},
     "runtime": {"runtime"},
     "dy2static": {"runtime", "dy2static"},
 }

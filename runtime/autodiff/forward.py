@@ -388,6 +388,8 @@ class Forward:
                     if short == "size":
                         staged.sym = self._size_symbol(op)
                     session.sizes.define(staged, short, self.plain(op.args))
+            elif isinstance(var.type, TensorType) and var.type.shape is not None and var.type.dtype is not None:
+                self.env[var] = self.lift_tensor(out, var, None)  # of a function that is called as it is
             else:
                 self.env[var] = out
 

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 
 from runtime.autodiff.lower import lower_one
 from runtime.errors import ProgramError
-from runtime.ir import Block, Input, Operand, Operator, Parameter, Program, TensorType, Variable
+from runtime.ir import Block, Input, Operand, Operator, Parameter, Program, ScalarType, TensorType, Variable
 from runtime.ir.walk import Names, substitute, variables
 
 
@@ -107,8 +108,10 @@ def _argument(program: Program, one: Variable | str) -> Variable:
     raise ProgramError(f"the Program {program.name!r} has no input or parameter called {one!r}")
 
 
-def _example(arg: Variable) -> torch.Tensor:
-    """A tensor of an argument's type; sizes that are not fixed do not matter."""
+def _example(arg: Variable) -> Any:
+    """A tensor or number of an argument's type; sizes that are not fixed do not matter."""
+    if isinstance(arg.type, ScalarType):
+        return {"int": 1, "float": 1.0, "bool": True}[arg.type.kind]
     if not isinstance(arg.type, TensorType) or arg.type.shape is None or arg.type.dtype is None:
         raise ProgramError(f"the type of the argument %{arg.name} is not known")
     return torch.empty([size if isinstance(size, int) else 8 for size in arg.type.shape], dtype=arg.type.dtype)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runtime import native
+from runtime import kernels, native
 from runtime.executor.executable import Executable, compile_program
 
 EXECUTORS: dict[str, Callable[..., Executable]] = {
     "interpreter": compile_program, "c": native.compile_program, "auto": compile_program,
+    "cuda": kernels.compile_program,
 }  # fmt: skip
 """Backend -> a function with the signature of ``compile_program``. All others are held against the interpreter."""
 

@@ -25,7 +25,7 @@ class Options:
     backend: The executor's name. exceptions: The classes that its ``raise`` and ``assert`` Operators name, beside
     Python's own. views: Positions of results that are built elsewhere, and pass no gradient. eager_autograd: Whether
     it always runs under torch's autograd, operator by operator. strategy: Which passes it goes through, and where the
-    executor writes results.
+    executor writes results. functions: What its ``py_func`` Operators call, by name.
     """
 
     backend: str = "interpreter"
@@ -33,6 +33,7 @@ class Options:
     views: Collection[int] = ()
     eager_autograd: bool = False
     strategy: BuildStrategy = field(default_factory=BuildStrategy)
+    functions: Mapping[str, Any] = field(default_factory=dict)
 
 
 def prepare(program: Program, options: Options) -> Runner:
@@ -44,6 +45,8 @@ def prepare(program: Program, options: Options) -> Runner:
     """
     strategy = options.strategy
     given: dict[str, Any] = {"exceptions": dict(options.exceptions)}
+    if options.functions:
+        given["functions"] = dict(options.functions)
     memory = Memory(strategy.enable_inplace, strategy.fuse_elewise_add_act_ops, strategy.fuse_relu_depthwise_conv,
                     strategy.enable_addto, strategy.memory_optimize)  # fmt: skip
     if memory != USUAL:

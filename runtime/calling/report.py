@@ -1,4 +1,4 @@
-"""How a Program runs: by the interpreter or in C, which library, and what of it C does."""
+"""How a Program runs: by the interpreter, in C or as kernels, which library, and what of it runs there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from runtime.autodiff import Runner
 from runtime.autodiff.halves import Executable, Halves
 from runtime.calling.takeover import TAKE_OVER, Successive, SuccessiveHalves, Turn
+from runtime.kernels import KernelExecutable, KernelShare
 from runtime.native import NativeExecutable, Share
 
 
@@ -20,7 +21,8 @@ class Part:
     what: str
     """``"without gradients"``, or ``"with gradients"``: then the forward and the backward half count together."""
     state: str
-    """``"interpreter"``, ``"building"``, ``"built"`` (C takes over at its call), ``"compiled"`` or ``"failed"``."""
+    """``"interpreter"``, ``"kernels"``, ``"building"``, ``"built"`` (C takes over at its call), ``"compiled"`` or
+    ``"failed"``."""
     reason: str
     """Why it is so, where there is something to say."""
     seconds: float
@@ -28,6 +30,8 @@ class Part:
     libraries: tuple[Path, ...]
     share: Share | None
     """How many Operators run in C; None where none does."""
+    kernels: KernelShare | None = None
+    """How many Operators run as kernels for a CUDA device; None where none does."""
     executables: tuple[NativeExecutable, ...] = field(default=(), repr=False, compare=False)
 
     def c_source(self) -> str:
@@ -39,6 +43,9 @@ class Part:
         if self.share is not None:
             called = f", {self.share.called} more called from it" if self.share.called else ""
             said += f", {self.share.in_c} of {self.share.all} operators in C{called}"
+        if self.kernels is not None:
+            count = self.kernels
+            said += f", {count.operators} of {count.all} operators in {count.kernels} kernels"
         if self.libraries:
             said += f", compiled in {self.seconds:.2f} s" if self.seconds else ", library from disk"
         return f"{said} ({self.reason})" if self.reason else said
@@ -92,7 +99,22 @@ def _why(turn: Turn[Any]) -> str:
     return f"after {turn.calls} calls; C takes over at call {TAKE_OVER}"
 
 
+def _part_in_kernels(what: str, executables: Sequence[KernelExecutable]) -> Part:
+    shares = [one.share() for one in executables]
+    regions = [region for one in executables for region in one.written.compiled]
+    errors = [region.kernels.error for region in regions if region.kernels.error]
+    left = sum(region.given_up for region in regions)
+    reason = errors[0] if errors else ""
+    if left and not errors:
+        reason = f"{left} of its {len(regions)} parts gave up too often and are the interpreter's"
+    total = KernelShare(*(sum(getattr(one, name) for one in shares) for name in ("operators", "kernels", "all")))
+    return Part(what, "failed" if errors else "kernels", reason, 0.0, (), None, total)
+
+
 def _part(what: str, executables: Sequence[Executable], state: str = "", reason: str = "") -> Part:
+    launching = [one for one in executables if isinstance(one, KernelExecutable)]
+    if any(one.written.compiled for one in launching):
+        return _part_in_kernels(what, launching)
     native = [one for one in executables if isinstance(one, NativeExecutable) and one.written.compiled]
     libraries = [library for one in native for library in one.libraries if library.functions]
     built = list({id(library.built): library.built for library in libraries if library.built is not None}.values())
@@ -111,7 +133,7 @@ def _part(what: str, executables: Sequence[Executable], state: str = "", reason:
     return Part(
         what, state, reason, sum(one.seconds for one in built), tuple(one.path for one in built),
         Share(*(sum(getattr(one, name) for one in shares) for name in ("in_c", "called", "all"))) if shares else None,
-        tuple(native),
+        None, tuple(native),
     )
 
 

@@ -68,7 +68,7 @@ def emit(emitter: Emitter, op: Operator) -> None:
     # Inside a function that autograd runs there is no history to keep: autograd gives the results theirs.
     root = emitter.open[-1].modes.root.grad
     cloner = torch.clone if root == "inherit" else copy_of
-    counts = root == "on" and _counts(block)
+    counts = root == "on" and _counts(block) and not op.attrs.get("repeats")
     counted: list[tuple[str, str]] = []
     if root == "on" and "refused" in op.attrs:
         read = dict.fromkeys(var for var in [*op.inputs, *block.captures()] if isinstance(var.type, TensorType))

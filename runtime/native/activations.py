@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import torch
 
 from runtime.ir import Operator, TensorType, Variable
 from runtime.native.lowering import Lowering
 from runtime.native.nest import Nest
-from runtime.native.pointwise import FLOATS, compute, element, suffix
-from runtime.native.values import Number, Tensor, Unsupported
+from runtime.native.pointwise import FLOATS, compute, element, narrowed, suffix, wide
+from runtime.native.values import CTYPES, HALVES, Number, Tensor, Unsupported
 from runtime.ops import aten
 
 _ROOT_HALF = "0.70710678118654752440"
@@ -35,16 +34,17 @@ def _gelu(v: Mapping[str, str], s: str) -> str:
 def _gelu_backward(v: Mapping[str, str], s: str) -> str:
     x, g = v["self"], v["grad_output"]
     if v["approximate"] == "tanh":
-        return (f"({{ T t = m_tanh_{s}((T){_ROOT_2_BY_PI} * ({x} + (T)0.044715 * {x} * {x} * {x})); "
-                f"{g} * ((T)0.5 * (1 + t) + (T)0.5 * {x} * (1 - t * t) * (T){_ROOT_2_BY_PI} * "
-                f"(1 + (T)(3 * 0.044715) * {x} * {x})); }})")  # fmt: skip
+        t = f"m_tanh_{s}((T){_ROOT_2_BY_PI} * ({x} + (T)0.044715 * {x} * {x} * {x}))"
+        return (f"{g} * ((T)0.5 * (1 + {t}) + (T)0.5 * {x} * (1 - {t} * {t}) * (T){_ROOT_2_BY_PI} * "
+                f"(1 + (T)(3 * 0.044715) * {x} * {x}))")  # fmt: skip
     return (f"{g} * ((T)0.5 * (1 + m_erf_{s}({x} * (T){_ROOT_HALF})) + "
             f"{x} * (m_exp_{s}((T)-0.5 * {x} * {x}) * (T)0.39894228040143267794))")  # fmt: skip
 
 
 def _silu_backward(v: Mapping[str, str], s: str) -> str:
     x, g = v["self"], v["grad_output"]
-    return f"({{ T t = {_sigmoid(x, s)}; {g} * t * (1 + {x} * (1 - t)); }})"
+    t = f"({_sigmoid(x, s)})"
+    return f"{g} * {t} * (1 + {x} * (1 - {t}))"
 
 
 def _elu(v: Mapping[str, str], s: str) -> str:
@@ -60,7 +60,8 @@ def _softplus(v: Mapping[str, str], s: str) -> str:
 
 def _softplus_backward(v: Mapping[str, str], s: str) -> str:
     x, g, beta = v["self"], v["grad_output"], v["beta"]
-    return f"({{ T z = m_exp_{s}({x} * {beta}); {x} * {beta} > {v['threshold']} ? {g} : {g} * z / (z + 1); }})"
+    z = f"m_exp_{s}({x} * {beta})"
+    return f"({x} * {beta} > {v['threshold']} ? {g} : {g} * {z} / ({z} + 1))"
 
 
 def _hardtanh(v: Mapping[str, str], s: str) -> str:
@@ -105,15 +106,16 @@ def emit(low: Lowering, op: Operator) -> None:
             raise Unsupported(name)
     dtypes = {one.dtype for one in tensors.values()}
     dtype = next(iter(dtypes))
-    told: Any = op.outputs[0].type
-    if len(dtypes) > 1 or dtype not in FLOATS or getattr(told, "dtype", dtype) not in (None, dtype):
+    if len(dtypes) > 1 or (dtype not in FLOATS and dtype not in HALVES):
         raise Unsupported("these dtypes")
+    given: dict[str, Tensor | Number] = {**{name: wide(one) for name, one in tensors.items()}, **numbers}
+    operands = [one for one in given.values() if isinstance(one, Tensor)]
+    dtype = torch.float64 if dtype is torch.float64 else torch.float32
     s = suffix(dtype)
-    ctype = "float" if dtype is torch.float32 else "double"
+    ctype = CTYPES[dtype]
 
     def text(nest: Nest) -> str:
-        given: dict[str, Tensor | Number] = {**tensors, **numbers}
         values = {name: element(low, nest, one, dtype) for name, one in given.items()}
-        return _TABLE[short]({**values, **words}, s).replace("(T)", f"({ctype})").replace("T ", f"{ctype} ")
+        return _TABLE[short]({**values, **words}, s).replace("(T)", f"({ctype})")
 
-    low.give(op.outputs[0], compute(low, op.outputs[0], list(tensors.values()), dtype, text))
+    low.give(op.outputs[0], compute(low, op.outputs[0], operands, *narrowed(op, operands, dtype, text)))

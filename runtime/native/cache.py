@@ -27,7 +27,7 @@ FOLDER = "DY2STATIC_CACHE"
 LIMIT = 256 * 2**20
 """Bytes of libraries; beyond, those that were not used for the longest time are removed."""
 
-_OURS = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|o)|d2s-.*\.tmp")
+_OURS = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|o|cubin)|d2s-.*\.tmp")
 _LEFT_BEHIND = 3600.0
 """Seconds after which a file that was being written is one that a process left behind when it ended."""
 

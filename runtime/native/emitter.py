@@ -1,9 +1,8 @@
 """From a Program to Python with calls of C: runs of Operators that C can do become regions, the rest is Python.
 
-    v9 = f3(v1)                      what C does not do, and has effects: as the interpreter writes it
-    t = R5(v9, v2)                   a region, loops and branches inside
-    if t is None: (v7,) = g6(v9, v2)       where it gave up: the same Operators, as the interpreter writes them
-    else: (v7,) = t
+    while_loop(...) { ... }      ->      t = R5(v9, v2)      one C function, loops and branches inside
+
+``regions`` says where they begin and end, and how they are called.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from runtime.executor.emitter import Emitter
 from runtime.ir import ArrayType, Block, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.definition import definition_of
 from runtime.ir.flow import Kind
@@ -20,6 +18,7 @@ from runtime.ir.operator import leaves
 from runtime.native import rules
 from runtime.native.lowering import RULES, Lowering, Retry
 from runtime.native.region import Layouts, Library, Region, finish
+from runtime.native.regions import RegionEmitter
 from runtime.native.stack import listed
 from runtime.native.values import Assumed, Unsupported
 
@@ -32,7 +31,7 @@ _TRIES = 40
 
 
 @dataclass
-class NativeEmitter(Emitter):
+class NativeEmitter(RegionEmitter[Lowering]):
     """Writes what C cannot do as the interpreter does, and calls of C for the rest."""
 
     library: Library = field(default_factory=Library)
@@ -43,27 +42,22 @@ class NativeEmitter(Emitter):
     """Operators that Python runs when C asks for it."""
     stacks: frozenset[Variable] = frozenset()
     """Lists that only backward halves read."""
-    _python: int = 0
 
-    def regions(self, ops: Sequence[Operator]) -> None:
-        """Write consecutive Operators: regions, and what is between them."""
-        if self._python:
-            super().regions(ops)
-            return
-        between: list[Operator] = []
-        for region, part in self._parts(ops):
-            if region is None:
-                between += part
-                continue
-            self._as_python(between)
-            between = []
-            self._call(region, part)
-        self._as_python(between)
-
-    def _as_python(self, ops: Sequence[Operator]) -> None:
-        """Write Operators as the interpreter does; what may be a stack becomes a list before."""
+    def before_python(self, ops: Sequence[Operator]) -> None:
+        """What may be a stack becomes a list before the interpreter's code reads it."""
         self._listed(var for op in ops for var in self.live.uses(op))
-        super().regions(ops)
+
+    def before_region_in_python(self, given: Iterable[Variable]) -> None:
+        """As for what is between regions."""
+        self._listed(given)
+
+    def may_join(self, op: Operator) -> bool:
+        """Whether C may do it."""
+        return _may_be_c(op)
+
+    def is_worth(self, ops: Sequence[Operator]) -> bool:
+        """Whether there is a loop, or enough to do."""
+        return _is_worth(ops)
 
     def _listed(self, variables: Iterable[Variable]) -> None:
         given = set(self.program.block.args)
@@ -78,31 +72,7 @@ class NativeEmitter(Emitter):
         if block is self.program.block:
             self._listed(leaves(block.yields))
 
-    def _parts(self, ops: Sequence[Operator]) -> Iterator[tuple[Lowering | None, list[Operator]]]:
-        """Runs of Operators, each with its C, or None."""
-        start = 0
-        while start < len(ops):
-            end = start
-            while end < len(ops) and _may_be_c(ops[end]):
-                end += 1
-            if end == start:
-                yield None, [ops[start]]
-                start += 1
-                continue
-            run = list(ops[start:end])
-            if not _is_worth(run):
-                yield None, run
-                start = end
-                continue
-            lowered, count = self._lower(run)
-            if lowered is None and count and _is_worth(run[:count]):
-                lowered, again = self._lower(run[:count])
-                count = again if lowered is None else count
-            taken = run[: max(count, 1)]
-            yield lowered, taken
-            start += len(taken)
-
-    def _lower(self, ops: list[Operator]) -> tuple[Lowering | None, int]:
+    def lower(self, ops: list[Operator]) -> tuple[Lowering | None, int]:
         """The C of Operators, or None and how many come before the first that cannot be C."""
         low, count = self._written_in_c(ops, {})
         return (None, 0) if low is not None and self._tainted(ops) else (low, count)
@@ -139,40 +109,19 @@ class NativeEmitter(Emitter):
             _spread(ops, tainted, root)
         return any(out in tainted for op in ops for out in op.outputs)
 
-    def _call(self, low: Lowering, ops: list[Operator]) -> None:
+    def call(self, low: Lowering, ops: list[Operator]) -> None:
         """Write the call of a region."""
-        dead = {var for op in ops for var in (*self.live.dying[id(op)], *self.live.unread[id(op)])}
-        results = [var for op in ops for var in op.outputs if var not in dead]
+        results = self.results(ops)
         try:
             region = finish(low, self.fresh("r"), results, self.library, ops, self.stacks)
         except Unsupported:
-            self._as_python(ops)
+            self.as_python(ops)
             return
         region.again = functools.partial(self._again, ops, results)
         self.compiled.append(region)
         self.done_by_c.update(low.in_c)
         self.done_for_c.update((key, op.name) for key, op in low.called.items())
-        given = ", ".join(self.name(one.var) for one in region.inputs)
-        call = f"{self.bind(region.call, 'R')}({given})"
-        self._python += 1
-        outline = self.outline(ops)
-        self._python -= 1
-        found = self.fresh("t")
-        self.line(f"{found} = {call}")
-        with self.indented(f"if {found} is None:"):
-            self._listed(one.var for one in region.inputs)
-            self.line(outline.text)
-        with self.indented("else:"):
-            self.line("pass")
-            names = [self.name(var) for var in results]
-            if names:
-                self.line(f"({''.join(name + ', ' for name in names)}) = {found}")
-            for var in results:
-                if self.flag(var) in self.flagged:
-                    self.line(f"{self.flag(var)} = False")
-        self.line(f"del {found}")
-        self.drop(outline.dying)
-
+        self.write_call(region.call, [one.var for one in region.inputs], ops, results)
 
     def _again(self, ops: list[Operator], results: list[Variable], layouts: Layouts) -> Region | None:
         """A region once more, for arguments that lie otherwise in memory; None if C cannot do it then."""

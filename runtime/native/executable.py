@@ -5,14 +5,12 @@ Where somebody watches operators (a dispatch mode, ``torch.func``, autocast), th
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from runtime import torch_internals
 from runtime.executor import compile_program as interpreted
 from runtime.executor import emitter
 from runtime.executor.executable import Executable
@@ -22,6 +20,7 @@ from runtime.native import build
 from runtime.native.emitter import NativeEmitter, stacks_of
 from runtime.native.region import Library
 from runtime.native.stack import Stack, listed
+from runtime.native.watched import WatchedExecutable
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,10 @@ made: list[NativeExecutable] | None = None
 """All that are made, where somebody asks (tests count what runs in C)."""
 
 
-class NativeExecutable(Executable):
+class NativeExecutable(WatchedExecutable):
     """A compiled Program; made by ``compile_program``."""
+
+    label = "dy2static C"
 
     def __init__(self, program: Program, functions: Mapping[str, Callable[..., Any]],
                  exceptions: Mapping[str, type[BaseException]], coverage: bool, consuming: bool,
@@ -50,31 +51,16 @@ class NativeExecutable(Executable):
         if made is not None:
             made.append(self)
 
-    @functools.cached_property
-    def _interpreter(self) -> Executable:
-        made = Executable(self.program, self._functions, self._exceptions, False, self._consuming,
-                          self._memory)  # fmt: skip
-        made._hits, made._counted = self._hits, self._counted
-        made._variants.clear()
-        return made
-
-    def run(self, inputs: Sequence[Any], params: Sequence[Any]) -> list[Any]:
-        """The flat results of the Program, in the order of its main Block's yields; values that do not exist are None.
-        """
-        if torch_internals.nothing_watches():
-            if torch_internals.is_profiled():
-                with torch.profiler.record_function(f"dy2static C: {self.program.name}"):
-                    return super().run(inputs, params)
-            return super().run(inputs, params)
+    def _plain(self, inputs: Sequence[Any]) -> Sequence[Any]:
         if any(type(one) is Stack for one in inputs):
             given = list(map(listed, inputs))
             if self._consuming:
                 inputs.clear()  # type: ignore[attr-defined]  # it is a list
-            inputs = given
-        return self._interpreter.run(inputs, params)
+            return given
+        return inputs
 
     def _generate(self, grad: bool, ordinary: bool) -> Any:
-        made = super()._generate(grad, False)  # what is between regions reads and gives what types say
+        made = super()._generate(grad, ordinary)
         for region in self.written.compiled:
             region.hits = self._hits
         return made

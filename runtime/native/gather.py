@@ -13,7 +13,6 @@ import torch
 from runtime.ir import Operand, Operator
 from runtime.native.lowering import Lowering, Part
 from runtime.native.pointwise import FLOATS
-from runtime.native.rows import fold
 from runtime.native.scatter import add_rows, is_only_added, row_number, zero
 from runtime.native.values import Tensor, Unsupported
 from runtime.native.views import axis
@@ -129,7 +128,7 @@ def emit_argmax(low: Lowering, op: Operator) -> None:
     w.bail(f"!({n})")
     with w.block(f"for (i64 i = 0; i < {w.product(x.dims[:-1])}; i++)"):
         w.line(f"const {x.ctype} *x = p{x.n} + i * {n}; {x.ctype} top = x[0]; int bad = 0; i64 at = 0;")
-        fold(low, n, "max:top) reduction(|:bad", "top = x[j] > top ? x[j] : top; bad |= x[j] != x[j];")
+        low.row.fold(low, n, [("max", "top"), ("|", "bad")], "top = x[j] > top ? x[j] : top; bad |= x[j] != x[j];")
         w.line("if (bad) while (x[at] == x[at]) at++;")
         w.line("else while (x[at] != top) at++;")
         w.line(f"p{made.n}[i] = at;")

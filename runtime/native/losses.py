@@ -12,7 +12,6 @@ import torch
 from runtime.ir import Operand, Operator
 from runtime.native.lowering import Lowering
 from runtime.native.pointwise import FLOATS, suffix
-from runtime.native.rows import fold
 from runtime.native.scatter import zero
 from runtime.native.values import Number, Tensor, Unsupported
 from runtime.ops import aten
@@ -109,8 +108,8 @@ def emit_cross_entropy(low: Lowering, op: Operator) -> None:
             w.line(f"p{each.n}[i] = 0;")
         _class(low, x, target, ignored)
         w.line(f"const {x.ctype} *x = p{x.n} + i * {n}; {x.ctype} top = -INFINITY; double sum = 0;")
-        fold(low, n, "max:top", "top = x[j] > top ? x[j] : top;")
-        fold(low, n, "+:sum", f"sum += m_exp_{s}(x[j] - top);")
+        low.row.fold(low, n, [("max", "top")], "top = x[j] > top ? x[j] : top;")
+        low.row.fold(low, n, [("+", "sum")], f"sum += m_exp_{s}(x[j] - top);")
         w.line(f"const {x.ctype} loss = ({x.ctype})log(sum) - (x[t] - top);")
         w.line(f"p{each.n}[i] = loss;" if each is not None else f"{total} += loss; {count}++;")
     if each is not None:

@@ -19,7 +19,9 @@ import torch
 from runtime.executor.liveness import Liveness
 from runtime.ir import UNDEF, ArrayType, Block, Operand, Operator, ScalarType, TensorType, Variable
 from runtime.native.nest import Nest
+from runtime.native.nest_in_c import write_nest
 from runtime.native.outer import Input, make_input
+from runtime.native.target import C, RowLoops, Target
 from runtime.native.values import (
     CTYPES,
     HALVES,
@@ -128,6 +130,12 @@ class Lowering:
     """Whether nothing runs the Operators again where C gives up: then C tells of an exception itself."""
     writing: bool = False
     """Whether a tensor is being written: a view of it must be a view."""
+    target: Target = C
+    """What is particular to the machine in what is computed."""
+    write_nest: Callable[[Lowering, Nest], None] = write_nest
+    """How a nest is said."""
+    row: RowLoops = field(default_factory=RowLoops)
+    """How rows are gone over."""
     failure: Callable[[Operator], str] = field(default=lambda op: BAIL)
     """How an Operator gives up, as C."""
 

@@ -5,11 +5,14 @@
 A nest is *pending* until something else needs its memory; a value that dies before then is never stored. Folds over
 the last dimensions, and copies into a part of something bigger, join the nest of what they read: their results are
 *late*, there once the nest is written.
+
+What is computed stands here; how a machine says it, ``Lowering.write_nest`` knows: loops of C in ``nest_in_c``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,7 +30,7 @@ SMALL = 4096
 
 
 @dataclass
-class _Step:
+class Step:
     """One element computed: ``ctype e = text``; where it is stored, unless it died first."""
 
     tensor: Tensor
@@ -37,14 +40,31 @@ class _Step:
 
 
 @dataclass
-class _Fold:
-    """A fold of an element: ``first`` before the inner loops, ``text`` in them, ``result`` is stored after them."""
+class Fold:
+    """A fold of an element: ``first`` before the inner loops, ``text`` in them, ``result`` is stored after them.
+
+    joins: how two halves of a row come together: a sign of C's (or max, min), and the name it is for.
+    """
 
     to: Tensor
     first: str
     text: str
     result: str
-    clause: str
+    joins: tuple[tuple[str, str], ...]
+
+    @property
+    def clause(self) -> str:
+        """How the halves come together, as C's vectors are told."""
+        return " ".join(f"reduction({sign}:{name})" for sign, name in self.joins)
+
+
+@dataclass
+class Span:
+    """A loop: how often, each operand's stride, and the last dimension of the space that it goes over."""
+
+    count: Expr
+    strides: list[Expr]
+    last: int
 
 
 @dataclass
@@ -53,12 +73,12 @@ class Nest:
 
     dims: tuple[Expr, ...]
     order: tuple[int, ...]
-    steps: list[_Step] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     loads: dict[int, Tensor] = field(default_factory=dict)
     releases: list[Tensor] = field(default_factory=list)
     late: list[Tensor] = field(default_factory=list)
     """What is complete once this is written."""
-    folds: list[_Fold] = field(default_factory=list)
+    folds: list[Fold] = field(default_factory=list)
     tail: int = 0
     """Over how many dimensions is folded, counted from the last."""
 
@@ -84,11 +104,11 @@ class Nest:
     def add(self, t: Tensor, text: str) -> None:
         """A new tensor, an expression for each element."""
         t.pending = True
-        self.steps.append(_Step(t, text))
+        self.steps.append(Step(t, text))
 
     def store(self, low: Lowering, to: Tensor, text: str) -> None:
         """Write elements into memory that there is already."""
-        self.steps.append(_Step(to, text, target=to))
+        self.steps.append(Step(to, text, target=to))
 
     def finish_late(self, t: Tensor) -> None:
         """Some memory is complete only when this is written."""
@@ -100,13 +120,14 @@ class Nest:
         """Whether a fold over so many of the last dimensions can be part of this."""
         return self.order == tuple(range(len(self.dims))) and self.tail in (0, tail)
 
-    def fold(self, to: Tensor, element: str, tail: int, *, first: str, step: str, result: str, clause: str) -> None:
+    def fold(self, to: Tensor, element: str, tail: int, *, first: str, step: str, result: str,
+             joins: Sequence[tuple[str, str]]) -> None:  # fmt: skip
         """Fold an element over the last dimensions. The texts speak of it as v, and of acc and bad, which get names."""
         names = {"v": element, "acc": f"acc{to.n}", "bad": f"bad{to.n}"}
-        texts = [re.sub(r"\b(v|acc|bad)\b", lambda found: names[found[0]], one)
-                 for one in (first, step, result, clause)]  # fmt: skip
+        first, step, result = (re.sub(r"\b(v|acc|bad)\b", lambda found: names[found[0]], one)
+                               for one in (first, step, result))  # fmt: skip
         self.tail = tail
-        self.folds.append(_Fold(to, *texts))
+        self.folds.append(Fold(to, first, step, result, tuple((sign, names[name]) for sign, name in joins)))
         self.finish_late(to)
 
     def forget(self, t: Tensor) -> None:
@@ -117,87 +138,29 @@ class Nest:
         t.pending = False
 
     def write(self, low: Lowering) -> None:
-        """The loops as C."""
-        w = low.w
+        """The loops, as the machine has them."""
+        low.write_nest(low, self)
+
+    def settle(self) -> None:
+        """Nothing is pending any more: what is computed here is about to be there."""
         for step in self.steps:
             step.tensor.pending = False
-            if step.stored and step.target is None:
-                self._allocate(low, step.tensor)
         for late in self.late:
             late.pending = False
+
+    def operands(self, low: Lowering) -> dict[int, tuple[Tensor, tuple[Expr, ...]]]:
+        """The tensors that are read or written, by number, and their strides along the space's dimensions."""
         stored = {step.tensor.n: step.tensor for step in self.steps if step.stored}
         folded = {fold.to.n: fold.to for fold in self.folds if not fold.to.reg}
-        operands = list({**self.loads, **stored, **folded}.values())  # what is updated is read and written
-        strides = {t.n: self._folded(low, t) if t.n in folded else self._strides(low, t) for t in operands}
-        loops = self._loops(low, [strides[t.n] for t in operands])
-        outer = sum(1 for loop in loops if loop.last < len(self.dims) - self.tail)
-        depth = w.indent
-        places: dict[int, list[str]] = {t.n: [] for t in operands}
-        with w.block(""):
-            for level, loop in enumerate(loops):
-                if level == outer:
-                    self._begin(low)
-                if level == len(loops) - 1:
-                    clauses = " ".join(fold.clause for fold in self.folds)
-                    w.line(f"#pragma omp simd {clauses}" if clauses and level >= outer else "#pragma GCC ivdep")
-                w.line(f"for (i64 i{level} = 0; i{level} < {loop.count}; i{level}++) {{")
-                w.indent += 1
-                for t, stride in zip(operands, loop.strides):
-                    if stride != 0:
-                        places[t.n].append(f"i{level}" if stride == 1 else f"i{level} * {stride}")
-            if outer == len(loops):
-                self._begin(low)
-            for t in self.loads.values():
-                w.line(f"const {t.ctype} x{t.n} = p{t.n}[{' + '.join(places[t.n]) or '0'}];")
-            for step in self.steps:
-                w.line(f"const {step.tensor.ctype} e{step.tensor.n} = {step.text};")
-                if step.stored:
-                    w.line(f"p{step.tensor.n}[{' + '.join(places[step.tensor.n]) or '0'}] = e{step.tensor.n};")
-            for fold in self.folds:
-                w.line(fold.text)
-            for level in reversed(range(len(loops))):
-                if level == outer - 1:
-                    self._end(low, places)
-                w.indent -= 1
-                w.line("}")
-            if not outer:
-                self._end(low, places)
-        assert w.indent == depth
-        for t in self.releases:
-            low.release(t)
+        whole = {**self.loads, **stored, **folded}  # what is updated is read and written
+        return {n: (t, self._folded(low) if n in folded else self.strides(low, t)) for n, t in whole.items()}
 
-    def _begin(self, low: Lowering) -> None:
-        for fold in self.folds:
-            low.w.line(f"{fold.first};")
-
-    def _end(self, low: Lowering, places: dict[int, list[str]]) -> None:
-        for fold in self.folds:
-            to = fold.to
-            target = to.reg or f"p{to.n}[{' + '.join(places[to.n]) or '0'}]"
-            low.w.line(f"{target} = ({to.ctype})({fold.result});")
-
-    def _folded(self, low: Lowering, t: Tensor) -> tuple[Expr, ...]:
+    def _folded(self, low: Lowering) -> tuple[Expr, ...]:
         """The strides of a fold's result: those dimensions that are folded do not move it."""
         stay = len(self.dims) - self.tail
         return (*low.w.dense(self.dims[:stay]), *[0] * self.tail)
 
-    def _allocate(self, low: Lowering, t: Tensor) -> None:
-        """Memory for a result: that of an operand that dies here, if nothing else refers to it, or new memory."""
-        fits = [one for one in self.releases if one.dtype.itemsize == t.dtype.itemsize and one.dims == t.dims
-                and one.strides is None and one.order == t.order]  # fmt: skip
-        count = low.w.product(t.dims)
-        if not fits or (isinstance(count, int) and count < SMALL):
-            low.allocate(t)
-            return
-        old, n = fits[0].n, t.n
-        self.releases.append(self.releases.pop(self.releases.index(fits[0])))
-        with low.w.block(f"if (b{old} && b{old}->rc == 1 && b{old}->src < 0 && (char *)p{old} == b{old}->data && "
-                         f"b{old}->size == ({count}) * {t.dtype.itemsize})"):  # fmt: skip
-            low.w.line(f"b{n} = b{old}; b{n}->rc++; p{n} = ({t.ctype} *)b{n}->data; o{n} = ++objects;")
-        with low.w.block("else"):
-            low.allocate(t)
-
-    def _strides(self, low: Lowering, t: Tensor) -> tuple[Expr, ...]:
+    def strides(self, low: Lowering, t: Tensor) -> tuple[Expr, ...]:
         """A stride for each dimension of the space: 0 where the operand is broadcast."""
         missing = len(self.dims) - t.rank
         own = low.strides(t)
@@ -207,9 +170,9 @@ class Nest:
             found.append(0 if broadcast else own[dim])
         return tuple(found)
 
-    def _loops(self, low: Lowering, strides: list[tuple[Expr, ...]]) -> list[_Loop]:
+    def spans(self, low: Lowering, strides: list[tuple[Expr, ...]]) -> list[Span]:
         """The loops from the outermost. Neighbours are joined where all operands allow."""
-        loops: list[_Loop] = []
+        loops: list[Span] = []
         for dim in self.order:
             count = self.dims[dim]
             if count == 1:
@@ -221,16 +184,8 @@ class Nest:
                     (a == 0 and b == 0) or (b != 0 and a == low.w.arith("*", count, b))
                     for a, b in zip(before.strides, inner)
                 ):
-                    loops[-1] = _Loop(low.w.arith("*", before.count, count), inner, dim)
+                    loops[-1] = Span(low.w.arith("*", before.count, count), inner, dim)
                     continue
-            loops.append(_Loop(count, inner, dim))
+            loops.append(Span(count, inner, dim))
         return loops
 
-
-@dataclass
-class _Loop:
-    """How often, each operand's stride, and the last dimension of the space that it goes over."""
-
-    count: Expr
-    strides: list[Expr]
-    last: int

@@ -101,7 +101,7 @@ def compute(
     """A new tensor of elements; it stands in a nest, or in a local if it has no dimensions."""
     tensors = [one.half or one for one in operands if isinstance(one, Tensor)]
     dims = broadcast(low, [one.dims for one in tensors])
-    if not dims:
+    if not dims and low.target.registers:
         if any(one.pending for one in tensors):
             low.flush()
         made = low.blank(dtype, ())
@@ -145,9 +145,9 @@ Make = Callable[..., str]
 """From elements (and the suffix of functions) to the C expression."""
 
 
-def declared(op: Operator) -> torch.dtype | None:
-    """The dtype that the Program says the result has."""
-    type_ = op.outputs[0].type
+def declared(op: Operator, place: int = 0) -> torch.dtype | None:
+    """The dtype that the Program says a result has."""
+    type_ = op.outputs[place].type
     return type_.dtype if isinstance(type_, TensorType) else None
 
 
@@ -285,6 +285,9 @@ def _binary(low: Lowering, op: Operator, a: Tensor | Number, b: Tensor | Number,
             raise Unsupported("a rounded division")
         dtype = dtype if dtype in FLOATS else torch.get_default_dtype()
         suffix(dtype)
+        if isinstance(b, Number) and not low.target.divides_by_numbers:
+            ctype = CTYPES[dtype]
+            return dtype, lambda nest: f"{element(low, nest, a, dtype)} * (({ctype})1 / {element(low, nest, b, dtype)})"
         return dtype, lambda nest: f"{element(low, nest, a, dtype)} / {element(low, nest, b, dtype)}"
     if dtype == torch.bool:
         raise Unsupported("bool")
@@ -305,8 +308,6 @@ def _binary(low: Lowering, op: Operator, a: Tensor | Number, b: Tensor | Number,
         return dtype, lambda nest: (
             f"{element(low, nest, a, dtype)} * (1 - {element(low, nest, b, dtype)} * {element(low, nest, b, dtype)})")
     if short == "sigmoid_backward":
-        if any(isinstance(one, Tensor) and one.half and one.half.dtype is torch.float16 for one in (a, b)):
-            raise Unsupported("more roundings")
         return dtype, lambda nest: (
             f"{element(low, nest, a, dtype)} * (1 - {element(low, nest, b, dtype)}) * {element(low, nest, b, dtype)}")
     if short == "mul":
@@ -330,7 +331,7 @@ def _sum(low: Lowering, a: Tensor | Number, b: Tensor | Number, dtype: torch.dty
     factor = term(low, Nest((), ()), low.number(alpha), dtype)
     factor = f"-{factor}" if sign == "-" else factor
     if dtype in FLOATS:
-        function = "__builtin_fmaf" if dtype is torch.float32 else "__builtin_fma"
+        function = "fmaf" if dtype is torch.float32 else "fma"
         return lambda nest: (
             f"{function}({element(low, nest, b, dtype)}, {factor}, {element(low, nest, a, dtype)})")
     return lambda nest: _wrap(dtype, f"{term(low, nest, a, dtype)} + {factor} * {term(low, nest, b, dtype)}")
@@ -384,7 +385,10 @@ def plan(low: Lowering, op: Operator) -> tuple[list[Tensor | Number], torch.dtyp
     b = wide(operand(low, op.args[1]))
     if isinstance(a, Number) and isinstance(b, Number):
         raise Unsupported("numbers")
-    if short in COMPARISONS or short in ("add", "sub", "rsub"):
+    if any(isinstance(one, Tensor) and one.half and (short, one.half.dtype) in low.target.more_roundings
+           for one in (a, b)):  # fmt: skip
+        raise Unsupported("more roundings")
+    if short in COMPARISONS or (short in ("add", "sub", "rsub") and low.target.rounds_addends):
         a, b = _rounded(a, b), _rounded(b, a)
     dtype, text = _binary(low, op, a, b, short)
     return [a, b], dtype, text

@@ -28,8 +28,13 @@ class _Fold:
     first: str
     step: str
     result: str
-    simd: str = ""
+    joins: tuple[tuple[str, str], ...] = ()
     needs_one: bool = False
+
+    @property
+    def simd(self) -> str:
+        """How vectors come together."""
+        return " ".join(f"reduction({sign}:{name})" for sign, name in self.joins)
 
 
 def _fold(low: Lowering, short: str, x: Tensor, dtype: torch.dtype, count: Expr) -> _Fold:
@@ -38,23 +43,25 @@ def _fold(low: Lowering, short: str, x: Tensor, dtype: torch.dtype, count: Expr)
         if short == "mean" and not real:
             raise Unsupported("a mean of whole numbers")
         if dtype in FLOATS:
-            result = "acc" if short == "sum" else f"acc / (double)({count})"
-            return _Fold("double", "0", "acc += v;", result, "reduction(+:acc)")
+            wide = low.target.sums(dtype)
+            result = "acc" if short == "sum" else f"acc / ({wide})({count})"
+            return _Fold(wide, "0", "acc += v;", result, (("+", "acc"),))
         if dtype != torch.int64:
             raise Unsupported(f"{dtype}")
-        return _Fold("uint64_t", "0", "acc += (uint64_t)v;", "acc", "reduction(+:acc)")
+        return _Fold("uint64_t", "0", "acc += (uint64_t)v;", "acc", (("+", "acc"),))
     if short in ("max", "min", "amax", "amin"):
         word, sign = ("max", ">") if "max" in short else ("min", "<")
-        step, simd = f"acc = v {sign} acc ? v : acc;", f"reduction({word}:acc)"
+        step, join = f"acc = v {sign} acc ? v : acc;", (word, "acc")
         if not real:
-            return _Fold(x.ctype, "*first", step, "acc", simd, needs_one=True)
+            return _Fold(x.ctype, "*first", step, "acc", (join,), needs_one=True)
         return _Fold(x.ctype, "*first; int bad = 0", f"{step} bad |= v != v;", "bad ? NAN : acc",
-                     f"{simd} reduction(|:bad)", needs_one=True)  # fmt: skip
+                     (join, ("|", "bad")), needs_one=True)  # fmt: skip
     if short in ("any", "all"):
         step, first = ("acc |= v != 0;", "0") if short == "any" else ("acc &= v != 0;", "1")
-        return _Fold("int", first, step, "acc", f"reduction({'|' if short == 'any' else '&'}:acc)")
+        return _Fold("int", first, step, "acc", (("|" if short == "any" else "&", "acc"),))
     if short == "linalg_vector_norm" and real:
-        return _Fold("double", "0", "acc += (double)v * (double)v;", "sqrt(acc)", "reduction(+:acc)")
+        wide = low.target.sums(dtype)
+        return _Fold(wide, "0", f"acc += ({wide})v * ({wide})v;", "sqrt(acc)", (("+", "acc"),))
     raise Unsupported(short)
 
 
@@ -103,6 +110,8 @@ def _fused(low: Lowering, x: Tensor, dims: list[int], keep: bool, short: str, dt
     if nest is None or not x.pending or not nest.holds(x) or not tail or not nest.may_fold(tail) or (
             sorted(dims) != list(range(x.rank - tail, x.rank)) or x.dims != nest.dims):  # fmt: skip
         return None
+    if tail == x.rank and not low.target.registers:
+        return None
     count = low.w.product(x.dims[x.rank - tail :])
     fold = _fold(low, short, x, dtype, count)
     first = f"{fold.ctype} acc = {fold.first}"
@@ -117,7 +126,7 @@ def _fused(low: Lowering, x: Tensor, dims: list[int], keep: bool, short: str, dt
     else:
         made = low.blank(dtype, ())
         made.reg = low.w.local(made.ctype, "r")
-    nest.fold(made, f"e{x.n}", tail, first=first, step=fold.step, result=fold.result, clause=fold.simd)
+    nest.fold(made, f"e{x.n}", tail, first=first, step=fold.step, result=fold.result, joins=fold.joins)
     return made
 
 

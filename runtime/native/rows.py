@@ -2,32 +2,35 @@
 
     aten._softmax.default(%x, -1, False)      ->      for (i ...) { largest of x; sum of exp(x - largest); y }
 
-A row is the last dimensions of dense memory. Sums are added in double.
+A row is the last dimensions of dense memory. How it is gone over, and what sums are added in, ``Lowering.row`` and
+``Lowering.target`` say.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 
 from runtime.ir import Operand, Operator
 from runtime.native.lowering import Lowering
-from runtime.native.pointwise import FLOATS, suffix
-from runtime.native.values import Expr, Tensor, Unsupported
+from runtime.native.pointwise import FLOATS, declared
+from runtime.native.target import computed
+from runtime.native.values import HALVES, Expr, Tensor, Unsupported
 from runtime.native.views import axis
 from runtime.ops import aten
 
 
 def _given(low: Lowering, *operands: Operand) -> list[Tensor]:
     """Tensors of one dtype of floats in dense memory."""
-    found = [low.memory(low.tensor(one)) for one in operands]
+    found = low.row.given(low, [low.tensor(one) for one in operands])
     if any(one.dtype != found[0].dtype or one.strides is not None or not one.straight for one in found) or (
-            found[0].dtype not in FLOATS):  # fmt: skip
+            found[0].dtype not in FLOATS and not (low.target.halves_in_rows and found[0].dtype in HALVES)):  # fmt: skip
         raise Unsupported("these tensors")
-    low.flush()
     return found
+
+
+def _ending(x: Tensor) -> str:
+    """The end of the name of the functions that an element is computed with."""
+    return "d" if x.dtype is torch.float64 else "f"
 
 
 def _alike(low: Lowering, a: Tensor, b: Tensor) -> None:
@@ -42,27 +45,6 @@ def _alike(low: Lowering, a: Tensor, b: Tensor) -> None:
             low.w.bail(f"{own} != {other}")
 
 
-@contextmanager
-def _each(low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor]) -> Iterator[None]:
-    """A loop over rows, with a pointer to the row of each tensor."""
-    w = low.w
-    with w.block(f"for (i64 i = 0; i < {rows}; i++)"):
-        for name, t in tensors:
-            w.line(f"{t.ctype} *{name} = p{t.n} + i * {n};")
-        yield
-
-
-def fold(low: Lowering, n: Expr, clause: str, step: str) -> None:
-    """A fold over the elements of a row."""
-    low.w.line(f"#pragma omp simd reduction({clause})")
-    low.w.line(f"for (i64 j = 0; j < {n}; j++) {{ {step} }}")
-
-
-def _map(low: Lowering, n: Expr, step: str) -> None:
-    low.w.line("#pragma GCC ivdep")
-    low.w.line(f"for (i64 j = 0; j < {n}; j++) {{ {step} }}")
-
-
 def emit_softmax(low: Lowering, op: Operator) -> None:
     """``softmax`` and ``log_softmax`` along the last dimension."""
     call = aten.arguments(aten.resolve(op.name), op.args, op.kwargs)
@@ -71,18 +53,21 @@ def emit_softmax(low: Lowering, op: Operator) -> None:
             axis(x, call["dim"]) != x.rank - 1):  # fmt: skip
         raise Unsupported("this softmax")
     made = low.fresh(x.dtype, x.dims)
-    n, s, t = x.dims[-1], suffix(x.dtype), x.ctype
-    with _each(low, low.w.product(x.dims[:-1]), n, ("x", x), ("y", made)):
-        low.w.line(f"{t} top = -INFINITY; double sum = 0;")
-        fold(low, n, "max:top", "top = x[j] > top ? x[j] : top;")
+    n, s, t, wide = x.dims[-1], _ending(x), computed(x), low.target.sums(x.dtype)
+    with low.row.each(low, low.w.product(x.dims[:-1]), n, ("x", x), ("y", made)):
+        low.w.line(f"{t} top = -INFINITY; {wide} sum = 0;")
+        low.row.fold(low, n, [("max", "top")], "top = x[j] > top ? x[j] : top;")
         if "log" in op.name:
-            fold(low, n, "+:sum", f"sum += m_exp_{s}(x[j] - top);")
+            low.row.fold(low, n, [("+", "sum")], f"sum += m_exp_{s}(x[j] - top);")
             low.w.line(f"const {t} rest = ({t})log(sum);")
-            _map(low, n, "y[j] = x[j] - top - rest;")
+            low.row.map(low, n, "y[j] = x[j] - top - rest;")
+        elif not low.target.rereads_rows:
+            low.row.fold(low, n, [("+", "sum")], f"sum += m_exp_{s}(x[j] - top);")
+            low.row.map(low, n, f"y[j] = m_exp_{s}(x[j] - top) / sum;")
         else:
-            fold(low, n, "+:sum", f"const {t} e = m_exp_{s}(x[j] - top); y[j] = e; sum += e;")
+            low.row.fold(low, n, [("+", "sum")], f"const {t} e = m_exp_{s}(x[j] - top); y[j] = e; sum += e;")
             low.w.line(f"const {t} part = ({t})(1 / sum);")
-            _map(low, n, "y[j] = y[j] * part;")
+            low.row.map(low, n, "y[j] = y[j] * part;")
     low.give(op.outputs[0], made)
 
 
@@ -93,17 +78,17 @@ def emit_softmax_backward(low: Lowering, op: Operator) -> None:
     if op.args[3] != y.dtype or not y.rank or axis(y, op.args[2]) != y.rank - 1:
         raise Unsupported("this softmax")
     made = low.fresh(y.dtype, y.dims)
-    n, s, t = y.dims[-1], suffix(y.dtype), y.ctype
-    with _each(low, low.w.product(y.dims[:-1]), n, ("g", g), ("y", y), ("d", made)):
-        low.w.line("double sum = 0;")
+    n, s, t, wide = y.dims[-1], _ending(y), computed(y), low.target.sums(y.dtype)
+    with low.row.each(low, low.w.product(y.dims[:-1]), n, ("g", g), ("y", y), ("d", made)):
+        low.w.line(f"{wide} sum = 0;")
         if "log" in op.name:
-            fold(low, n, "+:sum", "sum += g[j];")
+            low.row.fold(low, n, [("+", "sum")], "sum += g[j];")
             low.w.line(f"const {t} total = ({t})sum;")
-            _map(low, n, f"d[j] = g[j] - m_exp_{s}(y[j]) * total;")
+            low.row.map(low, n, f"d[j] = g[j] - m_exp_{s}(y[j]) * total;")
         else:
-            fold(low, n, "+:sum", "sum += g[j] * y[j];")
+            low.row.fold(low, n, [("+", "sum")], "sum += g[j] * y[j];")
             low.w.line(f"const {t} total = ({t})sum;")
-            _map(low, n, "d[j] = y[j] * (g[j] - total);")
+            low.row.map(low, n, "d[j] = y[j] * (g[j] - total);")
     low.give(op.outputs[0], made)
 
 
@@ -144,22 +129,23 @@ def emit_layer_norm(low: Lowering, op: Operator) -> None:
     if not isinstance(call["eps"], float):
         raise Unsupported("eps")
     eps = low.number(call["eps"]).text
-    w, t = low.w, x.ctype
+    t, wide = computed(x), low.target.sums(x.dtype)
     made = low.fresh(x.dtype, x.dims)
-    whole = len(op.outputs) == 3
-    facts = [low.fresh(x.dtype, (*x.dims[:stay], *[1] * (x.rank - stay))) for _ in range(2)] if whole else []
-    with _each(low, rows, n, ("x", x), ("y", made)):
-        w.line("double sum = 0, squares = 0;")
-        fold(low, n, "+:sum", "sum += x[j];")
-        w.line(f"const double mean = sum / {n};")
-        fold(low, n, "+:squares", "const double v = x[j] - mean; squares += v * v;")
-        w.line(f"const double inverse = 1 / sqrt(squares / {n} + {eps});")
+    facts = [low.fresh(declared(op, place) if x.dtype in HALVES else x.dtype, (*x.dims[:stay], *[1] * (x.rank - stay)))
+             for place in range(1, len(op.outputs))]  # fmt: skip
+    with low.row.each(low, rows, n, ("x", x), ("y", made)):
+        w = low.w
+        w.line(f"{wide} sum = 0, squares = 0;")
+        low.row.fold(low, n, [("+", "sum")], "sum += x[j];")
+        w.line(f"const {wide} mean = sum / {n};")
+        low.row.fold(low, n, [("+", "squares")], f"const {wide} v = x[j] - mean; squares += v * v;")
+        w.line(f"const {wide} inverse = 1 / sqrt(squares / {n} + ({wide}){eps});")
         w.line(f"const {t} a = ({t})inverse, m = ({t})mean;")
         factor = "" if weight is None else f" * p{weight.n}[j]"
         addend = "" if bias is None else f" + p{bias.n}[j]"
-        _map(low, n, f"y[j] = (x[j] - m) * a{factor}{addend};")
+        low.row.map(low, n, f"y[j] = (x[j] - m) * a{factor}{addend};")
         for one, text in zip(facts, ("mean", "inverse")):
-            w.line(f"p{one.n}[i] = ({t}){text};")
+            low.row.once(low, f"p{one.n}[i] = ({computed(one)}){text};")
     unread = set(low.live.unread[id(op)])
     for out, value in zip(op.outputs, [made, *facts]):
         if out in unread:
@@ -170,8 +156,11 @@ def emit_layer_norm(low: Lowering, op: Operator) -> None:
 
 def emit_layer_norm_backward(low: Lowering, op: Operator) -> None:
     """The gradients of the input, the weight and the bias; nothing reads those that were not asked for."""
-    g, x, mean, inverse = _given(low, op.args[0], op.args[1], op.args[3], op.args[4])
+    g, x = _given(low, op.args[0], op.args[1])
+    mean, inverse = _given(low, op.args[3], op.args[4])
     _alike(low, g, x)
+    if mean.dtype != x.dtype and not (x.dtype in HALVES and mean.dtype is torch.float32):
+        raise Unsupported("these means")
     stay, rows, n = _row_of(low, x, op.args[2])
     (weight,) = _weights(low, x, stay, op.args[5])
     mask = op.args[7]
@@ -179,32 +168,29 @@ def emit_layer_norm_backward(low: Lowering, op: Operator) -> None:
         raise Unsupported("a mask")
     for one in (mean, inverse):
         low.w.bail(f"{low.w.product(one.dims)} != {rows}")
-    w, t = low.w, x.ctype
+    t, wide = computed(x), low.target.sums(x.dtype)
     unread = set(low.live.unread[id(op)])
     wanted = [asked and out not in unread for asked, out in zip(mask, op.outputs)]
     made = [low.fresh(x.dtype, x.dims if not place else x.dims[stay:]) if one else None
             for place, one in enumerate(wanted)]  # fmt: skip
-    sums: list[Tensor | None] = [low.fresh(torch.float64, x.dims[stay:]) if one else None for one in made[1:]]
-    for total in sums:
-        if total is not None:
-            w.line(f"d2s_zero(p{total.n}, {n} * 8);")
     factor = "" if weight is None else f" * p{weight.n}[j]"
     pointers = [("g", g), ("x", x)] + ([("d", made[0])] if made[0] is not None else [])
-    with _each(low, rows, n, *pointers):
-        w.line(f"const {t} a = p{inverse.n}[i], m = p{mean.n}[i];")
-        if made[0] is not None:
-            w.line("double first = 0, second = 0;")
-            fold(low, n, "+:first, second",
-                  f"const {t} v = g[j]{factor}; first += v; second += v * ((x[j] - m) * a);")  # fmt: skip
-            w.line(f"const {t} u = ({t})(first / {n}), s = ({t})(second / {n});")
-            _map(low, n, f"d[j] = a * (g[j]{factor} - u - (x[j] - m) * a * s);")
-        for total, step in zip(sums, ("g[j] * ((x[j] - m) * a)", "g[j]")):
-            if total is not None:
-                _map(low, n, f"p{total.n}[j] += {step};")
-    for total, result in zip(sums, made[1:]):
-        if total is not None and result is not None:
-            _map(low, n, f"p{result.n}[j] = ({t})p{total.n}[j];")
-            low.release(total)
+    normal = "((x[j] - m) * a)"
+    head = f"const {t} a = p{inverse.n}[i], m = p{mean.n}[i];"
+    columns = low.row.columns(low, rows, n, [("g", g), ("x", x)], head,
+                              [(one, step) for one, step in zip(made[1:], (f"g[j] * {normal}", "g[j]")) if one])
+    if made[0] is not None or columns.inside:
+        with low.row.each(low, rows, n, *pointers):
+            low.w.line(head)
+            if made[0] is not None:
+                low.w.line(f"{wide} first = 0, second = 0;")
+                low.row.fold(low, n, [("+", "first"), ("+", "second")],
+                             f"const {t} v = g[j]{factor}; first += v; second += v * {normal};")  # fmt: skip
+                low.w.line(f"const {t} u = ({t})(first / {n}), s = ({t})(second / {n});")
+                low.row.map(low, n, f"d[j] = a * (g[j]{factor} - u - (x[j] - m) * a * s);")
+            for step in columns.inside:
+                low.row.map(low, n, step)
+    columns.finish()
     for out, value in zip(op.outputs, made):
         if out not in unread:
             if value is None:
@@ -219,14 +205,14 @@ def emit_rms_norm(low: Lowering, op: Operator) -> None:
     stay, rows, n = _row_of(low, x, call["normalized_shape"])
     (weight,) = _weights(low, x, stay, call.get("weight"))
     eps = call.get("eps")
-    if eps is not None and not isinstance(eps, float):
+    if not isinstance(eps, float) and (eps is not None or x.dtype in HALVES):
         raise Unsupported("eps")
     text = low.number(float(torch.finfo(x.dtype).eps) if eps is None else eps).text
     made = low.fresh(x.dtype, x.dims)
-    w, t = low.w, x.ctype
-    with _each(low, rows, n, ("x", x), ("y", made)):
-        w.line("double squares = 0;")
-        fold(low, n, "+:squares", "squares += (double)x[j] * x[j];")
-        w.line(f"const {t} a = ({t})(1 / sqrt(squares / {n} + {text}));")
-        _map(low, n, f"y[j] = x[j] * a{'' if weight is None else f' * p{weight.n}[j]'};")
+    t, wide = computed(x), low.target.sums(x.dtype)
+    with low.row.each(low, rows, n, ("x", x), ("y", made)):
+        low.w.line(f"{wide} squares = 0;")
+        low.row.fold(low, n, [("+", "squares")], f"squares += ({wide})x[j] * x[j];")
+        low.w.line(f"const {t} a = ({t})(1 / sqrt(squares / {n} + ({wide}){text}));")
+        low.row.map(low, n, f"y[j] = x[j] * a{'' if weight is None else f' * p{weight.n}[j]'};")
     low.give(op.outputs[0], made)

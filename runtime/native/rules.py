@@ -22,7 +22,7 @@ from runtime.native import (
     update,
     views,
 )
-from runtime.native.lowering import FAMILIES, OF_HALVES, RULES, Lowering
+from runtime.native.lowering import FAMILIES, OF_HALVES, RULES, Lowering, Rule
 from runtime.native.values import Nothing
 
 
@@ -53,7 +53,7 @@ RULES |= {
 
 FAMILIES |= {"scalar": scalar.emit, "array": array.emit, "grad": grad.emit}
 
-_OVERLOADS = {
+OVERLOADS: dict[Rule, list[str]] = {
     pointwise.emit: [
         *(f"{name}.default" for name in (*pointwise.UNARY_NAMES, "maximum", "minimum", "logical_and", "logical_or",
                                          "logical_xor", "tanh_backward", "sigmoid_backward", "floor_divide")),
@@ -107,12 +107,12 @@ _OVERLOADS = {
     array.emit_cat: ["cat.default"],
 }  # fmt: skip
 
-RULES |= {f"aten.{name}": rule for rule, names in _OVERLOADS.items() for name in names}
+RULES |= {f"aten.{name}": rule for rule, names in OVERLOADS.items() for name in names}
 
 _WHOLE = {"remainder", "floor_divide", "pow", "erf", *pointwise.BITWISE, "bitwise_not"}
 _MOVE = (pointwise.emit_where, pointwise.emit_masked_fill, pointwise.emit_to, pointwise.emit_clone, views.emit_select,
          views.emit_slice, views.emit_split, views.emit_transpose, views.emit_unsqueeze, views.emit_squeeze,
          views.emit_expand, views.emit_view, views.emit_alias, views.emit_contiguous, array.emit_stack,
          array.emit_cat)  # fmt: skip
-OF_HALVES |= {f"aten.{name}" for rule in _MOVE for name in _OVERLOADS[rule]}
-OF_HALVES |= {f"aten.{name}" for name in _OVERLOADS[pointwise.emit] if name.split(".")[0] not in _WHOLE}
+OF_HALVES |= {f"aten.{name}" for rule in _MOVE for name in OVERLOADS[rule]}
+OF_HALVES |= {f"aten.{name}" for name in OVERLOADS[pointwise.emit] if name.split(".")[0] not in _WHOLE}

@@ -20,7 +20,7 @@ def plain_user_location() -> Location | None:
     import linecache
     import os
 
-    own = os.path.dirname(os.path.abspath(__file__))
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     torch_root = os.path.dirname(os.path.abspath(torch.__file__))
     frame = sys._getframe(1)
     while frame is not None:

@@ -10,12 +10,12 @@ import torch
 
 
 @functools.cache
-def _plain_keys() -> frozenset[int]:
-    """The dispatch keys of tensors that are nothing but memory of the CPU, as numbers."""
+def _plain_keys(device: str = "cpu") -> frozenset[int]:
+    """The dispatch keys of tensors that are nothing but memory of a kind of device, as numbers."""
     with torch.inference_mode():
-        inference = torch.empty(1)
+        inference = torch.empty(1, device=device)
     with torch.no_grad():
-        return frozenset(torch._C._dispatch_keys(one).raw_repr() for one in (torch.empty(1), inference))
+        return frozenset(torch._C._dispatch_keys(one).raw_repr() for one in (torch.empty(1, device=device), inference))
 
 
 def is_plain_memory(tensor: torch.Tensor) -> bool:
@@ -25,6 +25,11 @@ def is_plain_memory(tensor: torch.Tensor) -> bool:
     (True, False)
     """
     return torch._C._dispatch_keys(tensor).raw_repr() in _plain_keys()
+
+
+def is_plain_cuda_memory(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is dense or strided memory of a CUDA device and nothing else."""
+    return tensor.is_cuda and torch._C._dispatch_keys(tensor).raw_repr() in _plain_keys("cuda")
 
 
 def nothing_watches() -> bool:

@@ -309,6 +309,12 @@ class Session:
 
     # -- Variables -----------------------------------------------------------------------------------------------
 
+    def reserve_name(self, name: str) -> None:
+        """No new Variable is called so: one is that was made elsewhere."""
+        stem, _, number = name.rpartition(".") if "." in name else ("", "", name) if name.isdigit() else (name, "", "0")
+        if number.isdigit():
+            self._names[stem] = max(self._names.get(stem, 0), int(number) + 1)
+
     def new_name(self, hint: str = "") -> str:
         """A Variable name, unique in the Program, after the user's name where there is one."""
         stem = "".join(c if c.isalnum() and c.isascii() else "_" for c in hint).strip("_")

@@ -1,0 +1,89 @@
+"""From a Program to Python with calls of kernels: runs of Operators that kernels can do become regions.
+
+    %a = add(%x, %y); %b = gelu(%a)      ->      t = R5(v1, v2)      one kernel
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from runtime.ir import Operator, Variable
+from runtime.kernels import rules
+from runtime.kernels.lowering import RULES, KernelLowering
+from runtime.kernels.region import KernelRegion, Placed, finish, is_strict
+from runtime.native.regions import RegionEmitter
+from runtime.native.values import Unsupported
+from runtime.ops import aten
+
+assert rules, "the rules fill the index"
+
+GAIN = 1
+"""Launches that a region must save."""
+
+
+@dataclass
+class KernelEmitter(RegionEmitter[KernelLowering]):
+    """Writes what kernels cannot do as the interpreter does, and calls of regions for the rest."""
+
+    compiled: list[KernelRegion] = field(default_factory=list)
+    in_kernels: dict[int, str] = field(default_factory=dict)
+    """Operators that run as kernels."""
+
+    def may_join(self, op: Operator) -> bool:
+        """Whether there is a rule, and nothing else happens where it runs."""
+        if op.name not in RULES or op.blocks or aten.CHECKED in op.attrs or op.attrs.get("settings"):
+            return False
+        return not any(enabled for _, enabled, _ in op.autocast or ())
+
+    def is_worth(self, ops: Sequence[Operator]) -> bool:
+        """Whether kernels could save launches."""
+        return len(ops) > GAIN
+
+    def lower(self, ops: list[Operator]) -> tuple[KernelLowering | None, int]:
+        """The kernels of Operators, or None and how many come before the first that cannot be part of them."""
+        low, count = self._written(ops, {})
+        if low is not None and len(low.kernels) + GAIN > len(ops):
+            return None, 0
+        return low, count
+
+    def _written(self, ops: list[Operator], placed: Placed) -> tuple[KernelLowering | None, int]:
+        made = {out for op in ops for out in op.outputs}
+        outer = frozenset(var for op in ops for var in self.live.uses(op) if var not in made)
+        low = KernelLowering(self.live, ops=ops, outer=outer, placed=placed)
+        for index, op in enumerate(ops):
+            try:
+                low.operator(op)
+            except Unsupported:
+                return None, index
+        try:
+            low.flush()
+            low.close()
+        except Unsupported:
+            return None, 0
+        return low, len(ops)
+
+    def call(self, low: KernelLowering, ops: list[Operator]) -> None:
+        """Write the call of a region."""
+        results = self.results(ops)
+        try:
+            region = finish(low, results, is_strict(ops))
+        except Unsupported:
+            self.as_python(ops)
+            return
+        region.again = functools.partial(self._again, ops, results)
+        self.compiled.append(region)
+        self.in_kernels.update(low.in_c)
+        self.write_call(region.call, region.variables, ops, results)
+
+    def _again(self, ops: list[Operator], results: list[Variable], placed: Placed) -> KernelRegion | None:
+        """A region once more, for arguments that lie otherwise in memory; None if kernels cannot do it then."""
+        low, _ = self._written(ops, placed)
+        try:
+            return None if low is None else finish(low, results, is_strict(ops))
+        except Unsupported:
+            return None
+
+
+__all__ = ["GAIN", "KernelEmitter"]

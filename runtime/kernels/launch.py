@@ -1,0 +1,176 @@
+"""From kernels to calls: compiled when they are first launched, kept by what they were made of, launched on PyTorch's
+current stream.
+
+A ``Machine`` compiles and launches; here it is the CUDA device. Tests put another in its place, which compiles the same
+text for the CPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from runtime import torch_internals
+from runtime.kernels import prelude
+from runtime.kernels.rows_in_cuda import WIDTH
+from runtime.kernels.text import Kernel
+from runtime.native import cache
+from runtime.torch_internals import CompileError
+
+THREADS = 256
+"""Threads of a block that computes elements or columns."""
+MOST_THREADS = 512
+"""Threads of a block that has a row to itself."""
+MOST_BLOCKS = 1 << 16
+"""Blocks of a launch; each then does more than one part."""
+FEW_ROWS, LONG_ROW = 64, 1 << 16
+"""Rows that are fewer and longer are PyTorch's."""
+NARROW = 1 << 30
+"""Elements up to which they are counted in 32 bits."""
+
+Launch = Callable[[int, int, bytes], None]
+"""Launches a kernel: blocks, threads, and its parameters as words of 8 bytes."""
+
+
+class Machine(Protocol):
+    """What runs kernels."""
+
+    kind: str
+    """The kind of device whose tensors it takes, as PyTorch names it."""
+
+    def is_there(self) -> bool:
+        """Whether there is one."""
+
+    def takes(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is plain memory of this kind of device."""
+
+    def load(self, source: str, names: tuple[str, ...], device: torch.device) -> dict[str, Launch]:
+        """The kernels of a source for a device. Errors raised: CompileError."""
+
+
+class Device:
+    """CUDA devices."""
+
+    kind = "cuda"
+
+    def is_there(self) -> bool:
+        """Whether kernels can be compiled and launched."""
+        return torch_internals.has_cuda()
+
+    def takes(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is plain CUDA memory."""
+        return torch_internals.is_plain_cuda_memory(tensor)
+
+    def load(self, source: str, names: tuple[str, ...], device: torch.device) -> dict[str, Launch]:
+        """Compiled by NVRTC, or found on disk. Errors raised: CompileError."""
+        index = device.index or 0
+        code = machine_code(source, torch_internals.capability(index))
+        found = torch_internals.load_cuda(code, names, index)
+        return {name: _launcher(function, index) for name, function in found.items()}
+
+
+def _launcher(function: int, device: int) -> Launch:
+    def launch(blocks: int, threads: int, words: bytes) -> None:
+        torch_internals.launch_cuda(function, blocks, threads, words, device)
+
+    return launch
+
+
+def machine_code(source: str, architecture: str) -> bytes:
+    """What a source is compiled to, kept on disk. Errors raised: CompileError."""
+    made_of = f"{architecture}\0{torch.__version__}\0{torch.version.cuda}\0{source}"
+    key = hashlib.sha256(made_of.encode()).hexdigest()
+    known = cache.find(key, ".cubin")
+    if known is not None:
+        return known.read_bytes()
+    code = torch_internals.compile_cuda(source, architecture)
+    with tempfile.TemporaryDirectory(prefix="d2s-") as folder:
+        made = Path(folder) / "made.cubin"
+        made.write_bytes(code)
+        try:
+            cache.put(key, ".cubin", made)
+        except OSError:
+            pass  # it is compiled again next time
+    return code
+
+
+machine: Machine = Device()
+"""Where kernels run."""
+
+
+@dataclass(eq=False)
+class Kernels:
+    """The kernels of one region. They are compiled once for each device and each type that elements are counted in."""
+
+    kernels: Sequence[Kernel]
+    loaded: dict[tuple[Machine, torch.device, bool], dict[str, Launch]] = field(default_factory=dict)
+    error: str = ""
+    """Why they cannot be compiled."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def text(self) -> str:
+        """Their CUDA, without what all files begin with."""
+        return "\n".join(kernel.text for kernel in self.kernels)
+
+    def launch(self, number: int, device: torch.device, count: int, width: int, *parameters: Any) -> None:
+        """Launch one on a device's current stream: so many elements or rows, the rows so long."""
+        kernel = self.kernels[number]
+        if count == 0 or (kernel.kind == "columns" and width == 0):
+            return
+        blocks, threads = shape(kernel, count, width)
+        narrow = max(count, width) <= NARROW
+        words = struct.pack("<" + kernel.signature, *[
+            one.data_ptr() if isinstance(one, torch.Tensor) else one for one in parameters
+        ])
+        self._loaded(device, narrow)[kernel.name](blocks, threads, words)
+
+    def prepare(self, device: torch.device) -> bool:
+        """Whether they can be launched on a device; if not, a warning has said why."""
+        if self.error:
+            return False
+        try:
+            self._loaded(device, True)
+        except CompileError as error:
+            self.error = str(error)
+            warnings.warn(f"{error}; the interpreter runs what was to be a kernel", RuntimeWarning, stacklevel=2)
+            return False
+        return True
+
+    def _loaded(self, device: torch.device, narrow: bool) -> dict[str, Launch]:
+        key = (machine, device, narrow)
+        found = self.loaded.get(key)
+        if found is None:
+            with self._lock:
+                source = prelude.source(self.text(), narrow=narrow)
+                found = self.loaded[key] = machine.load(source, tuple(one.name for one in self.kernels), device)
+        return found
+
+
+def is_long(rows: int, width: int) -> bool:
+    """Whether rows are so few and so long that PyTorch's kernels, which share a row among blocks, are far quicker."""
+    return rows < FEW_ROWS and width > LONG_ROW
+
+
+def shape(kernel: Kernel, count: int, width: int) -> tuple[int, int]:
+    """How many blocks, and how many threads each has.
+
+    >>> row = Kernel("k", "", "rows", (), "")
+    >>> shape(row, 1000, 70), shape(row, 3, 1), shape(row, 10**9, 10**6)
+    ((1000, 96), (3, 32), (65536, 512))
+    """
+    if kernel.kind == "rows":
+        return min(count, MOST_BLOCKS), min(max(-(-width // 32), 1) * 32, MOST_THREADS)
+    parts = -(-count // THREADS) if kernel.kind == "elements" else -(-width // WIDTH)
+    return min(parts, MOST_BLOCKS), THREADS
+
+
+__all__ = ["Device", "Kernels", "Launch", "Machine", "is_long", "machine", "machine_code", "shape"]

@@ -1,0 +1,154 @@
+"""Rows as a kernel: a block a row, its threads side by side along the row.
+
+    for (i64 i = blockIdx.x; i < rows; i += gridDim.x) {
+        float sum = 0;
+        for (i64 j = threadIdx.x; j < n; j += blockDim.x) { sum += x[j]; }
+        sum = block_join<join_add>(sum);
+        ...
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from runtime.kernels.prelude import JOINS
+from runtime.kernels.row_kernel import along, opened, tail_of
+from runtime.kernels.text import KernelWriter
+from runtime.native.lowering import Lowering
+from runtime.native.target import Columns, Joins, RowLoops, computed
+from runtime.native.values import HALVES, Expr, Tensor, Unsupported, identity
+
+if TYPE_CHECKING:
+    from runtime.kernels.lowering import KernelLowering
+
+WIDTH = 32
+"""Columns of a block that sums down columns."""
+
+
+def pointer(t: Tensor) -> str:
+    """The type of what points to a row: floats of 16 bits are read and written as floats of 32."""
+    return f"{HALVES[t.dtype]}_row " if t.dtype in HALVES else f"{t.ctype} *"
+
+
+def _with_rows_of_halves(low: KernelLowering, lines: list[str]) -> list[str]:
+    """Lines in which pointers to floats of 16 bits are rows that are read and written as floats."""
+    text = "\n".join(lines)
+    names = sorted(name for name in set(re.findall(r"\bp\d+\b", text)) if name in low.of_halves)
+    for name in names:
+        text = re.sub(rf"\b{name}\b", f"h{name[1:]}", text)
+    return [*(f"      const {low.of_halves[name]} h{name[1:]} = {{(uint16_t *){name}}};" for name in names),
+            *text.split("\n")]  # fmt: skip
+
+
+def _begin_row(w: KernelWriter, n: Expr, tensors: Sequence[tuple[str, Tensor]], written: set[str]) -> None:
+    for name, t in tensors:
+        const = "" if f"p{t.n}" in written or t.dtype in HALVES else "const "
+        w.line(f"{const}{pointer(t)}{name} = p{t.n} + i * {n};")
+
+
+class BlockRows(RowLoops):
+    """A block a row, in a kernel that may go on with more of the same rows."""
+
+    def __init__(self) -> None:
+        self.read: list[Tensor] = []
+        """The operands of the rule that is being written."""
+
+    def given(self, low: Lowering, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Operands; those that stand in a nest are computed in the same kernel, before."""
+        self.read += tensors
+        return list(tensors)
+
+    @contextmanager
+    def each(self, low: Lowering, rows: Expr, n: Expr, *tensors: tuple[str, Tensor]) -> Iterator[None]:
+        """A stage; what is written meanwhile is what a block does with row ``i``."""
+        made: KernelLowering = low  # type: ignore[assignment]  # who uses these rows
+        dims = tensors[0][1].dims
+        tail = tail_of(made, dims, n)
+        if tail is None:
+            raise Unsupported("rows that are not the last dimensions")
+        if made.nest is not None and made.nest.dims == dims and made.nest.order == identity(len(dims)):
+            opened(made, dims, tail)  # the nest becomes a stage of it
+        made.flush()
+        kernel = opened(made, dims, tail)
+        if any(t.n in kernel.written and t.dims != dims and made.host.product(t.dims) != rows for t in self.read):
+            made.close()
+            kernel = opened(made, dims, tail)
+        self.read = []
+        for number, t in made.unwritten.items():
+            kernel.written[number] = along(made, kernel, t) if t.dims == dims else (1,) * len(dims)
+        written = {f"p{number}" for number in kernel.written}
+        made.unwritten.clear()
+        kernel.begin()
+        made.w, host = kernel.w, made.host
+        start = len(kernel.w.lines)
+        _begin_row(kernel.w, n, tensors, written)
+        yield
+        kernel.w.lines[start:] = _with_rows_of_halves(made, kernel.w.lines[start:])
+        made.w = host
+        kernel.end()
+
+    def fold(self, low: Lowering, n: Expr, joins: Joins, step: str) -> None:
+        """What each thread folds, and then all threads of the block together."""
+        self.map(low, n, step)
+        for sign, name in joins:
+            low.w.line(f"{name} = block_join<{JOINS[sign]}>({name});")
+
+    def map(self, low: Lowering, n: Expr, step: str) -> None:
+        """Something for each element, one after another for a thread."""
+        low.w.line(f"for (i64 j = threadIdx.x; j < {n}; j += blockDim.x) {{ {step} }}")
+
+    def once(self, low: Lowering, text: str) -> None:
+        """The first thread stores it."""
+        low.w.line(f"if (threadIdx.x == 0) {{ {text} }}")
+
+    def columns(self, low: Lowering, rows: Expr, n: Expr, tensors: Sequence[tuple[str, Tensor]], head: str,
+                sums: Sequence[tuple[Tensor, str]]) -> Columns:  # fmt: skip
+        """A second kernel: a block a few columns, a warp a part of the rows."""
+        made: KernelLowering = low  # type: ignore[assignment]
+
+        def finish() -> None:
+            made.flush()
+            made.close()
+            self.read = []
+            if not sums:
+                return
+            w = KernelWriter(made.host)
+            written = {f"p{to.n}" for to, _ in sums}
+            kinds = [low.target.sums(to.dtype) for to, _ in sums]
+            for place, kind in enumerate(kinds):
+                w.line(f"__shared__ {kind} parts{place}[8][{WIDTH}];")
+            w.line(f"const int lane = threadIdx.x % {WIDTH}, warp = threadIdx.x / {WIDTH};")
+            w.line(f"for (i64 base = (i64)blockIdx.x * {WIDTH}; base < {n}; base += (i64)gridDim.x * {WIDTH}) {{")
+            w.indent += 1
+            w.line("const i64 j = base + lane;")
+            for place, kind in enumerate(kinds):
+                w.line(f"{kind} total{place} = 0;")
+            w.line(f"if (j < {n}) for (i64 i = warp; i < {rows}; i += 8) {{")
+            w.indent += 1
+            _begin_row(w, n, tensors, written)
+            w.line(head)
+            for place, (_, step) in enumerate(sums):
+                w.line(f"total{place} += {step};")
+            w.indent -= 1
+            w.line("}")
+            for place in range(len(sums)):
+                w.line(f"parts{place}[warp][lane] = total{place};")
+            w.line("__syncthreads();")
+            w.line(f"if (warp == 0 && j < {n}) {{")
+            for place, (to, _) in enumerate(sums):
+                w.line(f"  for (int k = 1; k < 8; k++) total{place} += parts{place}[k][lane];")
+                w.line(f"  p{to.n}[j] = ({computed(to)})total{place};")
+            w.line("}")
+            w.line("__syncthreads();")
+            w.indent -= 1
+            w.line("}")
+            w.lines = _with_rows_of_halves(made, w.lines)
+            made.launch("columns", w, rows, n, written)
+
+        return Columns((), finish)
+
+
+__all__ = ["WIDTH", "BlockRows"]

@@ -1,0 +1,315 @@
+"""``program_guard``: what torch does in its block is recorded, into one of two Programs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.nn.modules import module as hooks
+from torch.overrides import TorchFunctionMode
+
+from runtime import torch_internals
+from runtime.errors import ProgramError
+from runtime.static.graph import Kind, tensors
+from runtime.static.program import ClonedProgram, Program, dtype_of
+from runtime.tracer.ambient import state
+from runtime.tracer.numbers.scalars import Staged
+
+_HINT = 8
+"""What stands for a size that is not fixed while the Program is recorded: no result depends on it."""
+
+
+class _Local(threading.local):
+    guard: Guard | None = None
+    default: tuple[Program, Program] | None = None
+
+
+_local = _Local()
+
+
+class Guard(TorchFunctionMode):
+    """Sends each call of torch to the Program that it belongs to.
+
+    - Calls with data, or with what was computed from it, belong to the main Program. So does what is done with a
+      parameter once it met data, and all that a module's forward does with its own.
+    - What happens before is a parameter's initialisation, and belongs to the startup Program: calls without tensors,
+      and what is done with parameters in place, or while gradients are off.
+    - Calls with ordinary tensors only are made at once, as ever.
+    """
+
+    def __init__(self, main: Program, startup: Program) -> None:
+        super().__init__()
+        self.main, self.startup = main.graph, startup.graph
+        self.names = self.startup.names
+        self.paused = False
+        """Whether calls of torch are ordinary ones."""
+        self._depth = 0
+        self._met: set[str] = set()
+        """Names of the parameters that met data."""
+        self._of_modules: dict[int, torch.Tensor] = {}
+        """Parameters and buffers of modules from outside that were called, by identity."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self.paused or state.active() is not None:
+            return func(*args, **kwargs)
+        given = list(tensors((args, kwargs)))
+        mine = any(map(self.main.knows, given)) or _has_size((args, kwargs))
+        made = [one for one in given if self.startup.knows(one)]
+        if given and not mine and not made:
+            if self._depth and not _only_asks(func) and any(id(one) in self._of_modules for one in given):
+                return self.recorded(func, *args, **kwargs)
+            return func(*args, **kwargs)
+        if made and not mine and (asked := self._gradient(func, args, kwargs)) is not None:
+            return asked
+        if mine or self._is_of_main(func, made):
+            return self.recorded(func, *args, **kwargs)
+        with self.startup.recording():
+            result = func(*args, **kwargs)
+        if any(self.startup.made(one) or id(one) in self.startup.derived for one in made):
+            self.startup.derived.update((id(one), one) for one in tensors(result) if self.startup.made(one) is None)
+        return result
+
+    def _gradient(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What ``requires_grad_`` and ``requires_grad`` give for a tensor of the startup Program; None for other calls.
+
+        Nothing is differentiated there: that a tensor needs a gradient only says that the main Program trains it.
+        """
+        name, place = getattr(func, "__name__", ""), getattr(getattr(func, "__self__", None), "__name__", "")
+        if name == "requires_grad_":
+            self.startup.trainable[id(args[0])] = bool(args[1] if len(args) > 1 else kwargs.get("requires_grad", True))
+            return args[0]
+        if place != "requires_grad" or name not in ("__get__", "__set__"):
+            return None
+        found = self.startup.made(args[0])
+        if name == "__get__":
+            return self.startup.trainable.get(id(args[0]), False) if found is None else found.trainable
+        if found is not None and found.name in self.main.stand_ins:
+            raise ProgramError(f"requires_grad of {found.name!r} is set after it met data", hint="Set it before.")
+        self.startup.trainable[id(args[0])] = bool(args[1])
+        if found is not None:
+            found.trainable = bool(args[1])
+        return False
+
+    def recorded(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function while the main Program records it."""
+        with self.main.recording(self.translation()):
+            return func(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """While the block runs: nothing is recorded."""
+        before, self.paused = self.paused, True
+        try:
+            yield
+        finally:
+            self.paused = before
+
+    def translation(self) -> TorchFunctionMode:
+        """While the main Program records: tensors of the startup Program are its parameters."""
+        return _Own(self)
+
+    def own(self, value: Any) -> Any:
+        """The value with what the main Program has in the place of tensors of the startup Program."""
+        if isinstance(value, torch.Tensor):
+            if not self.startup.knows(value):
+                return value
+            found = self.startup.made(value)
+            if found is None:
+                return self.main.copied(self.startup, value)
+            self._met.add(found.name)
+            return self.main.stand_in(found)
+        if type(value) in (list, tuple):
+            return type(value)(map(self.own, value))
+        return {key: self.own(one) for key, one in value.items()} if type(value) is dict else value
+
+    def _is_of_main(self, func: Any, made: Sequence[torch.Tensor]) -> bool:
+        noted = [found for one in made if (found := self.startup.made(one)) is not None]
+        name = getattr(func, "__name__", "")
+        if not noted or _only_asks(func):
+            return False
+        if self._depth or any(one.name in self._met for one in noted):
+            return True
+        in_place = (name.endswith("_") and not name.endswith("__")) or name in ("__set__", "__setitem__")
+        return torch.is_grad_enabled() and not in_place and any(one.trainable for one in noted)
+
+    # -- what modules register
+
+    def register(self, module: torch.nn.Module, name: str, value: Any, kind: Kind) -> None:
+        """A module's new parameter or buffer outlives a run."""
+        if not isinstance(value, torch.Tensor):
+            return
+        if self.main.knows(value) and all(value is not one for one in self.main.stand_ins.values()):
+            raise ProgramError(
+                f"the {kind} '{name}' of a {type(module).__name__} is computed from data, or made in a branch or loop",
+                hint="Make modules outside, and initialise them with functions of torch that need no data.")
+        if self.startup.knows(value):
+            self.startup.note(value, self.names.of(module, name), kind, self.startup.trainable.get(id(value), False))
+
+    def enter(self, module: torch.nn.Module, args: Any) -> None:
+        """A module is called: what it does with its parameters is no initialisation."""
+        self._depth += 1
+        for kind in (module._parameters, module._buffers):
+            for name, value in kind.items():
+                if value is not None and not torch_internals.is_fake(value):
+                    self._of_modules[id(value)] = value
+                    self.main.session.inputs.hint_source(value, module, name, self.names.of(module, name))
+
+    def leave(self, module: torch.nn.Module, args: Any, output: Any) -> None:
+        """It returned, or raised."""
+        self._depth -= 1
+
+
+def _has_size(value: Any) -> bool:
+    """Whether there is a size among arguments that only a run knows: it is one of data."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_size, value))
+    if isinstance(value, dict):
+        return any(map(_has_size, value.values()))
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool, Staged))
+
+
+def _only_asks(func: Any) -> bool:
+    """Whether a function of torch only asks what a tensor looks like."""
+    name = getattr(func, "__name__", "")
+    return name in ("__get__", "size", "dim", "stride", "numel", "is_floating_point", "is_complex", "__len__")
+
+
+class _Own(TorchFunctionMode):
+    """While the main Program records: tensors of the startup Program are its parameters."""
+
+    def __init__(self, guard: Guard) -> None:
+        super().__init__()
+        self._guard = guard
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*self._guard.own(tuple(args)), **self._guard.own(dict(kwargs or {})))
+
+
+def current() -> Guard:
+    """The innermost ``program_guard`` of this thread.
+
+    Raises:
+        ProgramError: There is none.
+    """
+    if _local.guard is None:
+        raise ProgramError("no Program is being built", hint="Do it inside: with program_guard(main, startup): ...")
+    return _local.guard
+
+
+@contextlib.contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[Guard]:
+    """Record what torch does in the block.
+
+    Functions of torch and modules that are called on ``data`` become Operators of ``main_program``. Modules may be
+    made inside, then what initialises them becomes part of ``startup_program``; modules made outside bring their
+    parameters along, which an executor then reads and writes in place.
+
+    Raises:
+        ProgramError: A clone is given: nothing is recorded into those.
+    """
+    startup = startup_program if startup_program is not None else default_startup_program()
+    for one in (main_program, startup):
+        if not isinstance(one, Program) or isinstance(one, ClonedProgram):
+            raise ProgramError(f"a {type(one).__name__} cannot be recorded into", hint="Pass runtime.static.Program().")
+    guard = Guard(main_program, startup)
+    with contextlib.ExitStack() as stack:
+        for remove in (
+            hooks.register_module_parameter_registration_hook(lambda m, n, p: guard.register(m, n, p, "parameter")),
+            hooks.register_module_buffer_registration_hook(lambda m, n, b: guard.register(m, n, b, "buffer")),
+            hooks.register_module_forward_pre_hook(guard.enter),
+            hooks.register_module_forward_hook(guard.leave, always_call=True),
+        ):
+            stack.callback(remove.remove)
+        before, _local.guard = _local.guard, guard
+        stack.callback(setattr, _local, "guard", before)
+        with guard:
+            yield guard
+
+
+def default_main_program() -> Program:
+    """The main Program of the innermost guard, or one that each thread has."""
+    return _local.guard.main.program if _local.guard is not None else _defaults()[0]
+
+
+def default_startup_program() -> Program:
+    """The startup Program of the innermost guard, or one that each thread has."""
+    return _local.guard.startup.program if _local.guard is not None else _defaults()[1]
+
+
+def _defaults() -> tuple[Program, Program]:
+    if _local.default is None:
+        _local.default = Program("main"), Program("startup")
+    return _local.default
+
+
+def data(name: str, shape: Sequence[int | None], dtype: Any = "float32") -> torch.Tensor:
+    """A tensor that each run is fed.
+
+    Args:
+        name: The key in ``feed``.
+        shape: The size of each dimension; None or -1 where each run may have another.
+        dtype: A dtype of torch's, or its name.
+
+    Raises:
+        ProgramError: The Program has such an input already, or the dtype does not exist.
+    """
+    graph = current().main
+    if any(one.name == name for one in graph.program.inputs):
+        raise ProgramError(f"the Program {graph.program.name!r} has an input {name!r} already")
+    open_sizes = frozenset(number for number, size in enumerate(shape) if size is None or size == -1)
+    with torch_internals.no_modes():
+        example = torch.empty([_HINT if n in open_sizes else int(size or 0) for n, size in enumerate(shape)],
+                              dtype=dtype_of(dtype))  # fmt: skip
+        with torch_internals.fake_only_metadata():
+            made = graph.session.inputs.add_input(example, name, open_sizes)
+    graph.settle()
+    graph.named[name] = made
+    return made
+
+
+def create_parameter(
+    shape: Sequence[int], dtype: Any = "float32", name: str | None = None, is_bias: bool = False,
+    default_initializer: Callable[[torch.Tensor], Any] | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """A trainable tensor: the startup Program makes it, the main one reads it.
+
+    Args:
+        shape: Its sizes.
+        dtype: A dtype of torch's, or its name.
+        name: What it is called in scopes; made up if it is not given.
+        is_bias: Whether it starts as zeros.
+        default_initializer: Fills it in place, as those of ``torch.nn.init``; by default Xavier's uniform distribution
+            for two dimensions and more, zeros for others.
+
+    Raises:
+        ProgramError: The name is taken.
+    """
+    guard = current()
+    if name is not None and name in guard.startup.persistables:
+        raise ProgramError(f"the Program has a parameter {name!r} already")
+    value = torch.empty([int(size) for size in shape], dtype=dtype_of(dtype))
+    made = torch.nn.Parameter(value, requires_grad=value.is_floating_point())
+    found = guard.startup.note(made, name or guard.names.new("parameter"), "parameter", made.requires_grad)
+    fill = default_initializer or (
+        torch.nn.init.xavier_uniform_ if len(shape) > 1 and not is_bias else torch.nn.init.zeros_)
+    fill(made)
+    return guard.main.stand_in(found)
+
+
+def create_global_var(
+    shape: Sequence[int], value: float, dtype: Any = "float32", name: str | None = None
+) -> torch.Tensor:
+    """A tensor that outlives runs, and no gradient changes: counters, averages. ``value``: what it starts as."""
+    guard = current()
+    made = torch.full([int(size) for size in shape], value, dtype=dtype_of(dtype))
+    return guard.main.stand_in(guard.startup.note(made, name or guard.names.new("global"), "buffer", False))
+
+
+__all__ = [
+    "Guard", "create_global_var", "create_parameter", "current", "data", "default_main_program",
+    "default_startup_program", "program_guard",
+]  # fmt: skip

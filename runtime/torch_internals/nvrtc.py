@@ -1,0 +1,146 @@
+"""CUDA C compiled in the process and launched: the libraries that PyTorch has loaded, called through ``ctypes``.
+
+PyTorch's own ``torch.cuda._compile_kernel`` gives kernels that take 32-bit whole numbers and builds for contraction of
+``a * b + c``; so only its way to the two libraries is taken from it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+class CompileError(RuntimeError):
+    """NVRTC is not there, or refuses a source; the message has its log."""
+
+
+@functools.cache
+def _compiler() -> ctypes.CDLL:
+    try:
+        from torch.cuda._utils import _get_nvrtc_library
+
+        return _get_nvrtc_library()
+    except (ImportError, OSError, AttributeError) as error:
+        raise CompileError(f"NVRTC cannot be loaded: {error}") from error
+
+
+@functools.cache
+def _driver() -> ctypes.CDLL:
+    try:
+        from torch.cuda._utils import _get_cuda_library
+
+        library = _get_cuda_library()
+    except (ImportError, OSError) as error:
+        raise CompileError(f"the CUDA driver cannot be loaded: {error}") from error
+    library.cuLaunchKernel.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 7, ctypes.c_void_p, ctypes.c_void_p,
+                                       ctypes.c_void_p]  # fmt: skip
+    return library
+
+
+def has_cuda() -> bool:
+    """Whether kernels can be compiled and launched here: CUDA (not ROCm) and a device."""
+    return torch.version.cuda is not None and torch.version.hip is None and torch.cuda.is_available()
+
+
+def capability(device: int) -> str:
+    """What a device can run, as NVRTC names it."""
+    major, minor = torch.cuda.get_device_capability(device)
+    return f"sm_{major}{minor}"
+
+
+def compile_cuda(source: str, architecture: str) -> bytes:
+    """The machine code of a source whose kernels have C names. Errors raised: CompileError."""
+    library = _compiler()
+    program = ctypes.c_void_p()
+    _check(library, library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"dy2static.cu", 0, None, None))
+    try:
+        flags = [f"--gpu-architecture={architecture}".encode(), b"--fmad=false", b"--std=c++17"]
+        status = library.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*flags))
+        if status:
+            size = ctypes.c_size_t()
+            library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            library.nvrtcGetProgramLog(program, log)
+            raise CompileError(f"NVRTC refuses a kernel:\n{log.value.decode(errors='replace')}")
+        size = ctypes.c_size_t()
+        _check(library, library.nvrtcGetCUBINSize(program, ctypes.byref(size)))
+        code = ctypes.create_string_buffer(size.value)
+        _check(library, library.nvrtcGetCUBIN(program, code))
+        return code.raw
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@functools.cache
+def _context(device: int) -> int:
+    """The context that PyTorch uses on a device."""
+    library = _driver()
+    number, context = ctypes.c_int(), ctypes.c_void_p()
+    _check_driver(library, library.cuDeviceGet(ctypes.byref(number), device), CompileError)
+    _check_driver(library, library.cuDevicePrimaryCtxRetain(ctypes.byref(context), number), CompileError)
+    return context.value or 0
+
+
+@contextmanager
+def _on(device: int) -> Iterator[ctypes.CDLL]:
+    """The driver with a device's context current: a thread that has not called CUDA yet has none."""
+    library, wanted, current = _driver(), _context(device), ctypes.c_void_p()
+    _check_driver(library, library.cuCtxGetCurrent(ctypes.byref(current)), RuntimeError)
+    if current.value == wanted:
+        yield library
+        return
+    _check_driver(library, library.cuCtxPushCurrent_v2(ctypes.c_void_p(wanted)), RuntimeError)
+    try:
+        yield library
+    finally:
+        library.cuCtxPopCurrent_v2(ctypes.byref(current))
+
+
+def load_cuda(code: bytes, names: tuple[str, ...], device: int) -> dict[str, int]:
+    """The kernels of machine code on a device, by name. Errors raised: CompileError."""
+    found: dict[str, int] = {}
+    with _on(device) as library:
+        module = ctypes.c_void_p()
+        _check_driver(library, library.cuModuleLoadData(ctypes.byref(module), code), CompileError)
+        for name in names:
+            function = ctypes.c_void_p()
+            status = library.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
+            _check_driver(library, status, CompileError)
+            found[name] = function.value or 0
+    return found
+
+
+def launch_cuda(function: int, blocks: int, threads: int, words: bytes, device: int) -> None:
+    """Launch a kernel on PyTorch's current stream of a device; its parameters are words of 8 bytes.
+
+    Errors raised: RuntimeError.
+    """
+    count = len(words) // 8
+    values = ctypes.create_string_buffer(words, max(len(words), 1))
+    base = ctypes.addressof(values)
+    parameters = (ctypes.c_void_p * max(count, 1))(*range(base, base + 8 * count, 8))
+    stream = torch._C._cuda_getCurrentRawStream(device)
+    with _on(device) as library:
+        status = library.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, None)
+    _check_driver(library, status, RuntimeError)
+
+
+def _check(library: Any, status: int) -> None:
+    if status:
+        library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        raise CompileError(f"NVRTC: {library.nvrtcGetErrorString(status).decode()}")
+
+
+def _check_driver(library: Any, status: int, kind: type[RuntimeError]) -> None:
+    if status:
+        text = ctypes.c_char_p()
+        library.cuGetErrorString(status, ctypes.byref(text))
+        raise kind(f"CUDA error: {text.value.decode() if text.value else status}")
+
+
+__all__ = ["CompileError", "capability", "compile_cuda", "has_cuda", "launch_cuda", "load_cuda"]

@@ -1,0 +1,22 @@
+"""Kernels run on the CPU, in place of a device; every run of Operators that can be kernels is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from runtime.kernels import emitter, launch, region
+from tests.runtime.kernels.host import COMPILER, Host
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    """The machine that kernels run on."""
+    if COMPILER is None:
+        pytest.skip("no g++: the text of kernels cannot run on the CPU")
+    made = Host()
+    monkeypatch.setattr(launch, "machine", made)
+    monkeypatch.setattr(emitter, "GAIN", -9)
+    monkeypatch.setattr(region, "PATIENCE", 10**9)
+    yield made

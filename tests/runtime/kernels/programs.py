@@ -1,0 +1,52 @@
+"""Programs from text, as kernels and on the interpreter."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from runtime.executor import compile_program as interpreted
+from runtime.ir.parser import parse_program
+from runtime.kernels import KernelExecutable, compile_program
+from tests.runtime.native.programs import same
+
+
+def compiled(text: str, **options: Any) -> KernelExecutable:
+    """A Program with kernels in it."""
+    made = compile_program(parse_program(text), **options)
+    assert isinstance(made, KernelExecutable)
+    return made
+
+
+def gave_up(made: KernelExecutable) -> int:
+    """How often its regions gave up in a row."""
+    return sum(region.failures for region in made.written.compiled)
+
+
+def agree(text: str, *calls: Sequence[Any], rounding: float = 0.0, in_kernels: int | None = None,
+          kernels: int | None = None) -> KernelExecutable:  # fmt: skip
+    """Both give the same on all calls, exceptions too. in_kernels: how many Operators run as kernels (None: all);
+    kernels: how many kernels those are (None: whatever)."""
+    mine, reference = compiled(text), interpreted(parse_program(text))
+    operators = list(mine.program.block.walk())
+    assert len(mine.in_kernels()) == (len(operators) if in_kernels is None else in_kernels), mine.in_kernels()
+    made = sum(len(region.kernels.kernels) for region in mine.written.compiled)
+    assert kernels is None or made == kernels, mine.cuda_source()
+    for call in calls:
+        results = []
+        for executable in (mine, reference):
+            try:
+                results.append(executable.run(copy.deepcopy(list(call)), []))
+            except Exception as error:  # what the interpreter raises is what is compared
+                results.append([type(error), str(error)])
+        same(*results, rounding)
+    return mine
+
+
+def randoms(dtype: torch.dtype, *shapes: tuple[int, ...]) -> list[torch.Tensor]:
+    """Normal numbers."""
+    generator = torch.Generator().manual_seed(sum(map(sum, shapes)))
+    return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes]

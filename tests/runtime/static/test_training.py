@@ -1,0 +1,199 @@
+"""Programs that are built by hand train as the same model does in eager, bit for bit; modules from outside, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from runtime import static
+from runtime.errors import ProgramError
+from runtime.static import optimizer
+
+OPTIMIZERS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "sgd": (lambda **k: optimizer.SGD(0.1, **k), lambda p: torch.optim.SGD(p, 0.1)),
+    "sgd with decay": (
+        lambda **k: optimizer.SGD(0.1, weight_decay=0.1, **k), lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.1)),
+    "momentum": (lambda **k: optimizer.Momentum(0.1, **k), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9)),
+    "nesterov": (
+        lambda **k: optimizer.Momentum(0.1, 0.8, use_nesterov=True, **k),
+        lambda p: torch.optim.SGD(p, 0.1, momentum=0.8, nesterov=True)),
+    "adam": (lambda **k: optimizer.Adam(0.01, **k), lambda p: torch.optim.Adam(p, 0.01)),
+    "adam with decay": (
+        lambda **k: optimizer.Adam(0.01, weight_decay=0.1, **k), lambda p: torch.optim.Adam(p, 0.01, weight_decay=0.1)),
+    "adamw": (lambda **k: optimizer.AdamW(0.01, **k), lambda p: torch.optim.AdamW(p, 0.01)),
+}  # fmt: skip
+CLIPS = {
+    "value": static.ClipGradByValue(0.02), "norm": static.ClipGradByNorm(0.05),
+    "global norm": static.ClipGradByGlobalNorm(0.1),
+}  # fmt: skip
+
+
+def network() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 5), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 2))
+
+
+def batches(steps: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    generator = torch.Generator().manual_seed(1)
+    sizes = range(6, 6 + steps)
+    return [(torch.randn(n, 4, generator=generator), torch.randn(n, 2, generator=generator)) for n in sizes]
+
+
+def eager(make: Callable[..., Any], steps: int, clip: static.ClipGradByNorm | None = None) -> tuple[Any, list[float]]:
+    torch.manual_seed(0)
+    model = network()
+    step = make(model.parameters())
+    if clip is not None:
+        clip.attach(step)
+    losses = []
+    for x, target in batches(steps):
+        step.zero_grad()
+        loss = F.mse_loss(model(x), target)
+        loss.backward()
+        step.step()
+        losses.append(float(loss.detach()))
+    return model, losses
+
+
+Built = tuple[static.Program, static.Program, torch.Tensor]
+
+
+def built(make: Callable[..., Any], model: nn.Module | None = None) -> Built:
+    main, startup = static.Program("main"), static.Program("startup")
+    with static.program_guard(main, startup):
+        x, target = static.data("x", [None, 4]), static.data("target", [None, 2])
+        loss = F.mse_loss((model or network())(x), target)
+        make().minimize(loss)
+    return main, startup, loss
+
+
+def losses_of(main: static.Program, loss: torch.Tensor, scope: static.Scope, steps: int, **options: Any) -> list[float]:
+    executor = static.Executor(**options)
+    return [
+        float(executor.run(main, feed={"x": x.numpy(), "target": target}, fetch_list=[loss], scope=scope)[0])
+        for x, target in batches(steps)
+    ]
+
+
+def parameters(scope: static.Scope) -> list[Any]:
+    names = ("linear_0.weight", "linear_0.bias", "batchnorm1d_0.weight", "batchnorm1d_0.bias", "linear_1.weight",
+             "linear_1.bias")  # fmt: skip
+    return [scope.find_var(name) for name in names]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_are_those_of_torch(name: str) -> None:
+    mine, torchs = OPTIMIZERS[name]
+    model, expected = eager(torchs, 5)
+    main, startup, loss = built(mine)
+    scope = static.Scope()
+    torch.manual_seed(0)
+    static.Executor().run(startup, scope=scope)
+    assert losses_of(main, loss, scope, 5) == expected
+    for one, other in zip(parameters(scope), model.parameters()):
+        assert torch.equal(one, other)
+    statistics = scope.find_var("batchnorm1d_0.running_var"), scope.find_var("batchnorm1d_0.num_batches_tracked")
+    assert torch.equal(statistics[0], model[1].running_var) and torch.equal(statistics[1], model[1].num_batches_tracked)
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_clipped_gradients_are_those_of_a_torch_optimizer_that_clips(name: str) -> None:
+    model, expected = eager(OPTIMIZERS["sgd"][1], 4, CLIPS[name])  # type: ignore[arg-type]
+    free, _ = eager(OPTIMIZERS["sgd"][1], 4)
+    main, startup, loss = built(lambda: OPTIMIZERS["sgd"][0](grad_clip=CLIPS[name]))
+    scope = static.Scope()
+    torch.manual_seed(0)
+    static.Executor().run(startup, scope=scope)
+    assert losses_of(main, loss, scope, 4) == expected
+    assert all(torch.equal(one, other) for one, other in zip(parameters(scope), model.parameters()))
+    assert not torch.equal(next(model.parameters()), next(free.parameters()))
+
+
+def test_gradients_that_are_not_clipped() -> None:
+    model, _ = eager(OPTIMIZERS["sgd"][1], 1)
+    clip = static.ClipGradByValue(0.0, no_clip=["linear_1.bias"])
+    main, startup, loss = built(lambda: optimizer.SGD(0.1, grad_clip=clip))
+    scope = static.Scope()
+    torch.manual_seed(0)
+    static.Executor().run(startup, scope=scope)
+    before = [value.clone() for value in parameters(scope)]
+    losses_of(main, loss, scope, 1)
+    changed = [not torch.equal(one, other) for one, other in zip(before, parameters(scope))]
+    assert changed == [False] * 5 + [True] and torch.equal(parameters(scope)[5], model[3].bias)
+
+    torchs = network()
+    step = torch.optim.SGD(torchs.parameters(), 0.1)
+    handle = static.ClipGradByNorm(1e-3, no_clip=[torchs[0].weight]).attach(step)
+    for one in torchs.parameters():
+        one.grad = torch.ones_like(one)
+    step.step()
+    assert torch.equal(torchs[0].weight.grad, torch.ones(5, 4)) and torchs[0].bias.grad.norm() <= 1.001e-3
+    handle.remove()
+    torchs[0].bias.grad = torch.ones(5)
+    step.step()
+    assert torch.equal(torchs[0].bias.grad, torch.ones(5))
+
+
+def test_modules_from_outside_are_trained_themselves() -> None:
+    expected, losses = eager(OPTIMIZERS["adam"][1], 4)
+    torch.manual_seed(0)
+    model = network()
+    main, startup, loss = built(OPTIMIZERS["adam"][0], model)
+    scope = static.Scope()
+    static.Executor().run(startup, scope=scope)  # the optimizer's state
+    found = losses_of(main, loss, scope, 4)
+    assert found == losses
+    for (name, one), other in zip(model.state_dict().items(), expected.state_dict().values()):
+        assert torch.equal(one, other), name
+
+
+def test_the_c_backend_agrees() -> None:
+    main, startup, loss = built(OPTIMIZERS["adam"][0])
+    values = []
+    for backend in ("interpreter", "c"):
+        scope = static.Scope()
+        torch.manual_seed(0)
+        static.Executor().run(startup, scope=scope)
+        values.append(losses_of(main, loss, scope, 4, backend=backend))
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+
+
+def test_the_learning_rate_is_asked_for_at_each_run() -> None:
+    rates = iter([0.5, 0.25, 0.0])
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        weight = static.create_parameter([2], name="w", default_initializer=nn.init.ones_)
+        optimizer.SGD(lambda: next(rates)).minimize((weight * 3).sum())
+    scope, executor = static.Scope(), static.Executor()
+    executor.run(startup, scope=scope)
+    seen = [executor.run(main, fetch_list="w", scope=scope)[0].tolist() for _ in range(3)]
+    assert seen == [[-0.5, -0.5], [-1.25, -1.25], [-1.25, -1.25]]
+
+
+def test_a_clone_for_tests() -> None:
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [None, 4])
+        hidden = F.dropout(nn.BatchNorm1d(4)(x), 0.5)
+        loss = hidden.sum()
+        test = main.clone(for_test=True)
+        optimizer.SGD(0.1).minimize(loss)
+        after = main.clone(for_test=True)
+    scope, executor = static.Scope(), static.Executor()
+    executor.run(startup, scope=scope)
+    x_now = np.ones((3, 4), "float32") * 2
+    executor.run(main, feed={"x": x_now}, scope=scope)
+    held = {name: scope.find_var(name).clone() for name in scope.names()}
+    normal = nn.BatchNorm1d(4).eval()
+    normal.load_state_dict({name.split(".")[1]: value for name, value in held.items() if name.startswith("batch")})
+    for program in (test, after):
+        (found,) = executor.run(program, feed={"x": x_now}, fetch_list=[hidden], scope=scope, return_numpy=False)
+        assert torch.equal(found, normal(torch.from_numpy(x_now)).detach())
+    assert all(torch.equal(scope.find_var(name), value) for name, value in held.items())
+    with pytest.raises(ProgramError, match="cannot be recorded"), static.program_guard(test, startup):
+        pass
