@@ -202,6 +202,8 @@ def _held_of(session: Session, values: list[Any], seen: Iterable[int]) -> set[in
 def _is_referred_to_weakly(session: Session, value: Any) -> bool:
     """Whether there is a weak reference to an object that the trace did not make. It may be older than the trace, and
     so may the object: a variable of a caller may hold it, of which Python does not tell."""
+    if isinstance(value, type):  # its bases refer to it so
+        return False
     return any(id(one) not in session.created for one in weakref.getweakrefs(value))
 
 
