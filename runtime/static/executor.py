@@ -101,7 +101,7 @@ class Executor:
 
     def _prepare(self, program: Program, variables: list[Variable]) -> _Prepared:
         snapshot = program.snapshot()
-        key = (len(snapshot.ops), tuple(snapshot.stores.values()), tuple(variables))
+        key = (snapshot.ops, tuple(snapshot.stores.items()), tuple(variables))
         known = self._prepared.setdefault(program, {})
         if key not in known:
             known[key] = _Prepared(program, snapshot, variables, self.backend)
@@ -159,8 +159,10 @@ class _Prepared:
         """The parameters in order."""
         found = []
         for one in self._params:
-            value = self.live.get(one.name)
-            value = scope.find_var(one.name) if value is None else value
+            if one.name in self.live:
+                found.append(self.live[one.name])
+                continue
+            value = scope.find_var(one.name)
             if value is None:
                 raise ProgramError(f"the parameter {one.name!r} has no value yet",
                                    hint="Run the startup Program first, with the same scope.")

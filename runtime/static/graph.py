@@ -78,7 +78,7 @@ class Graph:
         self.names = Names()
         self._made: dict[int, Persistable] = {}
         self._copied: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self.trainable: dict[int, bool] = {}
+        self._trained: dict[int, tuple[torch.Tensor, bool]] = {}
         """Which tensors of a startup Program need a gradient, by identity, where that was said."""
         self.derived: dict[int, torch.Tensor] = {}
         """Tensors computed from parameters that were being initialised, by identity."""
@@ -142,6 +142,14 @@ class Graph:
             found = Persistable(name, kind, trainable, made)
             self._made[id(made)] = self.persistables[name] = found
         return found
+
+    def train(self, value: torch.Tensor, needs: Any) -> None:
+        """Say whether a tensor of a startup Program needs a gradient."""
+        self._trained[id(value)] = value, bool(needs)
+
+    def is_trained(self, value: torch.Tensor) -> bool:
+        """Whether that was said of it."""
+        return id(value) in self._trained and self._trained[id(value)][1]
 
     def made(self, value: torch.Tensor) -> Persistable | None:
         """What a tensor of a startup Program was noted as."""

@@ -80,16 +80,16 @@ class Guard(TorchFunctionMode):
         """
         name, place = getattr(func, "__name__", ""), getattr(getattr(func, "__self__", None), "__name__", "")
         if name == "requires_grad_":
-            self.startup.trainable[id(args[0])] = bool(args[1] if len(args) > 1 else kwargs.get("requires_grad", True))
+            self.startup.train(args[0], args[1] if len(args) > 1 else kwargs.get("requires_grad", True))
             return args[0]
         if place != "requires_grad" or name not in ("__get__", "__set__"):
             return None
         found = self.startup.made(args[0])
         if name == "__get__":
-            return self.startup.trainable.get(id(args[0]), False) if found is None else found.trainable
+            return self.startup.is_trained(args[0]) if found is None else found.trainable
         if found is not None and found.name in self.main.stand_ins:
             raise ProgramError(f"requires_grad of {found.name!r} is set after it met data", hint="Set it before.")
-        self.startup.trainable[id(args[0])] = bool(args[1])
+        self.startup.train(args[0], args[1])
         if found is not None:
             found.trainable = bool(args[1])
         return False
@@ -147,7 +147,8 @@ class Guard(TorchFunctionMode):
                 f"the {kind} '{name}' of a {type(module).__name__} is computed from data, or made in a branch or loop",
                 hint="Make modules outside, and initialise them with functions of torch that need no data.")
         if self.startup.knows(value):
-            self.startup.note(value, self.names.of(module, name), kind, self.startup.trainable.get(id(value), False))
+            trained = kind == "parameter" and self.startup.is_trained(value)
+            self.startup.note(value, self.names.of(module, name), kind, trained)
 
     def enter(self, module: torch.nn.Module, args: Any) -> None:
         """A module is called: what it does with its parameters is no initialisation."""
@@ -271,6 +272,14 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32") -> torc
     return made
 
 
+def _outside_of_paths(what: str) -> Guard:
+    """The guard. Errors raised: ProgramError inside a branch or loop, which the startup Program is no part of."""
+    guard = current()
+    if state.active() is not None:
+        raise ProgramError(f"{what} is made inside a branch or loop", hint="Make it before, and use it there.")
+    return guard
+
+
 def create_parameter(
     shape: Sequence[int], dtype: Any = "float32", name: str | None = None, is_bias: bool = False,
     default_initializer: Callable[[torch.Tensor], Any] | None = None,
@@ -288,7 +297,7 @@ def create_parameter(
     Raises:
         ProgramError: The name is taken.
     """
-    guard = current()
+    guard = _outside_of_paths("a parameter")
     if name is not None and name in guard.startup.persistables:
         raise ProgramError(f"the Program has a parameter {name!r} already")
     value = torch.empty([int(size) for size in shape], dtype=dtype_of(dtype))
@@ -304,7 +313,9 @@ def create_global_var(
     shape: Sequence[int], value: float, dtype: Any = "float32", name: str | None = None
 ) -> torch.Tensor:
     """A tensor that outlives runs, and no gradient changes: counters, averages. ``value``: what it starts as."""
-    guard = current()
+    guard = _outside_of_paths("a variable that outlives runs")
+    if name is not None and name in guard.startup.persistables:
+        raise ProgramError(f"the Program has a variable {name!r} already")
     made = torch.full([int(size) for size in shape], value, dtype=dtype_of(dtype))
     return guard.main.stand_in(guard.startup.note(made, name or guard.names.new("global"), "buffer", False))
 

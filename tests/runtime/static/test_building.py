@@ -165,6 +165,18 @@ def test_tensors_from_outside_and_functions_without_data_are_ordinary() -> None:
     assert np.array_equal(found, X + np.array([0.0, 2.0, 4.0], dtype="float32"))
 
 
+def test_a_frozen_parameter_of_a_module_from_outside_stays_frozen() -> None:
+    layer = nn.Linear(3, 1)
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        loss = layer(static.data("x", [None, 3])).sum()
+        optimizer.SGD(0.1).minimize(loss, parameters=["linear_0.weight"])
+    layer.bias.requires_grad_(False)
+    before = layer.bias.clone()
+    static.Executor().run(main, feed={"x": X}, fetch_list=[loss], scope=static.Scope())
+    assert not layer.bias.requires_grad and torch.equal(layer.bias, before)
+
+
 def test_variables_that_outlive_runs() -> None:
     def body(x: torch.Tensor) -> Any:
         total = static.create_global_var([3], 1.0, name="total")
@@ -188,6 +200,11 @@ REFUSED: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
     "unused parameter": (lambda x: (static.fc(x, 2), optimizer.SGD(0.1).minimize(x.sum())), "depends on no parameter"),
     "unknown parameter": (lambda x: optimizer.SGD(0.1).minimize(static.fc(x, 1).sum(), parameters=["w"]), "'w'"),
     "parameter twice": (lambda x: [static.create_parameter([2], name="w") for _ in range(2)], "already"),
+    "parameter in a branch": (lambda x: static.cond(x.sum() > 0, lambda: static.fc(x, 2), lambda: x), "branch or loop"),
+    "variable in a loop": (
+        lambda x: static.while_loop(
+            lambda a: a.sum() < 1, lambda a: [a + static.create_global_var([3], 1.0)], [x]), "branch or loop"),
+    "variable twice": (lambda x: [static.create_global_var([3], 1.0, name="v") for _ in range(2)], "already"),
     "activation": (lambda x: static.fc(x, 2, act="wibble"), "wibble"),
     "no cases": (lambda x: static.case([]), "pair"),
     "index twice": (lambda x: static.switch_case(x.sum().long(), [(1, lambda: x), (1, lambda: x)]), "one function"),
