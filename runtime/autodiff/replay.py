@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
 from runtime import torch_internals
 from runtime.autodiff.forward import Forward
 from runtime.autodiff.replay_recorder import ReplayRecorder
-from runtime.ir import TensorType, Variable
+from runtime.ir import ScalarType, TensorType, Variable
 from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import trace_lock
 from runtime.tracer.memory.storage_table import TensorInfo
+from runtime.tracer.numbers import scalars
 from runtime.tracer.recording.session import Replaying, Session
 
 
@@ -38,8 +40,12 @@ def replaying(name: str, *, lowering: bool = False) -> Iterator[tuple[Session, F
             state.enter(before)
 
 
-def argument(session: Session, forward: Forward, old: Variable, real: torch.Tensor) -> Variable:
+def argument(session: Session, forward: Forward, old: Variable, real: Any) -> Variable:
     """A Variable and its stand-in for an argument of the Program."""
+    if isinstance(old.type, ScalarType):
+        var = session.new_variable(old.type, old.hint or old.name, session.scope)
+        forward.env[old] = scalars.wrap(var)
+        return var
     assert isinstance(old.type, TensorType)
     dynamic = {}
     if old.type.device is not None:

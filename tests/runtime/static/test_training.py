@@ -197,3 +197,33 @@ def test_a_clone_for_tests() -> None:
     assert all(torch.equal(scope.find_var(name), value) for name, value in held.items())
     with pytest.raises(ProgramError, match="cannot be recorded"), static.program_guard(test, startup):
         pass
+
+
+def test_two_optimizers_of_one_program() -> None:
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [None, 3])
+        w, v = (static.create_parameter([3], name=name, default_initializer=nn.init.ones_) for name in "wv")
+        first, second = (x * w).sum(), (x * v).pow(2).sum()
+        optimizer.SGD(0.1).minimize(first, parameters=["w"])
+        optimizer.Momentum(0.1).minimize(second, parameters=["v"])
+        test = main.clone(for_test=True)
+    scope, executor = static.Scope(), static.Executor()
+    executor.run(startup, scope=scope)
+    eager = [torch.ones(3, requires_grad=True) for _ in "wv"]
+    steps = torch.optim.SGD(eager[:1], 0.1), torch.optim.SGD(eager[1:], 0.1, momentum=0.9)
+    x_now = torch.ones(2, 3)
+    for _ in range(3):
+        losses = (x_now * eager[0]).sum(), (x_now * eager[1]).pow(2).sum()
+        expected = [float(loss.detach()) for loss in losses]
+        assert [float(one) for one in executor.run(test, feed={"x": x_now}, fetch_list=[first, second], scope=scope)
+                ] == expected
+        assert [float(one) for one in executor.run(main, feed={"x": x_now}, fetch_list=[first, second], scope=scope)
+                ] == expected
+        for step, loss in zip(steps, losses):
+            step.zero_grad()
+            loss.backward()
+            step.step()
+    for name, one in zip("wv", eager):
+        held = scope.find_var(name)
+        assert held is not None and torch.equal(held, one)
