@@ -12,6 +12,7 @@ import torch
 
 import dy2static
 from runtime.ir import Location
+from runtime.torch_internals import TensorDict
 from runtime.tracer.python_state.journal import Journal
 from runtime.tracer.recording import attempt
 from runtime.tracer.recording.attempt import FIELDS, KEPT, Attempt
@@ -132,16 +133,18 @@ def different(before: Picture) -> list[Any]:
 
 def _held(value: Any) -> Any:
     parts = [(name, part if isinstance(part, (int, str, float)) else id(part)) for name, part in _parts(value)]
-    unordered = isinstance(value, (set, frozenset, weakref.WeakSet)) or "Weak" in type(value).__name__
+    unordered = isinstance(value, (set, frozenset, weakref.WeakSet, weakref.WeakKeyDictionary, TensorDict))
     return frozenset(part for _, part in parts) if unordered else parts
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, weakref.ref):
         yield "()", value()
-    elif isinstance(value, (dict, weakref.WeakKeyDictionary)) or "WeakTensor" in type(value).__name__:
+    elif isinstance(value, TensorDict):
+        yield from (("value", item) for item in value.values())
+    elif isinstance(value, (dict, weakref.WeakKeyDictionary)):
         for key, item in list(value.items()):
-            if "Weak" not in type(value).__name__:
+            if isinstance(value, dict):
                 yield "key", key
             yield type(key).__name__, item
     elif isinstance(value, (list, tuple, set, frozenset, weakref.WeakSet)):
