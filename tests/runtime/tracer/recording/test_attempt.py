@@ -131,9 +131,22 @@ def different(before: Picture) -> list[Any]:
     return [(way, held, _held(value)) for way, value, held in before if held != _held(value)]
 
 
+class Entries:
+    """What a dictionary of tensors held; equal to another's of the tensors that are alive when it is asked."""
+
+    def __init__(self, value: TensorDict[Any]) -> None:
+        self.copy = value.copy()
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, Entries)
+        return set(map(id, self.copy.values())) == set(map(id, other.copy.values()))
+
+
 def _held(value: Any) -> Any:
+    if isinstance(value, TensorDict):
+        return Entries(value)
     parts = [(name, part if isinstance(part, (int, str, float)) else id(part)) for name, part in _parts(value)]
-    unordered = isinstance(value, (set, frozenset, weakref.WeakSet, weakref.WeakKeyDictionary, TensorDict))
+    unordered = isinstance(value, (set, frozenset, weakref.WeakSet, weakref.WeakKeyDictionary))
     return frozenset(part for _, part in parts) if unordered else parts
 
 
