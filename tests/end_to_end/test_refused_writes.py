@@ -162,7 +162,7 @@ def test_views_without_a_history_of_their_own(function, requires_grad):
     check(function, *[(torch.ones(3, requires_grad=requires_grad), torch.tensor(n)) for n in (1, 0, 2)])
 
 
-# -- the same where the view is one of several tensors ------------------------------------------------------------------
+# -- the same where the view is one of several tensors -----------------------------------------------------------------
 
 TAKEN = """
 if x.sum() < 1.5:
