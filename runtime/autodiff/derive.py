@@ -19,7 +19,7 @@ from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.memory_reads import of_memory
 from runtime.autodiff.residuals import rebuild, substitute
 from runtime.autodiff.stages import Stage, computed_from, passed_through
-from runtime.autodiff.tape import Grads, Segment, Tape
+from runtime.autodiff.tape import Grad, Grads, Segment, Tape
 from runtime.autodiff.view_results import ViewResult, chains
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
 from runtime.ir.tree import Leaf
@@ -45,6 +45,8 @@ class Derivative:
     """Those of them that are views, in the order in which they are taken."""
     same: dict[int, list[int]] = field(default_factory=dict)
     """Result of a branch or loop -> results of earlier stages which it is, on some paths."""
+    unsure: frozenset[int] = frozenset()
+    """Positions of the arguments whose gradient is None on some paths, or where some results have none."""
     sized: bool = False
     """Whether it holds only for arguments of these very sizes: PyTorch's own derivative asked for one as a number."""
 
@@ -83,6 +85,7 @@ class _Recorded:
     grads: list[Variable]
     needs: list[int]
     read: list[Variable]
+    unsure: set[int]
 
 
 def derive(
@@ -210,7 +213,8 @@ def derive(
         for old, var in zip(program.block.args, args)
     )
     first = _half(f"{program.name}.forward", block, program)
-    return Derivative(first, made, results, flags, differentiable, views, same, sized)
+    unsure = frozenset(index for half in halves for index in half.unsure)
+    return Derivative(first, made, results, flags, differentiable, views, same, unsure, sized)
 
 
 def _stage(
@@ -238,12 +242,15 @@ def _stage(
         if like is not None:
             assert set(read) == set(like.read)
             read = like.read
+        unsure: set[int] = set()
         for index in wanted:
             grad = grads.get(program.block.args[index])
             scope.block.yields.append(None if grad is None else backward.read(grad))
+            if isinstance(grad, Grad) and grad.maybe:
+                unsure.add(index)
         scope.block.yields.extend(backward.read(grads[old]) for old in read)
         session.autocast = before
-    return _Recorded(scope.block, given, grad_args, wanted, read)
+    return _Recorded(scope.block, given, grad_args, wanted, read, unsure)
 
 
 def _is_straight(forward: Forward, tape: Tape, given: list[Variable]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -169,14 +169,16 @@ class Runner:
         halves = self.halves(arguments)
         if halves is None:
             return lambda arguments: plain(arguments, ())
-        apply, casting = halves.apply, halves.casting
+        apply, casting, unsure = halves.apply, halves.casting, halves.derivative.unsure
         state = [(index, arguments[index].grad_fn is None) for index in self._state(arguments)]
 
         def run(arguments: Sequence[Any]) -> list[Any]:
             moved = state and any((arguments[index].grad_fn is None) is not bare for index, bare in state)
             if self.casting != casting or moved:
                 return self.run(arguments[:n_inputs], arguments[n_inputs:])
-            return apply(arguments, n_inputs) if _path.name == "program" else plain(arguments, ())
+            if _path.name != "program" or (unsure and _has_hooks(arguments, unsure)):
+                return plain(arguments, ())
+            return apply(arguments, n_inputs)
 
         return run
 
@@ -199,9 +201,14 @@ class Runner:
         key = self._halves_key(arguments, casting)
         if not all(self._is_used(arguments, index, key) for index in self._state(arguments)):
             return None
-        found = self._halves.get(key, self)
-        if found is not self:
-            return found  # type: ignore[return-value]  # mypy takes the sentinel for a value
+        found = self._halves.get(key, _MISSING)
+        if isinstance(found, _Missing):
+            found = self._made_halves(arguments, casting)
+        if found is not None and found.derivative.unsure and _has_hooks(arguments, found.derivative.unsure):
+            return None  # autograd calls hooks where a node gives None; eager's graph does not lead there
+        return found
+
+    def _made_halves(self, arguments: Sequence[Any], casting: Casting) -> Runs | None:
         with self._lock:
             key = self._halves_key(arguments, casting)
             if key not in self._halves:
@@ -291,6 +298,20 @@ class Runner:
         except _NO_PROGRAM:
             return None
         return Runner(program, self.compile, self.skip, takeover=self.takeover, unwatched=self.unwatched)
+
+
+class _Missing:
+    """Says that nothing is known yet."""
+
+
+_MISSING = _Missing()
+
+
+def _has_hooks(arguments: Sequence[Any], positions: Collection[int]) -> bool:
+    """Whether somebody is told of the gradients of one of some arguments."""
+    return any(
+        arguments[index]._backward_hooks or arguments[index]._post_accumulate_grad_hooks for index in positions
+    )
 
 
 def _key(arguments: Sequence[Any]) -> Any:
