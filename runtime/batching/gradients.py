@@ -27,8 +27,10 @@ def _leaf(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach() if batches.levels_of(tensor) else leaf(tensor)
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {**FUNCTIONS, "grad.accumulate": _accumulate, "grad.accumulate_product": _accumulate_product,
-              "grad.leaf": _leaf, "grad.needed": batches.needs_gradient}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **FUNCTIONS, "grad.accumulate": _accumulate, "grad.accumulate_product": _accumulate_product,
+    "grad.leaf": _leaf, "grad.needed": batches.needs_gradient,
+}  # fmt: skip
 
 
 def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:

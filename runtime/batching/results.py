@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
 from runtime.batching.rows import Domain, Rows
 from runtime.errors import TraceError
 from runtime.ir import ArrayType, Program, ScalarType, Variable
-from runtime.ir.tree import Leaf, Record
+from runtime.ir.tree import Leaf, Record, tree_leaves
 from runtime.torch_internals import batches
 
 
@@ -38,10 +38,13 @@ def _settle(program: Program, tree: Any, values: list[Any], domain: Domain, seen
             return
         if tree.kind == "growing" and _is_of_numbers(program, tree):
             (column,) = dict(tree.fields)["arrays"]
-            values[column.index] = [_made(item, domain) for item in values[column.index]]
+            made = [_made(item, domain) for item in values[column.index]]
+            if any(item is None for item in made):
+                _refuse(program, tree, "a list in the result holds what is another text in some rows")
+            values[column.index] = made
             return
         if tree.kind in ("heaps", "growing", "row") and _holds_rows(tree, values):
-            _refuse("a list or object in the result is another in some rows")
+            _refuse(program, tree, "a list or object in the result is another in some rows")
         parts: Sequence[Any] = [part for _, part in tree.fields]
     elif type(tree) is dict:
         parts = list(tree.values())
@@ -55,14 +58,19 @@ def _choice(program: Program, tree: Record, values: list[Any], domain: Domain, s
     fields = dict(tree.fields)
     chosen = values[fields["selector"].index]
     if isinstance(chosen, Rows):
-        _refuse("the result is of another kind in some rows")
+        _refuse(program, fields["selector"], "the result is of another kind in some rows")
     _settle(program, fields[f"option{chosen}"], values, domain, seen)
 
 
 def _number(program: Program, index: int, value: Any, domain: Domain) -> Any:
     declared = program.block.yields[index]
     computed = isinstance(declared, Variable) and isinstance(declared.type, ScalarType)
-    return _made(value, domain) if computed or isinstance(value, Rows) else value
+    if not computed and not isinstance(value, Rows):
+        return value
+    made = _made(value, domain)
+    if made is None:
+        _refuse(program, Leaf(index), "a number or text in the result is one that no tensor holds, and another in some rows")
+    return made
 
 
 def _is_of_numbers(program: Program, tree: Record) -> bool:
@@ -74,14 +82,12 @@ def _is_of_numbers(program: Program, tree: Record) -> bool:
 
 
 def _made(value: Any, domain: Domain) -> Any:
-    """A number as a tensor."""
+    """A number as a tensor; None for numbers of rows that none holds."""
     if isinstance(value, Rows):
-        if isinstance(value.values[0], str):
-            _refuse("a text in the result is another in some rows")
         try:
             return domain.tensor(value.values)
-        except (OverflowError, RuntimeError):
-            _refuse("an int in the result has more than 64 bits")
+        except (OverflowError, RuntimeError, KeyError):  # more than 64 bits; a text
+            return None
     return _plain(value) if type(value) in (bool, int, float, complex) else value
 
 
@@ -117,8 +123,14 @@ def require_same(values: Sequence[Any], name: str) -> None:
             hint="Give it as a result, and store it after the call.", code="D2S284")
 
 
-def _refuse(what: str) -> Any:
-    raise TraceError(f"under vmap, {what}", hint="Give tensors of one kind and size on all paths.", code="D2S283")
+def _refuse(program: Program, tree: Any, what: str) -> NoReturn:
+    """The error, at the line that made what a tree refers to."""
+    read = {program.block.yields[leaf.index] for leaf in tree_leaves(tree)}
+    made = [op for op in program.block.ops if not read.isdisjoint(op.outputs)]
+    raise TraceError(
+        f"under vmap, {what}", hint="Give tensors of one kind and size on all paths.", code="D2S283",
+        location=made[-1].location if made else None,
+    )
 
 
 __all__ = ["require_same", "settled"]

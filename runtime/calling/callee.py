@@ -98,7 +98,9 @@ class Callee:
     def _batched(self, arguments: Sequence[Any]) -> BatchedProgram:
         program = self.runner.program
         if gradients_in(program):
-            lowered = self.runner.lowered([batches.like_a_row(one) for one in arguments])
+            row = [batches.like_a_row(one) for one in arguments]
+            with batches.without_transforms():
+                lowered = self.runner.lowered(row)
             program = program if lowered is None else lowered.program
         found = self._for_rows.get(id(program))
         if found is None:
