@@ -22,6 +22,7 @@ NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: to
 
 
 LAST: list[Any] = []
+WHY: list[str] = []
 
 
 class NoRows(Exception):
@@ -76,7 +77,7 @@ def put_together(results: Sequence[Any]) -> Any:
         elif all(isinstance(one, torch.Tensor) for one in column):
             if len({(one.shape, one.dtype, one.layout) for one in column}) != 1:
                 raise NoRows("sizes")
-            columns.append(torch.stack([torch.Tensor(one) if False else one for one in column]))
+            columns.append(torch.stack(list(column)))
         else:
             raise NoRows("types")
     return _pytree.tree_unflatten(columns, flat[0][1])
@@ -90,7 +91,8 @@ def close(got: Any, expected: Any, where: str, tolerance: float) -> None:
         if b is None or a is None:
             assert a is b, f"{where}: {a} and row by row {b}"
             continue
-        assert a.dtype == b.dtype and a.shape == b.shape, f"{where}: {a.dtype} {a.shape}, row by row {b.dtype} {b.shape}"
+        looks = [(one.dtype, one.shape) for one in (a, b)]
+        assert looks[0] == looks[1], f"{where}: {looks[0]}, row by row {looks[1]}"
         if a.dtype.is_floating_point or a.dtype.is_complex:
             assert torch.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True), f"{where}: {a}\nby row {b}"
         else:
@@ -130,6 +132,7 @@ def judge(
         if errors and any(type(error) is type(other) for other in errors):
             return "raises"
         if "must only return Tensors" in text or "vmap: " in text or "randomness" in text or "in_dims" in text:
+            WHY.append(text)
             return "no rows"
         raise
     assert not errors, f"row by row raises {errors[0]!r}, vmap gives {got!r}"
@@ -145,7 +148,9 @@ def judge(
     return "same"
 
 
-def _hold_gradients(results: Sequence[Any], rows: Sequence[Any], got: Any, given: Sequence[Any], tolerance: float) -> None:
+def _hold_gradients(
+    results: Sequence[Any], rows: Sequence[Any], got: Any, given: Sequence[Any], tolerance: float
+) -> None:
     """The gradients of a sum over rows, with respect to each row's arguments."""
     wanted = [index for index, tensor in enumerate(given) if tensor.requires_grad]
     if not wanted:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from runtime import torch_internals
+from runtime.batching import row_by_row, without_sizes
 from runtime.batching.joining import filled_in
 from runtime.batching.machine import Machine, Scope, refuse
 from runtime.batching.numbers import with_tensors
@@ -18,7 +19,7 @@ from runtime.ir.walk import map_leaves
 from runtime.ops import aten
 
 _NO_STATIC_SIZE = ("data-dependent", "dynamic", "nonzero", "masked_select", "unbacked")
-_NO_RULE = ("Batching rule not implemented", "vmap: It looks like you're")
+_NO_RULE = ("Batching rule not implemented", "isn't supported yet")
 
 
 def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
@@ -29,7 +30,7 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     map_leaves([args, kwargs], lambda value: numbers.append(value) if isinstance(value, Rows) else None)
     call = machine.plan.kept.get(id(op)) or machine.plan.kept.setdefault(id(op), _call(op))
     if not numbers:
-        return _results(op, call, args, kwargs)
+        return _results(machine, op, call, args, kwargs)
     found = with_tensors(machine, op, args, kwargs)
     if found is not None:
         return [found]
@@ -41,7 +42,7 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
                 return values[places[id(value)]]
             return value if mask is None else filled_in(mask, value)
 
-        return _results(op, call, map_leaves(args, given), map_leaves(kwargs, given))
+        return _results(machine, op, call, map_leaves(args, given), map_leaves(kwargs, given))
 
     return machine.by_value(op, numbers, one)
 
@@ -51,13 +52,20 @@ def _call(op: Operator) -> Callable[..., Any]:
     return found
 
 
-def _results(op: Operator, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any]:
-    try:
-        given = call(*args, **kwargs)
-    except RuntimeError as error:
-        _explain(op, str(error))
-        raise
+def _results(
+    machine: Machine, op: Operator, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Sequence[Any]:
     overload = aten.resolve(op.name)
+    try:
+        given = without_sizes.run(op, args) if op.name in without_sizes.NAMES else NotImplemented
+        given = call(*args, **kwargs) if given is NotImplemented else given
+    except RuntimeError as error:
+        if not _has_no_rule(op, str(error)):
+            raise
+        if aten.writes(overload):
+            refuse(op, None, f"PyTorch has no rule for {op.name.split('.')[1]} on many rows at once",
+                   "Let it give a new tensor, in place of writing one.", "D2S285")
+        given = row_by_row.run(machine, op, call, args, kwargs)
     if not op.outputs:
         return ()
     if len(overload._schema.returns) == 1:
@@ -74,12 +82,14 @@ def _results(op: Operator, call: Callable[..., Any], args: Sequence[Any], kwargs
     return results
 
 
-def _explain(op: Operator, text: str) -> None:
-    """Refuse what torch cannot do for all rows at once, at the user's line; other errors are torch's own."""
-    name = op.name.split(".")[1]
-    out = op.outputs[0] if op.outputs else None
+def _has_no_rule(op: Operator, text: str) -> bool:
+    """Whether torch has no way to call the operator for all rows at once.
+
+    Raises:
+        TraceError: There can be none.
+    """
     if text.startswith("vmap:") and any(word in text for word in _NO_STATIC_SIZE):
-        refuse(op, out, f"{name} gives another number of elements in each row", "Keep one size and say with a mask, as "
-               "with torch.where, what counts.")
-    if any(word in text for word in _NO_RULE):
-        refuse(op, out, f"PyTorch has no rule for {name} on many rows at once", "Call it outside of vmap.", "D2S285")
+        out = op.outputs[0] if op.outputs else None
+        refuse(op, out, f"{op.name.split('.')[1]} gives another number of elements in each row",
+               "Keep one size and say with a mask, as with torch.where, what counts.")
+    return any(word in text for word in _NO_RULE)

@@ -34,7 +34,7 @@ def filled_in(mask: Mask, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         if not batches.levels_of(value):
             return value
-        return torch.where(mask.tensor(value.device), value, mask.domain.row(value, mask.first))
+        return mask.where(value, mask.domain.row(value, mask.first))
     if isinstance(value, Rows):
         return mask.domain.value(mask.choose(value, value.values[mask.first]))
     return [filled_in(mask, item) for item in value] if isinstance(value, list) else value
@@ -79,7 +79,7 @@ def _tensors(mask: Mask, a: torch.Tensor, b: torch.Tensor, refuse: Refuse) -> to
     if a.dtype != b.dtype or a.device != b.device:
         refuse(f"a tensor is {a.dtype} on {a.device} in one row and {b.dtype} on {b.device} in another",
                "Convert it on both paths, as with .to(...).")
-    return torch.where(mask.tensor(a.device), a, b)
+    return mask.where(a, b)
 
 
 def _named(value: Any) -> str:

@@ -9,7 +9,7 @@ import torch
 
 from runtime.batching.rows import Domain, Rows
 from runtime.errors import TraceError
-from runtime.ir import ArrayType, Program, ScalarType, Variable
+from runtime.ir import ArrayType, Location, Program, ScalarType, Variable
 from runtime.ir.tree import Leaf, Record, tree_leaves
 from runtime.torch_internals import batches
 
@@ -43,8 +43,10 @@ def _settle(program: Program, tree: Any, values: list[Any], domain: Domain, seen
                 _refuse(program, tree, "a list in the result holds what is another text in some rows")
             values[column.index] = made
             return
-        if tree.kind in ("heaps", "growing", "row") and _holds_rows(tree, values):
-            _refuse(program, tree, "a list or object in the result is another in some rows")
+        if tree.kind in ("heaps", "growing", "row"):
+            if _holds_rows(tree, values):
+                _refuse(program, tree, "a list or object in the result is another in some rows")
+            return
         parts: Sequence[Any] = [part for _, part in tree.fields]
     elif type(tree) is dict:
         parts = list(tree.values())
@@ -69,7 +71,8 @@ def _number(program: Program, index: int, value: Any, domain: Domain) -> Any:
         return value
     made = _made(value, domain)
     if made is None:
-        _refuse(program, Leaf(index), "a number or text in the result is one that no tensor holds, and another in some rows")
+        what = "a number or text in the result is one that no tensor holds, and another in some rows"
+        _refuse(program, Leaf(index), what)
     return made
 
 
@@ -111,7 +114,7 @@ def _has_rows(value: Any) -> bool:
     return isinstance(value, Rows) or (isinstance(value, list) and any(map(_has_rows, value)))
 
 
-def require_same(values: Sequence[Any], name: str) -> None:
+def require_same(values: Sequence[Any], name: str, location: Location | None) -> None:
     """Refuse to store what is another value in each row.
 
     Raises:
@@ -120,7 +123,7 @@ def require_same(values: Sequence[Any], name: str) -> None:
     if any(_has_rows(value) or batches.levels_of(value) for value in values):
         raise TraceError(
             f"under vmap, what is stored in {name} is another value in each row",
-            hint="Give it as a result, and store it after the call.", code="D2S284")
+            hint="Give it as a result, and store it after the call.", code="D2S284", location=location)
 
 
 def _refuse(program: Program, tree: Any, what: str) -> NoReturn:

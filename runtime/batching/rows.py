@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +45,8 @@ class Domain:
         self.levels = levels
         self.sizes = sizes
         self.count = math.prod(sizes)
+        self.recording = torch.is_grad_enabled()
+        """Whether the caller records gradients."""
 
     @staticmethod
     def of(values: Iterable[Any], random: bool = False) -> Domain:
@@ -50,6 +54,10 @@ class Domain:
         found = set[int]().union(*map(batches.levels_of, values))
         levels = tuple(sorted(found | batches.drawing_levels() if random else found))
         return Domain(levels, batches.sizes_of_levels(levels))
+
+    def keeping_history(self) -> AbstractContextManager[Any]:
+        """Around what only moves values: it keeps their gradients, also where the function records none."""
+        return torch.enable_grad() if self.recording else contextlib.nullcontext()
 
     def value(self, values: list[Any]) -> Any:
         """The Python value itself where all rows have the same."""
@@ -72,10 +80,18 @@ class Domain:
 
     def row(self, tensor: torch.Tensor, index: int) -> torch.Tensor:
         """What a tensor is in one row, as a plain tensor without history."""
-        place = dict(zip(self.levels, self._places[index]))
         with batches.without_transforms():
-            plain, levels = batches.rows_of(tensor)
-            return plain[tuple(place[level] for level in levels)]
+            found: torch.Tensor = self.row_with_history(tensor, index).detach()
+            return found
+
+    def row_with_history(self, value: Any, index: int) -> Any:
+        """What a value is in one row. To be called in ``without_transforms``, for tensors that no transform for
+        gradients has wrapped, if the history is to be right."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        place = dict(zip(self.levels, self._places[index]))
+        plain, levels = batches.rows_of(value)
+        return plain[tuple(place[level] for level in levels)] if levels else plain
 
     @cached_property
     def _places(self) -> list[tuple[int, ...]]:
@@ -127,6 +143,11 @@ class Mask:
     def each(self, value: Any) -> Sequence[Any]:
         """A Python value in each row."""
         return each(self.domain, value)
+
+    def where(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """``a`` in the rows of the mask, ``b`` in the others, with the gradients of both."""
+        with self.domain.keeping_history():
+            return torch.where(self.tensor(a.device), a, b)
 
 
 def each(domain: Domain, value: Any) -> Sequence[Any]:

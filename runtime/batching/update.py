@@ -59,12 +59,13 @@ def _written(machine: Machine, op: Operator, block: Block, bases: Sequence[Any],
 
 def _copy(machine: Machine, base: torch.Tensor, levels: Sequence[int]) -> torch.Tensor:
     """A copy with memory of its own, in each row of all these levels."""
-    if batches.levels_of(base).issuperset(levels):
-        return base.clone()
-    sizes = [size for level, size in zip(machine.domain.levels, machine.domain.sizes) if level in levels]
-    with batches.without_transforms():
-        plain = torch.ones(sizes, dtype=torch.bool, device=base.device)
-    return torch.where(batches.batched(plain, levels), base, base)
+    with machine.domain.keeping_history():
+        if batches.levels_of(base).issuperset(levels):
+            return base.clone()
+        sizes = [size for level, size in zip(machine.domain.levels, machine.domain.sizes) if level in levels]
+        with batches.without_transforms():
+            plain = torch.ones(sizes, dtype=torch.bool, device=base.device)
+        return torch.where(batches.batched(plain, levels), base, base)
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

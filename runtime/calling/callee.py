@@ -91,7 +91,8 @@ class Callee:
         """A call under ``torch.vmap``: the Program runs once for all rows."""
         values, domain = self._batched([*inputs, *params]).run(inputs, params)
         for effect in stores:
-            require_same([values[leaf.index] for leaf in tree_leaves(effect.tree)], effect.place.describe())
+            stored = [values[leaf.index] for leaf in tree_leaves(effect.tree)]
+            require_same(stored, effect.place.describe(), effect.location)
         values = settled(self.program, self.program.output, values, domain)
         return self._finish(arguments, inputs, params, values, stores)
 

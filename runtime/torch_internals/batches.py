@@ -55,6 +55,15 @@ def needs_gradient(tensor: torch.Tensor) -> bool:
     return tensor.requires_grad
 
 
+def is_transformed(value: Any) -> bool:
+    """Whether a transform for gradients has wrapped a tensor."""
+    while isinstance(value, torch.Tensor) and _functorch.is_functorch_wrapped_tensor(value):
+        if not _functorch.is_batchedtensor(value):
+            return True
+        value = _functorch.get_unwrapped(value)
+    return False
+
+
 def sizes_of_levels(levels: Iterable[int]) -> tuple[int, ...]:
     """How many rows there are at each level."""
     sizes = {
@@ -74,7 +83,7 @@ def drawing_levels() -> set[int]:
 
 
 def rows_of(tensor: torch.Tensor) -> tuple[torch.Tensor, Levels]:
-    """The tensor behind the wrappers, without history; its first dimensions are those of the levels, which are named.
+    """The tensor behind the wrappers; its first dimensions are those of the levels, which are named.
 
     To be called in ``without_transforms``.
     """
@@ -85,7 +94,7 @@ def rows_of(tensor: torch.Tensor) -> tuple[torch.Tensor, Levels]:
         tensor = _functorch.get_unwrapped(tensor)
     dims = list(range(tensor.dim()))
     found = [(level, dims.pop(dim)) for level, dim in reversed(wrappers)]
-    plain = tensor.detach()
+    plain = tensor
     if found:
         plain = plain.permute([*(dim for _, dim in found), *dims])
     return plain, tuple(level for level, _ in found)
@@ -117,5 +126,7 @@ def like_a_row(tensor: torch.Tensor) -> torch.Tensor:
         return row.requires_grad_(needs).view_as(row) if needs else row
 
 
-__all__ = ["Levels", "any_batched", "batched", "count_write", "levels_of", "like_a_row", "needs_gradient", "rows_of",
-           "sizes_of_levels", "transforms", "without_transforms"]  # fmt: skip
+__all__ = [
+    "Levels", "any_batched", "batched", "count_write", "drawing_levels", "is_transformed", "levels_of", "like_a_row",
+    "needs_gradient", "rows_of", "sizes_of_levels", "transforms", "without_transforms",
+]  # fmt: skip
