@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,6 @@ from torch.utils import _pytree
 
 import dy2static
 from runtime.errors import Dy2StaticError
-from tests.oracle import copied, loss_of, tensors
 
 NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
@@ -60,6 +60,18 @@ def fit(a: Any, b: Any) -> bool:
         elif one is not another and not (isinstance(one, (int, float, str, bool)) and one == another):
             return False
     return True
+
+
+def _map(change: Callable[[torch.Tensor], torch.Tensor], values: Any) -> Any:
+    return _pytree.tree_map(lambda value: change(value) if isinstance(value, torch.Tensor) else value, values)
+
+
+def _leaf(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    return [value for value in _pytree.tree_leaves(values) if isinstance(value, torch.Tensor)]
 
 
 def put_together(results: Sequence[Any]) -> Any:
@@ -108,17 +120,18 @@ def judge(
     """
     eager = make()
     arguments, dims = stacked(calls)
-    rows = [copied(call) for call in calls]
+    leaves = [_map(_leaf, list(call)) for call in calls]
+    rows = [_map(torch.clone, row) for row in leaves]
     results, errors = [], []
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the rows are no leaves, says torch.compile
         for row in rows:
             torch.manual_seed(0)
             try:
                 results.append(eager(*row))
             except Exception as error:
                 errors.append(error)
-    mine = _pytree.tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, arguments)
-    given = list(_pytree.tree_leaves(arguments))
+    mine = _map(torch.clone, arguments)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             torch.manual_seed(0)
@@ -141,44 +154,36 @@ def judge(
     except NoRows as reason:
         raise AssertionError(f"rows do not go together ({reason}): {results}, and vmap gives {got!r}") from reason
     close(got, expected, "results", tolerance)
-    after = stacked(rows)[0]
-    close([x for x in _pytree.tree_leaves(mine) if isinstance(x, torch.Tensor)],
-          [x for x in _pytree.tree_leaves(after) if isinstance(x, torch.Tensor)], "arguments", tolerance)
-    _hold_gradients(results, rows, got, [x for x in given if isinstance(x, torch.Tensor)], tolerance)
+    close(_tensors(mine), _tensors(stacked(rows)[0]), "arguments", tolerance)
+    _hold_gradients(results, leaves, got, _tensors(arguments), tolerance)
     return "same"
 
 
 def _hold_gradients(
-    results: Sequence[Any], rows: Sequence[Any], got: Any, given: Sequence[Any], tolerance: float
+    results: Sequence[Any], rows: Sequence[Any], got: Any, given: Sequence[torch.Tensor], tolerance: float
 ) -> None:
     """The gradients of a sum over rows, with respect to each row's arguments."""
     wanted = [index for index, tensor in enumerate(given) if tensor.requires_grad]
-    if not wanted:
-        return
-    mine = _gradients([got], [given[index] for index in wanted], len(results))
-    by_row = [_gradients([result], [tensors(list(row))[index] for index in wanted], 1) for result, row in
-              zip(results, rows)]  # fmt: skip
-    if mine is None or any(one is None for one in by_row):
-        return
-    zeros = [torch.zeros_like(given[index]) for index in wanted]
-    expected = [torch.stack([grad if grad is not None else zero[number] for number, grad in enumerate(column)])
-                for zero, column in zip(zeros, zip(*by_row))]  # fmt: skip
-    close([zero if grad is None else grad for grad, zero in zip(mine, zeros)], expected, "gradients", 10 * tolerance)
-
-
-def _gradients(result: Any, leaves: Sequence[torch.Tensor], rows: int) -> list[Any] | None:
-    """Of a number that each element counts in alike in all rows."""
-    total = None
-    for number, tensor in enumerate(one for one in tensors(result) if one.requires_grad):
-        value = tensor.abs() if tensor.is_complex() else tensor
-        part = (value.double() * (1 + number % 3)).sum()
-        total = part if total is None else total + part
-    if total is None:
-        return None if rows else []
     try:
-        return list(torch.autograd.grad(total, list(leaves), allow_unused=True))
-    except RuntimeError:
-        return None
+        by_row = [_gradients(result, [_tensors(row)[index] for index in wanted]) for result, row in zip(results, rows)]
+    except RuntimeError:  # eager has no gradient for some row
+        return
+    mine = _gradients(got, [given[index] for index in wanted])
+    expected = [torch.stack(column) for column in zip(*by_row)]
+    close(mine, expected, "gradients", 10 * tolerance)
 
 
-__all__ = ["NoRows", "fit", "judge", "loss_of", "put_together", "stacked"]
+def _gradients(result: Any, leaves: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Of a number in which the tensors of a result count differently; zeros where there is no gradient."""
+    total = torch.zeros((), dtype=torch.float64)
+    for number, tensor in enumerate(_pytree.tree_leaves(result)):
+        if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+            value = tensor.abs() if tensor.is_complex() else tensor
+            total = total + (value.double() * (1 + number % 3)).sum()
+    if not total.requires_grad or not leaves:
+        return [torch.zeros_like(leaf) for leaf in leaves]
+    found = torch.autograd.grad(total, list(leaves), allow_unused=True)
+    return [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(found, leaves)]
+
+
+__all__ = ["LAST", "WHY", "NoRows", "close", "fit", "judge", "put_together", "stacked"]
