@@ -1,4 +1,4 @@
-"""vmap over control flow, held against a loop over the rows: the conformance suite, and what torch.vmap can do beside."""
+"""vmap over control flow, held against a loop over the rows: the conformance suite, and what torch.vmap can do."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ EXPECTED: dict[str, dict[str, int]] = {
     "Casts and shape": {"same": 35, "raises": 4, "no rows": 6, "D2S283": 13, "D2S284": 1},
     "Mutation": {"same": 30, "no rows": 3, "D2S283": 12, "D2S284": 8, "D2S285": 1},
     "Calls": {"same": 66, "raises": 8, "no rows": 5, "D2S283": 21, "D2S285": 3},
+    "Booleans": {"same": 28, "raises": 4, "no rows": 2, "D2S283": 9},
+    "Errors": {"same": 5, "raises": 3},
     "Guards": {"no rows": 17},
 }
 """By family: what becomes of its batches; whatever is not named there is none."""
