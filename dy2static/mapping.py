@@ -26,7 +26,7 @@ def vmap(
     """The function for many rows of one for a single row, in which each row may go its own way.
 
     Options and arguments are those of ``torch.vmap``: ``in_dims`` says in which dimension of each positional argument
-    the rows lie (None: all have the same), keywords are batched in dimension 0. ``f`` is converted as by ``to_static``;
+    the rows lie (None: all have the same), and all rows get the same keywords. ``f`` is converted as by ``to_static``;
     numbers among its results become tensors: int64, float64 or bool, with one for each row.
 
     >>> def halvings(x):

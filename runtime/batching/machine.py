@@ -32,6 +32,8 @@ class Executable(Protocol):
         ...
 
 
+Steps = list[tuple[Operator, Rule]]
+
 RULES: dict[str, Rule] = {}
 FAMILIES: dict[str, Rule] = {}
 """How operators run for many rows, by name and by the first part of their name: ``rules.py`` fills both."""
@@ -49,18 +51,21 @@ class Plan:
         self.captured = captures_within(self.program.block)
         """By identity of a Block: the Variables from outside that it reads."""
         self.modes = {on: ModeMap(Modes("on" if on else "off")) for on in (True, False)}
-        self._regions: dict[tuple[int, bool, Modes], list[tuple[Modes, list[Operator]]]] = {}
+        self._regions: dict[tuple[int, bool, Modes], list[tuple[Modes, Steps]]] = {}
         self._own: dict[int, frozenset[Variable]] = {}
         self._alone: dict[int, Executable] = {}
         self.kept: dict[int, Any] = {}
         """By identity of an Operator: what its rule worked out once."""
 
-    def regions(self, block: Block, modes: ModeMap, current: Modes) -> list[tuple[Modes, list[Operator]]]:
-        """The Block's Operators, those of one grad mode and autocast state together."""
+    def regions(self, block: Block, modes: ModeMap, current: Modes) -> list[tuple[Modes, Steps]]:
+        """The Block's Operators with their rules, those of one grad mode and autocast state together."""
         key = (id(block), modes.root.grad == "on", current)
-        if key not in self._regions:
-            self._regions[key] = list(modes.regions(block.ops, current))
-        return self._regions[key]
+        found = self._regions.get(key)
+        if found is None:
+            found = self._regions[key] = [
+                (region, [(op, rule_for(op.name)) for op in ops]) for region, ops in modes.regions(block.ops, current)
+            ]
+        return found
 
     def own(self, block: Block) -> frozenset[Variable]:
         """The Variables that a Block itself assigns."""
@@ -183,13 +188,19 @@ class Machine:
             finally:
                 self.current = before
 
-    def _run(self, ops: Sequence[Operator], scope: Scope) -> None:
-        for op in ops:
-            try:
-                scope.update(zip(op.outputs, rule_for(op.name)(self, op, scope)))
-            except BaseException:
-                self.failed.append(op)
-                raise
+    def _run(self, steps: Steps, scope: Scope) -> None:
+        op = None
+        try:
+            for op, rule in steps:
+                results = rule(self, op, scope)
+                if len(op.outputs) == 1:
+                    scope[op.outputs[0]] = results[0]
+                else:
+                    scope.update(zip(op.outputs, results))
+        except BaseException:
+            assert op is not None
+            self.failed.append(op)
+            raise
 
     # -- ways ----------------------------------------------------------------------------------------------------
 

@@ -53,7 +53,8 @@ def _written(machine: Machine, op: Operator, block: Block, bases: Sequence[Any],
     if torch.is_grad_enabled() and not op.attrs.get("repeats") and any(
             aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops):  # fmt: skip
         for base in bases:
-            batches.count_write(base)
+            if machine.mask is None or batches.levels_of(base):  # else other rows have not written it
+                batches.count_write(base)
     return given
 
 
