@@ -76,6 +76,8 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     else:
         args = [machine.read(arg, scope) for arg in op.args]
         kwargs = {key: machine.read(value, scope) for key, value in op.kwargs.items()}
+    if prepared.writes and any(arg is args[0] for arg in args[1:]):  # autograd would find what it kept written over
+        args = [args[0], *(arg.clone() if arg is args[0] else arg for arg in args[1:])]
     if not prepared.numbers:
         return _results(machine, op, prepared, args, kwargs)
     numbers: list[Rows] = []

@@ -126,7 +126,7 @@ class Machine:
         """Whether something is true: for all rows, or for which of them."""
         found = self.read(operand, scope)
         if isinstance(found, torch.Tensor) and batches.levels_of(found):
-            found = self.numbers(found) if found.numel() == 1 else bool(found)
+            found = self.numbers(found) if found.numel() == 1 else bool(self.domain.row(found, 0))  # which raises
         if not isinstance(found, Rows):
             return bool(found)
         flags = self.value([bool(one) for one in found.values])

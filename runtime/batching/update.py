@@ -1,5 +1,9 @@
 """``update``: writes, on copies of the bases. Rows have a memory each, so a base that all rows share is copied for each
-where rows write different things."""
+where rows write different things.
+
+Autograd is not told of a write: it would refuse to go back through all rows that read the value before, although some
+have not written it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,6 @@ from runtime.batching.rows import Mask, Rows
 from runtime.executor.update import refuse as refuse_write
 from runtime.ir import Block, Operator
 from runtime.ir.definition import definition_of
-from runtime.ops import aten
 from runtime.torch_internals import batches
 
 
@@ -49,13 +52,7 @@ def _written(machine: Machine, op: Operator, block: Block, bases: Sequence[Any],
         bases = [base.detach() for base in bases]
     copies = [_copy(machine, base, levels) for base in bases]
     scope.update(zip(block.args, copies))
-    given = machine.block(block, scope)
-    if torch.is_grad_enabled() and not op.attrs.get("repeats") and any(
-            aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops):  # fmt: skip
-        for base in bases:
-            if machine.mask is None or batches.levels_of(base):  # else other rows have not written it
-                batches.count_write(base)
-    return given
+    return machine.block(block, scope)
 
 
 def _copy(machine: Machine, base: torch.Tensor, levels: Sequence[int]) -> torch.Tensor:

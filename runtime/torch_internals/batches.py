@@ -107,13 +107,6 @@ def batched(rows: torch.Tensor, levels: Sequence[int]) -> torch.Tensor:
     return rows
 
 
-def count_write(tensor: torch.Tensor) -> None:
-    """For autograd the tensor behind the wrappers was written."""
-    while _functorch.is_functorch_wrapped_tensor(tensor):
-        tensor = _functorch.get_unwrapped(tensor)
-    torch.autograd.graph.increment_version(tensor)
-
-
 def like_a_row(tensor: torch.Tensor) -> torch.Tensor:
     """A plain tensor that looks as a batched one does: its first row. Others are given back as they are."""
     if not _functorch.is_functorch_wrapped_tensor(tensor):
@@ -127,6 +120,6 @@ def like_a_row(tensor: torch.Tensor) -> torch.Tensor:
 
 
 __all__ = [
-    "Levels", "any_batched", "batched", "count_write", "drawing_levels", "is_transformed", "levels_of", "like_a_row",
+    "Levels", "any_batched", "batched", "drawing_levels", "is_transformed", "levels_of", "like_a_row",
     "needs_gradient", "rows_of", "sizes_of_levels", "transforms", "without_transforms",
 ]  # fmt: skip

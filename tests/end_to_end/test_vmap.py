@@ -30,6 +30,7 @@ EXPECTED: dict[str, dict[str, int]] = {
     "Booleans": {"same": 28, "raises": 4, "no rows": 2, "D2S283": 9},
     "Errors": {"same": 5, "raises": 3},
     "Guards": {"no rows": 17},
+    "Under vmap": {},
 }
 """By family: what becomes of its batches; whatever is not named there is none."""
 
