@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils import _pytree
 
 from dy2static.api import to_static
+from dy2static.errors import Dy2StaticError
+from dy2static.origin import user_location
 from dy2static.static_function import StaticFunction
+from runtime.executor.traceback import trimmed
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import state
 from runtime.translated import TranslatedLayer
@@ -44,7 +48,7 @@ def vmap(
 
     @functools.wraps(f)
     def one(*args: Any, **kwargs: Any) -> Any:
-        return _pytree.tree_map(_tensor, called(*args, **kwargs))
+        return batches.map_leaves(_tensor, called(*args, **kwargs))
 
     mapped = torch.vmap(one, in_dims, out_dims, randomness, chunk_size=chunk_size)
 
@@ -54,7 +58,14 @@ def vmap(
         if session is not None:
             raise session.error("dy2static.vmap inside a converted function", code="D2S271",
                                 hint="Apply it outside, around the converted function.")
-        return mapped(*args, **kwargs)
+        try:
+            return mapped(*args, **kwargs)
+        except Exception as error:
+            failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
+        try:
+            raise trimmed(failure, _OURS, batches.TRANSFORMS)
+        finally:
+            del failure
 
     setattr(for_rows, _AS_IT_IS, called)
     return for_rows
@@ -63,10 +74,10 @@ def vmap(
 def _converted(f: Any) -> Callable[..., Any]:
     """What is called for a row: the function converted, if it is not made by a transform, which is called as it is."""
     owner = getattr(f, "__self__", f)
-    module = getattr(getattr(f, "__code__", None), "co_filename", "")
+    file = getattr(getattr(f, "__code__", None), "co_filename", "")
     if isinstance(f, StaticFunction) or isinstance(owner, TranslatedLayer) or hasattr(f, _AS_IT_IS):
         return f
-    if module.startswith(_TRANSFORMS):
+    if file.startswith(batches.TRANSFORMS):
         return f
     if isinstance(f, torch.nn.Module) and isinstance(f.__dict__.get("forward"), StaticFunction):
         return f
@@ -74,8 +85,7 @@ def _converted(f: Any) -> Callable[..., Any]:
     return converted
 
 
-_TRANSFORMS = str(torch.func.vmap.__code__.co_filename).rpartition("apis.py")[0]
-"""Where torch's transforms are: what they give is no code of the user's."""
+_OURS = str(Path(__file__).parent) + os.sep
 
 
 def _tensor(value: Any) -> Any:

@@ -226,13 +226,13 @@ class StaticFunction:
             owner = self._owner_among(args)
             if owner is not _NOTHING:
                 return self.bind(owner)(*args[1:], **kwargs)
-            if for_rows:
-                return self._call_for_rows(args, kwargs)
+        else:
+            for_rows = False
         try:
             if shortcut is not None and tensors is not None:
                 shortcut.found.last_used = next(CLOCK)
                 return shortcut.run(args, tensors)
-            return self._call_the_long_way(args, kwargs)
+            return self._call_for_rows(args, kwargs) if for_rows else self._call_the_long_way(args, kwargs)
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
             if isinstance(error, InternalError):

@@ -6,16 +6,27 @@ what it wraps in which the rows lie. Inside may be another, of a lower level, or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch._C import _functorch
 from torch._functorch import pyfunctorch
+from torch.utils import _pytree
+
+TRANSFORMS = str(Path(pyfunctorch.__file__).parent) + os.sep
+"""The folder of torch's transforms: what they give is no code of the user's."""
 
 Levels = tuple[int, ...]
 """Levels of ``vmap``, the outermost first."""
+
+
+def map_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
+    """A tree, as the transforms take arguments and results apart, with other leaves."""
+    return _pytree.tree_map(change, tree)
 
 
 def without_transforms() -> AbstractContextManager[Any]:
@@ -120,6 +131,6 @@ def like_a_row(tensor: torch.Tensor) -> torch.Tensor:
 
 
 __all__ = [
-    "Levels", "any_batched", "batched", "drawing_levels", "is_transformed", "levels_of", "like_a_row",
-    "needs_gradient", "rows_of", "sizes_of_levels", "transforms", "without_transforms",
+    "TRANSFORMS", "Levels", "any_batched", "batched", "drawing_levels", "is_transformed", "levels_of", "like_a_row",
+    "map_leaves", "needs_gradient", "rows_of", "sizes_of_levels", "transforms", "without_transforms",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Functions of one row under ``dy2static.vmap``: each against a loop over the rows, gradients and arguments included."""
+"""Functions of one row under ``dy2static.vmap``: each against its rows one by one, gradients and arguments included."""
 
 from __future__ import annotations
 
