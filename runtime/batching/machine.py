@@ -120,6 +120,9 @@ class Machine:
 
     def numbers(self, tensor: torch.Tensor) -> Any:
         """The number that a tensor of one element holds."""
+        if not self.domain.count:
+            raise TraceError("under vmap, nothing can be decided where there are no rows", code="D2S283",
+                             hint="Call it with one row at least.")
         return self.value(self.domain.numbers(tensor)) if batches.levels_of(tensor) else tensor.item()
 
     def flag(self, operand: Operand, scope: Scope) -> bool | Mask:

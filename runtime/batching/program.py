@@ -9,6 +9,7 @@ from runtime.batching import rules
 from runtime.batching.joining import MISSING
 from runtime.batching.machine import Executable, Machine, Plan
 from runtime.batching.rows import Domain
+from runtime.errors import TraceError
 from runtime.executor import traceback
 from runtime.ir import Program
 from runtime.ir.definition import definition_of
@@ -36,6 +37,8 @@ class BatchedProgram:
         try:
             values = machine.block(block, dict(zip(block.args, arguments)))
         except BaseException as error:
+            if isinstance(error, TraceError) and machine.failed:
+                error.locate(machine.failed[0].location)
             raise traceback.locate_at(error, machine.failed)  # noqa: B904  # the same exception
         return [None if value is MISSING else value for value in values], domain
 

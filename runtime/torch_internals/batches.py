@@ -40,6 +40,13 @@ def transforms() -> bool:
     return _functorch.peek_interpreter_stack() is not None
 
 
+def innermost(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor behind all wrappers of transforms."""
+    while _functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = _functorch.get_unwrapped(tensor)
+    return tensor
+
+
 def levels_of(value: Any) -> set[int]:
     """The levels at which a tensor is batched; none for anything else."""
     found: set[int] = set()
@@ -131,6 +138,6 @@ def like_a_row(tensor: torch.Tensor) -> torch.Tensor:
 
 
 __all__ = [
-    "TRANSFORMS", "Levels", "any_batched", "batched", "drawing_levels", "is_transformed", "levels_of", "like_a_row",
-    "map_leaves", "needs_gradient", "rows_of", "sizes_of_levels", "transforms", "without_transforms",
+    "TRANSFORMS", "Levels", "any_batched", "batched", "drawing_levels", "innermost", "is_transformed", "levels_of",
+    "like_a_row", "map_leaves", "needs_gradient", "rows_of", "sizes_of_levels", "transforms", "without_transforms",
 ]  # fmt: skip
