@@ -1,5 +1,4 @@
-"""Gradients inside: operators that a Program has once ``torch.autograd.grad`` in it is written out, and functions with
-gradients of their own."""
+"""Gradients inside: the operators that a Program has once ``torch.autograd.grad`` in it is written out."""
 
 from __future__ import annotations
 
@@ -37,19 +36,6 @@ def run(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     """What the function gives that defines the operator."""
     given = _FUNCTIONS[op.name](*(machine.read(arg, scope) for arg in op.args))
     return list(given) if len(op.outputs) > 1 else [given]
-
-
-def run_custom(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
-    """The forward Block, where no gradient is asked for."""
-    forward = op.blocks[0]
-    args = [machine.read(arg, scope) for arg in op.args]
-    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
-    if torch.is_grad_enabled() and any(map(batches.needs_gradient, tensors)):
-        refuse(op, None, "a torch.autograd.Function is used where a gradient is asked for",
-               "Write its forward as plain operators, or call it outside of vmap.", "D2S285")
-    inside = dict(scope)
-    inside.update(zip(forward.args, args))
-    return machine.block(forward, inside)[: len(op.outputs)]
 
 
 def run_unlowered(machine: Machine, op: Operator, scope: Scope) -> NoReturn:

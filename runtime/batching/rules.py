@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from runtime.batching import array, aten, cond, effects, gradients, scalar, scan, switch, update, while_loop
+from runtime.batching import (
+    array,
+    aten,
+    cond,
+    custom_grad,
+    effects,
+    gradients,
+    scalar,
+    scan,
+    switch,
+    update,
+    while_loop,
+)
 from runtime.batching.machine import FAMILIES, RULES
 
 # Structural operators, by name.
@@ -12,7 +24,7 @@ RULES |= {
     "while_loop": while_loop.run,
     "scan": scan.run,
     "update": update.run,
-    "custom_grad": gradients.run_custom,
+    "custom_grad": custom_grad.run,
     "gradients": gradients.run_unlowered,
     "py_func": effects.run_said,
     "print": effects.run_said,

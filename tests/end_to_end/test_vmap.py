@@ -26,7 +26,7 @@ EXPECTED: dict[str, dict[str, int]] = {
     "Loops": {"same": 55, "raises": 5, "no rows": 1, "D2S283": 57},
     "Casts and shape": {"same": 35, "raises": 4, "no rows": 6, "D2S283": 13, "D2S284": 1},
     "Mutation": {"same": 30, "no rows": 3, "D2S283": 12, "D2S284": 8, "D2S285": 1},
-    "Calls": {"same": 66, "raises": 8, "no rows": 5, "D2S283": 21, "D2S285": 3},
+    "Calls": {"same": 69, "raises": 8, "no rows": 5, "D2S283": 21},
     "Booleans": {"same": 28, "raises": 4, "no rows": 2, "D2S283": 9},
     "Errors": {"same": 5, "raises": 3},
     "Guards": {"no rows": 17},
@@ -399,6 +399,13 @@ def said(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def through_data(x: torch.Tensor) -> torch.Tensor:
+    y = x * 1
+    if y.sum() > 0:
+        y.data.mul_(2)
+    return y * y
+
+
 def own_gradient(x: torch.Tensor) -> torch.Tensor:
     found: torch.Tensor = Doubled.apply(x)
     return found
@@ -409,7 +416,7 @@ def own_gradient(x: torch.Tensor) -> torch.Tensor:
     [
         (other_sizes, "D2S283", "y = x if x.sum() > 0 else x[:1]"), (masked, "D2S283", "return x[x > 0].sum()"),
         (list_grows, "D2S283", "while x.sum() > 1:"), (said, "D2S284", "print(x.sum().item())"),
-        (own_gradient, "D2S285", "found: torch.Tensor = Doubled.apply(x)"),
+        (through_data, "D2S285", "y.data.mul_(2)"),
     ],
 )  # fmt: skip
 def test_what_has_no_meaning_for_many_rows_is_refused_at_its_line(function: Any, code: str, line: str) -> None:
@@ -420,7 +427,44 @@ def test_what_has_no_meaning_for_many_rows_is_refused_at_its_line(function: Any,
 
 
 def test_what_is_refused_for_gradients_runs_without() -> None:
-    same(dy2static.vmap(own_gradient)(X), X * 2)
+    same(dy2static.vmap(through_data)(X), by_row(through_data, X))
+
+
+def test_functions_with_gradients_of_their_own() -> None:
+    def f(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        y = own_gradient(x) * w
+        while y.abs().max() > 4:
+            y = own_gradient(y) * 0.2
+        return y if y.sum() > 0 else own_gradient(w) - y
+
+    results = []
+    for call in (dy2static.vmap(f, (0, None)), lambda x, w: torch.stack([f(row, w) for row in x])):
+        x, w = X.clone().requires_grad_(), torch.tensor([0.5, 2.0], requires_grad=True)
+        got = call(x, w)
+        results.append([got.detach(), *torch.autograd.grad(got.sum(), (x, w))])
+    same(*results)
+    converted = dy2static.to_static(lambda x: f(x, X[0]).sum())
+    rows = X.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(torch.stack([f(row, X[0]) for row in rows]).sum(), rows)
+    same(torch.vmap(torch.func.grad(converted))(X), expected)
+
+
+def test_tensors_of_a_vmap_around_in_closures() -> None:
+    def outer(x: torch.Tensor) -> torch.Tensor:
+        def inner(y: torch.Tensor) -> torch.Tensor:
+            return y + x if y.sum() > x.sum() else y * x
+
+        found: torch.Tensor = torch.vmap(dy2static.to_static(inner))(X)
+        return found
+
+    expected = [[y + x if y.sum() > x.sum() else y * x for y in X] for x in X]
+    same(torch.vmap(outer)(X), torch.stack([torch.stack(rows) for rows in expected]))
+
+
+def test_without_rows_nothing_is_decided() -> None:
+    assert dy2static.vmap(lambda x: x * 2)(X[:0]).shape == (0, 2)
+    with pytest.raises(dy2static.TraceError, match="nothing can be decided where there are no rows"):
+        dy2static.vmap(steps)(X[:0])
 
 
 def test_a_value_stored_for_each_row_is_refused() -> None:
