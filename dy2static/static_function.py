@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from dy2static import fault_rules, operators, progress, settings, traceback
+from dy2static import fault_rules, operators, over_rows, progress, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.conversion import convert
@@ -38,6 +38,7 @@ from runtime.calling import Compiled, compiled
 from runtime.executor.trial import trial
 from runtime.ir import Program
 from runtime.passes import BuildStrategy
+from runtime.torch_internals import batches
 from runtime.tracer.ambient import source_places, state
 from runtime.tracer.boundary.tracing import Traced, trace
 from runtime.tracer.recording import faults
@@ -219,16 +220,19 @@ class StaticFunction:
         if tensors is None:
             if state.active() is not None:
                 return operators.call(self.function, *args, **kwargs)
-            if not settings.is_enabled() or torch_internals.others_trace():
+            for_rows = batches.transforms() and over_rows.is_for_rows(self._module, args, kwargs)
+            if not settings.is_enabled() or (torch_internals.others_trace() and not for_rows):
                 return self.function(*args, **kwargs)
             owner = self._owner_among(args)
             if owner is not _NOTHING:
                 return self.bind(owner)(*args[1:], **kwargs)
+        else:
+            for_rows = False
         try:
             if shortcut is not None and tensors is not None:
                 shortcut.found.last_used = next(CLOCK)
                 return shortcut.run(args, tensors)
-            return self._call_the_long_way(args, kwargs)
+            return self._call_for_rows(args, kwargs) if for_rows else self._call_the_long_way(args, kwargs)
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
             if isinstance(error, InternalError):
@@ -265,6 +269,26 @@ class StaticFunction:
         if found.found in MADE_AT and not kwargs:
             self._shorten(found, args, arguments)
         return result
+
+    def _call_for_rows(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call under ``torch.vmap``: a Program for one row is found, and run for all."""
+        self._follow_class()
+        arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+        with over_rows.one_row(self._module):
+            row = over_rows.row_of(arguments)
+            key = self._key(row)
+            try:
+                if key in self._eager:
+                    found = None
+                else:
+                    found = self._cache.get(key, row, dynamic, self._trace)
+            except (ConversionError, TraceError) as error:
+                if self.full_graph:
+                    raise
+                self._eager.add(key)
+                self._tell(error)
+                found = None
+        return self._original(*args, **kwargs) if found is None else found.call(arguments)
 
     def _shorten(self, found: Specialization, args: tuple[Any, ...], arguments: Arguments) -> None:
         """Make the next call like this one quicker, if it can be told apart quickly."""

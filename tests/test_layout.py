@@ -33,9 +33,10 @@ ARROWS: dict[str, set[str]] = {
     "runtime.storage": BASE | {"runtime.ops"},
     "runtime.export": BASE
     | {"runtime.ops", "runtime.executor", "runtime.native", "runtime.passes", "runtime.storage"},
+    "runtime.batching": BASE | {"runtime.ops", "runtime.executor"},
     "runtime.calling": BASE
     | {"runtime.ops", "runtime.passes", "runtime.executor", "runtime.native", "runtime.kernels", "runtime.autodiff",
-       "runtime.tracer"},
+       "runtime.batching", "runtime.tracer"},
     "runtime.translated": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
     "runtime.static": BASE

@@ -14,10 +14,15 @@ from typing import Any
 import torch
 
 from runtime.autodiff import Runner
+from runtime.autodiff.lower import targets as gradients_in
+from runtime.batching.program import BatchedProgram
+from runtime.batching.results import require_same, settled
 from runtime.calling.results import build_tree
 from runtime.ir import Program, Variable
+from runtime.ir.tree import tree_leaves
 from runtime.ir.views import View, ViewStep, fill
 from runtime.ops import aten
+from runtime.torch_internals import batches
 from runtime.tracer.ambient.calls import flatten_results
 from runtime.tracer.boundary.tracing import Effect
 from runtime.tracer.memory.write_back import write_back
@@ -41,6 +46,8 @@ class Callee:
     """Stores to the caller's Python state that every run repeats."""
     kept: dict[int, Any] = field(default_factory=dict)
     """By identity of a subtree: the container from before the trace that it is."""
+    _for_rows: dict[int, BatchedProgram] = field(default_factory=dict)
+    """By identity of a Program: what runs it under ``torch.vmap``."""
 
     @property
     def only_results(self) -> bool:
@@ -54,7 +61,16 @@ class Callee:
 
         ``arguments``: the call's, taken apart. ``stores``: those of this call, where they are not always the same.
         """
+        if batches.transforms() and batches.any_batched([*inputs, *params]):
+            return self._call_for_rows(arguments, inputs, params, self.stores if stores is None else stores)
         values = self.runner.run(inputs, params)
+        return self._finish(arguments, inputs, params, values, self.stores if stores is None else stores)
+
+    def _finish(
+        self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], values: list[Any],
+        stores: Sequence[Effect],
+    ) -> Any:
+        """What follows a run: writes, views, stores and the result."""
         targets = dict(zip(self.program.block.args, [*inputs, *params]))
         self._write(targets, values)
         for position, view in self.views.items():
@@ -62,12 +78,35 @@ class Callee:
         built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
         stored = [
             (_place(effect, arguments, targets), build_tree(effect.tree, values, self.classes, built))
-            for effect in (self.stores if stores is None else stores)
+            for effect in stores
         ]
         result = build_tree(self.program.output, values, self.classes, built)
         for place, value in stored:
             place.set(value)
         return result
+
+    def _call_for_rows(
+        self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], stores: Sequence[Effect]
+    ) -> Any:
+        """A call under ``torch.vmap``: the Program runs once for all rows."""
+        values, domain = self._batched([*inputs, *params]).run(inputs, params)
+        for effect in stores:
+            stored = [values[leaf.index] for leaf in tree_leaves(effect.tree)]
+            require_same(stored, effect.place.describe(), effect.location)
+        values = settled(self.program, self.program.output, values, domain)
+        return self._finish(arguments, inputs, params, values, stores)
+
+    def _batched(self, arguments: Sequence[Any]) -> BatchedProgram:
+        program = self.runner.program
+        if gradients_in(program):
+            row = [batches.like_a_row(one) for one in arguments]
+            with batches.without_transforms():
+                lowered = self.runner.lowered(row)
+            program = program if lowered is None else lowered.program
+        found = self._for_rows.get(id(program))
+        if found is None:
+            found = self._for_rows[id(program)] = BatchedProgram(program, self.runner.compile)
+        return found
 
     def _write(self, targets: dict[Variable, Any], values: list[Any]) -> None:
         for write in self.program.writes:

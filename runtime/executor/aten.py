@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -53,9 +53,14 @@ def emit(emitter: Emitter, op: Operator) -> None:
         emitter.assign(op.outputs, f"{emitter.bind(flat, 'f')}({call})", unpack=True)
     else:
         emitter.assign(op.outputs, call, unpack=True)
-    for out, check in zip(op.outputs, op.attrs.get(aten.CHECKED, ())):
+    for out, check in zip(op.outputs, checks(op)):
         if check is not None:
-            emitter.line(f"{emitter.bind(_Check(op, *check), 'f')}({emitter.name(out)})")
+            emitter.line(f"{emitter.bind(check, 'f')}({emitter.name(out)})")
+
+
+def checks(op: Operator) -> list[Callable[[torch.Tensor], None] | None]:
+    """For each result that had to be taken for what it was while tracing, what tests that it is that."""
+    return [None if check is None else _Check(op, *check) for check in op.attrs.get(aten.CHECKED, ())]
 
 
 def _reusing(emitter: Emitter, op: Operator, owner: Owner, arguments: list[str], call: str) -> str:

@@ -61,11 +61,7 @@ def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
     """
     entries: list[TracebackType] = []
     entry = error.__traceback__ and error.__traceback__.tb_next
-    caught = _caught(error, filename, operators)
-    if caught is not None:
-        raise caught from error
-    if isinstance(error, IndexError):
-        _reword(error, filename, operators)
+    _as_users(error, _operator_in(error, filename, operators))
     if shows_all():
         return error
     while entry is not None:
@@ -78,20 +74,48 @@ def locate(error: E, filename: str, operators: Sequence[Operator | None]) -> E:
             if operator is not None and operator.location is not None:
                 entries.append(_frame_at(operator.location))
         entry = entry.tb_next
+    return _with_entries(error, entries)
+
+
+def locate_at(error: E, operators: Sequence[Operator]) -> E:
+    """The exception itself, its traceback one of the user's source: from Operators that it came through, the innermost
+    first. To be called as ``locate`` is."""
+    _as_users(error, operators[0] if operators else None)
+    if shows_all() or not operators:
+        return error
+    places = dict.fromkeys(op.location for op in reversed(operators) if op.location is not None)
+    return _with_entries(error, [_frame_at(place) for place in list(places)[-1:]])
+
+
+def _with_entries(error: E, entries: Sequence[TracebackType]) -> E:
     rebuilt: TracebackType | None = None
     for one in reversed(entries):
         rebuilt = TracebackType(rebuilt, one.tb_frame, one.tb_lasti, one.tb_lineno)
     return error.with_traceback(rebuilt)
 
 
-def _caught(error: BaseException, filename: str, operators: Sequence[Operator | None]) -> TraceError | None:
-    """The error for an exception that a ``try`` of the user's would have caught: no handler sees a running Program."""
+def _operator_in(error: BaseException, filename: str, operators: Sequence[Operator | None]) -> Operator | None:
+    """The innermost Operator that an exception came through."""
     operator = None
     entry = error.__traceback__
     while entry is not None:
         if entry.tb_frame.f_code.co_filename == filename:
             operator = operators[entry.tb_lineno - 1] or operator
         entry = entry.tb_next
+    return operator
+
+
+def _as_users(error: BaseException, operator: Operator | None) -> None:
+    """Say an exception of an Operator in the words of the user's code, or refuse one that its handlers should see."""
+    caught = _caught(error, operator)
+    if caught is not None:
+        raise caught from error
+    if isinstance(error, IndexError):
+        _reword(error, operator)
+
+
+def _caught(error: BaseException, operator: Operator | None) -> TraceError | None:
+    """The error for an exception that a ``try`` of the user's would have caught: no handler sees a running Program."""
     for name in str(operator.attrs.get("caught", "")).split() if operator is not None else ():
         kind = getattr(builtins, name.lstrip("!"), ())
         if isinstance(kind, type) and isinstance(error, kind):
@@ -109,15 +133,9 @@ def _caught(error: BaseException, filename: str, operators: Sequence[Operator | 
 _OUT_OF_RANGE = re.compile(r"select\(\): index (-?\d+) out of range for tensor of size \[([^]]*)\] at dimension (\d+)")
 
 
-def _reword(error: IndexError, filename: str, operators: Sequence[Operator | None]) -> None:
+def _reword(error: IndexError, operator: Operator | None) -> None:
     """An index of a subscript that is out of range, in the words of a subscript: its Operator is a ``select``."""
-    place: int | None = None
-    entry = error.__traceback__
-    while entry is not None:
-        if entry.tb_frame.f_code.co_filename == filename:
-            operator = operators[entry.tb_lineno - 1]
-            place = operator.attrs.get("subscript") if operator is not None else None
-        entry = entry.tb_next
+    place: int | None = operator.attrs.get("subscript") if operator is not None else None
     said = _OUT_OF_RANGE.match(str(error))
     if place is None or said is None:
         return

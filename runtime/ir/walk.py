@@ -25,6 +25,21 @@ def map_operand(operand: Operand, change: Callable[[Variable], Operand]) -> Oper
     return operand
 
 
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A value, as operands are at run time, with whatever is no container in it replaced.
+
+    >>> map_leaves([1, slice(2, None)], lambda item: item and -item)
+    [-1, slice(-2, None, None)]
+    """
+    if isinstance(value, (list, tuple)):
+        return type(value)(map_leaves(item, change) for item in value)
+    if isinstance(value, dict):
+        return {key: map_leaves(item, change) for key, item in value.items()}
+    if isinstance(value, slice):
+        return slice(*(map_leaves(part, change) for part in (value.start, value.stop, value.step)))
+    return change(value)
+
+
 def replace_in(op: Operator, mapping: Mapping[Variable, Operand]) -> None:
     """Replace Variables that an Operator reads itself, in place (not those that its Blocks read)."""
     if mapping and any(var in mapping for var in op.inputs):

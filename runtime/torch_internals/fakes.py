@@ -16,6 +16,8 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.torch_internals.batches import innermost
+
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
@@ -330,7 +332,7 @@ def fake_only_metadata() -> Iterator[None]:
 def storage_identity(tensor: torch.Tensor) -> int:
     """An identity for the memory of a strided tensor, valid while it is alive."""
     with torch._C.DisableTorchFunction():
-        return int(tensor.untyped_storage()._cdata)
+        return int(innermost(tensor).untyped_storage()._cdata)
 
 
 @contextlib.contextmanager

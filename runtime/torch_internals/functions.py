@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from runtime.torch_internals.batches import without_transforms
+
 PLAIN_APPLY = torch.autograd.Function.__dict__["apply"]
 
 
@@ -17,7 +19,8 @@ def plain_apply(cls: type) -> Any:
 def apply_takes_keywords() -> bool:
     """Whether ``apply`` takes arguments by name also where a function has no ``setup_context``: not in torch 2.11."""
     try:
-        plain_apply(_Probe)(number=1)
+        with without_transforms():
+            plain_apply(_Probe)(number=1)
     except TypeError:
         return False
     return True

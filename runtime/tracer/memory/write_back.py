@@ -7,6 +7,7 @@ import contextlib
 import torch
 
 from runtime import torch_internals
+from runtime.torch_internals import batches
 
 
 def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
@@ -22,12 +23,14 @@ def write_back(target: torch.Tensor, value: torch.Tensor) -> None:
             target.resize_(value.shape)
     elif not value.requires_grad and _is_one_memory(value, target):
         return  # not written in this run, or in the tensor itself: for autograd that is no write
-    seen = value.requires_grad and not (target.is_leaf and target.requires_grad)
+    seen = batches.needs_gradient(value) and not (target.is_leaf and target.requires_grad)
     with contextlib.nullcontext() if seen else torch.no_grad():
         target.copy_(value)
 
 
 def _is_one_memory(value: torch.Tensor, target: torch.Tensor) -> bool:
+    if batches.any_batched((value, target)):
+        return False
     strided = value.layout is torch.strided and target.layout is torch.strided
     return strided and value.device.type != "meta" and value.device == target.device and value.is_set_to(target)
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import torch
 
 from runtime import torch_internals
+from runtime.torch_internals import batches
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import hung
 from runtime.tracer.memory.conditions import NEVER
@@ -100,9 +101,11 @@ class Watcher(torch_internals.TorchFunctionMode):
         name = getattr(func, "__name__", "")
         session = self.session
         session.autocast = torch_internals.autocast_now(session.ambient_autocast)
-        for arg in args:
+        for position, arg in enumerate(args):
             if type(arg) is Identity:
                 arg.refuse()
+            if batches.levels_of(arg):  # of a vmap around, met in a closure: torch would batch the stand-ins with it
+                args = (*args[:position], session.inputs.lift(arg), *args[position + 1 :])
         if name == "__get__":
             return self._attribute(func, args)
         if name == "__set__":

@@ -30,6 +30,7 @@ from tests.fuzz.modes.metadata import Metadata
 from tests.fuzz.modes.nested import Nested
 from tests.fuzz.modes.out_argument import OutArgument
 from tests.fuzz.modes.raising import Raising
+from tests.fuzz.modes.rows import OverRows
 from tests.fuzz.modes.skeleton import Mode, judge
 from tests.fuzz.modes.unpacking import Unpacking
 from tests.fuzz.reduce import reduce
@@ -50,6 +51,7 @@ MODES: dict[str, type[Mode]] = {
     "out": OutArgument,
     "raising": Raising,
     "unpacking": Unpacking,
+    "vmap": OverRows,
 }
 
 
