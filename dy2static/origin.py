@@ -78,14 +78,18 @@ class Place:
     function: str
 
 
+Packed = tuple[int, int, int, int, str]
+"""A Place. A map has hundreds, and lives as long as the process: tuples cost the garbage collector nothing."""
+
+
 @dataclass
 class OriginMap:
     """The map from one generated file to the user's file."""
 
     file: str
     source_lines: list[str]
-    spans: dict[Span, Place] = field(default_factory=dict)
-    lines: dict[int, Place] = field(default_factory=dict)
+    spans: dict[Span, Packed] = field(default_factory=dict)
+    lines: dict[int, Packed] = field(default_factory=dict)
     lambda_lines: set[int] = field(default_factory=set)
     made_names: frozenset[str] = frozenset()
     """The names in it that are not the user's."""
@@ -98,11 +102,13 @@ class OriginMap:
         """The user's place of an instruction: exact where Python records columns (3.11), else its statement's."""
         span = span_of(code, instruction)
         if span is not None and span in self.spans:
-            return self.spans[span]
-        place = self.lines.get(line or code.co_firstlineno)
-        if place is not None and code.co_name == "<lambda>" and code.co_firstlineno in self.lambda_lines:
-            place = replace(place, function="<lambda>")
-        return place
+            return Place(*self.spans[span])
+        packed = self.lines.get(line or code.co_firstlineno)
+        if packed is None:
+            return None
+        place = Place(*packed)
+        is_lambda = code.co_name == "<lambda>" and code.co_firstlineno in self.lambda_lines
+        return replace(place, function="<lambda>") if is_lambda else place
 
     def location(self, code: CodeType, instruction: int, line: int | None) -> Location | None:
         place = self.place(code, instruction, line)
@@ -136,7 +142,7 @@ def build_map(
     """
     result = OriginMap(file, source_lines, made_names=made_names)
 
-    def walk(old: ast.AST, new: ast.AST, place: Place | None, owner: str) -> None:
+    def walk(old: ast.AST, new: ast.AST, place: Packed | None, owner: str) -> None:
         line = getattr(old, "lineno", None)
         if isinstance(old, (ast.FunctionDef, ast.AsyncFunctionDef)) and not result.made(old.name):
             owner = old.name
@@ -145,8 +151,8 @@ def build_map(
             result.lambda_lines.add(new.lineno)  # type: ignore[attr-defined] # a Lambda too
         if line is not None:
             place = _place(old, owner)
-        elif place is not None and place.function != owner:
-            place = replace(place, function=owner)
+        elif place is not None and place[4] != owner:
+            place = (*place[:4], owner)
         if place is not None and hasattr(new, "lineno"):
             first, column, last, end_column = (getattr(new, name) for name in _PLACE)
             result.spans[first, column, last, end_column] = place
@@ -160,11 +166,11 @@ def build_map(
     return result
 
 
-def _place(node: Any, owner: str) -> Place:
+def _place(node: Any, owner: str) -> Packed:
     line, column = node.lineno, node.col_offset or 0
     end_line = getattr(node, "end_lineno", None) or line
     end_column = getattr(node, "end_col_offset", None)
-    return Place(line, column, end_line, column if end_column is None else end_column, owner)
+    return line, column, end_line, column if end_column is None else end_column, owner
 
 
 def children(node: ast.AST) -> list[ast.AST]:
