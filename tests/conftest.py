@@ -26,6 +26,7 @@ from tests.frames import all_held, looked_at
 from tests.leaks import watching
 from tests.oracle import seeded
 from tests.order import slowest_first
+from tests.sampling import mark_the_others_slow
 
 # Examples are the same on every run, and a busy machine is no failure.
 settings.register_profile("default", derandomize=True, deadline=None)
@@ -62,8 +63,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """See there."""
+    """See there, and ``tests.sampling``."""
+    mark_the_others_slow(items)
     if "PYTEST_XDIST_WORKER" in os.environ:
         slowest_first(items)
 

@@ -308,6 +308,7 @@ def restored(*owners: Any) -> Iterator[None]:
                     setattr(owner, name, value)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("calls", [1, MADE_AT[0] + 1], ids=["long", "short"])
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")

@@ -131,6 +131,7 @@ def _run(kind: str, way: str, use: str, order: tuple[bool, ...], path: str, conv
     return results
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore::dy2static.program_cache.RetraceWarning")
 @pytest.mark.parametrize(("kind", "way"), CASES)
 def test_a_container_that_is_reached_otherwise_is_one_object(kind: str, way: str) -> None:

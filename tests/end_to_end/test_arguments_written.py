@@ -131,6 +131,7 @@ def gradient_of(results: list[Any], x: Any, leaf: Any) -> Any:
         return str(error)[:60]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 def test_the_callers_tensor_is_written(form, gradient):

@@ -226,6 +226,7 @@ CLIPS: dict[str, Callable[[nn.Module], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("clip", CLIPS)
 @pytest.mark.parametrize("accumulated", [1, 3])
 def test_clipping_and_accumulation(clip: str, accumulated: int) -> None:
@@ -278,6 +279,7 @@ SCHEDULES: dict[str, Callable[[torch.optim.Optimizer], Any]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_schedules(schedule: str) -> None:
     def make(module: nn.Module) -> Step:
@@ -463,6 +465,7 @@ OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_optimizers(optimizer: str) -> None:
     def make(module: nn.Module) -> Step:

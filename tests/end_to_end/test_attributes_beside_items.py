@@ -294,6 +294,7 @@ def calls(make: Any) -> list[tuple[Any, ...]]:
             for x in (torch.zeros(2), torch.ones(2)) for y in (torch.zeros(2), torch.ones(2))]  # fmt: skip
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("make", CONTAINERS)
 @pytest.mark.parametrize("function", OF_CONTAINERS)
 def test_containers_keep_their_attributes(function: Callable[..., Any], make: Any) -> None:
@@ -338,6 +339,7 @@ def test_pythons_own_code_calls_methods_that_change_attributes() -> None:
     check(count, (torch.ones(2),))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make", [List, Dict, Deque])
 @pytest.mark.parametrize("function", [other_on_each_path, made_in_a_loop, a_list_as_an_attribute, in_a_tuple])
 def test_containers_keep_their_attributes_when_loaded(function: Any, make: Any, tmp_path: Path) -> None:
@@ -502,6 +504,7 @@ OF_RECORDS = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make", RECORDS)
 @pytest.mark.parametrize("function", OF_RECORDS)
 def test_records_keep_their_attributes(function: Callable[..., Any], make: Any) -> None:

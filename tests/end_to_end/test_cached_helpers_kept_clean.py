@@ -47,6 +47,7 @@ def _numbers(value):
     return len(value) if isinstance(value, range) else 3
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("decorate", DECORATORS)
 @pytest.mark.parametrize("argument", ARGUMENTS)

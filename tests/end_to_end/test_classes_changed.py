@@ -119,6 +119,7 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", READS)
 def test_a_change_is_seen(name: str) -> None:
     read = READS[name]

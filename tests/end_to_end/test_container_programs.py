@@ -29,6 +29,7 @@ NAMED = {"named_tuples", "record_of_steps"}
 """Their results are of a class of the user's, for which another stands after loading."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_as_eager(program, tmp_path):
     if program.__name__ in REFUSED:

@@ -193,12 +193,14 @@ def calls() -> list[tuple[Any, ...]]:
     return [(torch.tensor([1.0, 1.5], requires_grad=True), torch.tensor(n)) for n in (2, 0, 1, 3)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_first_goes_where_it_is_put(pair: str, shape: Any) -> None:
     check(shape(*PAIRS[pair]), *calls())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", [moved_on, swapped, read_first], ids=lambda shape: shape.__name__)
 @pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair != "users_dict"])  # a file holds no class of theirs
 def test_so_does_that_of_a_file(pair: str, shape: Any, tmp_path: Path) -> None:

@@ -385,6 +385,7 @@ def lists_that_differ_in_dicts_that_do_not(x):
     return d
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 def test_as_eager(function: Any) -> None:
     check(function, *CALLS, paths=("program",))

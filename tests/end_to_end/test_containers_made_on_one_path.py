@@ -173,6 +173,7 @@ PROGRAMS = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 @pytest.mark.parametrize("gradients", [False, True])
 def test_holds_what_its_path_left(program: Callable[..., Any], gradients: bool) -> None:

@@ -170,6 +170,7 @@ def outcome(function: Any, call: Any) -> tuple[Any, Any]:
     return result, [op.name for op in specialization.traced.program.block.walk()]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call[0][0]:.0f}, {call[1]}")
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_one_that_looks_on(function, call):

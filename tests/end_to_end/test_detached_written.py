@@ -245,6 +245,7 @@ def view_of_a_detached_tensor_whose_memory_is_written(x, y, w):
     return e, b
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "function",
     [

@@ -106,6 +106,7 @@ def asked_inside(x, y):
     return seen, pair
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("grad", [False, True])
 @pytest.mark.parametrize(
     "function",

@@ -117,6 +117,7 @@ def _seen(function: Any, x: torch.Tensor, y: torch.Tensor) -> Any:
     return [[one is other for other in tensors] for one in tensors], [one.requires_grad for one in tensors]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_what_is_one_object(function: Any, tmp_path: Path) -> None:
     static = dy2static.to_static(function)

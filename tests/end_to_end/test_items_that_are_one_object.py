@@ -125,6 +125,7 @@ def _function(text: str, make: Any) -> Any:
 CALLS = [(torch.tensor([value, value / 2]),) for value in (1.5, -1.5, 2.1)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("text", PROGRAMS.split("---"), ids=lambda text: text.strip().splitlines()[0][:50])
 def test_as_eager(text: str, kind: str, tmp_path: Path) -> None:

@@ -345,6 +345,7 @@ def shared(one: Any, two: Any) -> list[str]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("gradient", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("name", MADE)
 def test_each_call_makes_its_own(name, gradient):

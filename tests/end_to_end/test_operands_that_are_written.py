@@ -62,6 +62,7 @@ def load(text: str, folder: Path) -> Any:
     return module.f
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("who", WHO)
 def test_some_backwards_are_eagers(place: str, who: str, tmp_path: Path) -> None:

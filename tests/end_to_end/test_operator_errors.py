@@ -41,6 +41,7 @@ def _outcome(call: Callable[[], Any]) -> Any:
     return result.dtype, result.shape
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_of_mixed_dtypes(name: str, autocast: bool) -> None:

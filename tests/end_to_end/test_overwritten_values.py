@@ -782,6 +782,7 @@ def held(eager: Any, converted: Any, create_graph: bool = False) -> int:
     return raised
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "eager", [*RAISE_ALWAYS, *RAISE_SOMETIMES, *RAISE_NEVER], ids=lambda function: function.__name__
 )

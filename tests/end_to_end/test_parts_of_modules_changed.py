@@ -166,6 +166,7 @@ def outcome(call: Callable[[], Any]) -> Any:
     return result.tolist()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
 def test_a_change_between_calls_is_seen(use: Callable[[Any, Any], Any]) -> None:
     for name, change in CHANGES.items():

@@ -133,6 +133,7 @@ def calls():
             yield torch.full((3,), value, requires_grad=True), torch.tensor(n)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("path", ["program", "autograd"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_as_eager(function, path):

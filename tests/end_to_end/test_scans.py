@@ -148,6 +148,7 @@ def marked(names: Iterable[str], few: Collection[str]) -> list[Any]:
     return [pytest.param(name, marks=[] if name in few else pytest.mark.slow) for name in names]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", marked(SCANS, FEW))
 def test_stacked(name: str, tmp_path: Path) -> None:
     (function,) = load([source(SCANS[name], ENDS["stacked"])], tmp_path)

@@ -389,6 +389,7 @@ def a_finally_changes_what_was_returned(x):
     return x, log
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 def test_shared(function):
     check(function, *X)

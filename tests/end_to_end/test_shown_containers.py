@@ -49,6 +49,7 @@ def _told(value: Any) -> Any:
     return type(value), repr(value)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("number", range(len(SNIPPETS)), ids=[text.replace("\n", "; ") for text in SNIPPETS])
 def test_eagers_answer_or_a_located_error(functions: Any, number: int) -> None:
     function = getattr(functions, f"f{number}")

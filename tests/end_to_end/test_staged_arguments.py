@@ -199,6 +199,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 def test_staged_arguments(function: Any) -> None:
     static = check(function, *CASES[function], tolerance=1e-6)

@@ -42,6 +42,7 @@ def _calls(needs: bool):
     yield torch.tensor([1.0, 2.0, -3.0], requires_grad=needs), torch.full((4,), 50.0)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("needs", (False, True))
 @pytest.mark.parametrize("text", TEXTS)
 def test_out_of_range_once_the_size_is_settled(text, needs, tmp_path):

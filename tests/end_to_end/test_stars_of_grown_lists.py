@@ -192,6 +192,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_as_eager(program):
     check(program, *CALLS)

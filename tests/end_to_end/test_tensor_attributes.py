@@ -263,6 +263,7 @@ def test_a_deep_copy_without_gradients_follows_the_module() -> None:
         assert torch.equal(static(X), LINEAR(X))
 
 
+@pytest.mark.sample(3)
 def test_a_returned_module_is_made_anew_with_its_attributes() -> None:
     def f(x: Any) -> Any:
         module = torch.nn.ReLU()

@@ -29,6 +29,7 @@ ITEMS: dict[str, Callable[[torch.Tensor, int], Any]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("item", ITEMS)
 @pytest.mark.parametrize("maker", MAKERS)
 def test_a_list_that_grows(maker: str, item: str) -> None:

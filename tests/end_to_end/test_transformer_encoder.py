@@ -42,6 +42,7 @@ def batch(rows: list[list[int]], seed: int = 1) -> tuple[torch.Tensor, torch.Ten
     return torch.randn(len(rows), len(rows[0]), 8, generator=generator), torch.tensor(rows, dtype=torch.bool)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("norm", [False, True])
 @pytest.mark.parametrize("kind", [torch.bool, torch.float32])
 @pytest.mark.parametrize("options", [{}, {"mask_check": False}, {"enable_nested_tensor": False}], ids=str)

@@ -63,6 +63,7 @@ def in_a_branch_of_the_loop(view):
     return function
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("make", [of_an_argument, of_a_value, in_a_branch_of_the_loop])
 @pytest.mark.parametrize("name", VIEWS)
 def test_views(name: str, make: Callable[..., Callable[..., object]]) -> None:

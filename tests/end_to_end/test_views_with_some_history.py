@@ -231,6 +231,7 @@ def rows_of_a_no_grad_view_of_the_iteration_before(w, v, x, y, n):
     return p * 1, q * 1, r * 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "function",
     [

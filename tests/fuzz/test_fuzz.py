@@ -14,6 +14,7 @@ from tests.fuzz.run import FAILURES, report, run_one
 from tests.fuzz.writer import NESTED, SIMPLE
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(1000, 1015))
 def test_random_program(seed):
     _, outcome, _, _ = run_one(seed, depth=2)
@@ -49,6 +50,7 @@ def test_a_report_is_a_table():
     assert report(Counter({"if": 3, "while": 12}), 2) == "    12 while       3 if"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["lists", "dicts"])
 @pytest.mark.parametrize("seed", range(8))
 def test_containers_of_several_names(kind, seed):
@@ -56,12 +58,14 @@ def test_containers_of_several_names(kind, seed):
     assert outcome.kind not in FAILURES, outcome.detail
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(15))
 def test_memory_of_several_names_and_histories(seed):
     outcome = judge(Memory(seed).source(), seed)
     assert outcome.kind not in FAILURES, outcome.detail
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(2))
 def test_programs_about_one_thing(mode, seed):

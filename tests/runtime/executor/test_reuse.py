@@ -130,6 +130,7 @@ def made(name, layout):
         yield aten.resolve(name)(*args)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(reuse.LAID_OUT))
 def test_a_row_makes_dense_memory_of_its_own(name):
     found = [result for layout in LAYOUTS for result in made(name, layout)]

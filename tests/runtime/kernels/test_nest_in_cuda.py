@@ -65,6 +65,7 @@ def test_halves_are_rounded_after_each_operator(host: Host, kind: str) -> None:
     agree(text, [x, y], [x[:3], y[:3]], kernels=1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name in BINARY_NAMES if not name.startswith("__")])
 def test_pairs_of_dtypes(host: Host, name: str) -> None:
     """Each pair of dtypes is computed as PyTorch computes it; what is not a kernel is PyTorch's."""

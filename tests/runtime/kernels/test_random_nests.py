@@ -101,6 +101,7 @@ def check(seed: int) -> None:
     agree(text, *(maker.tensors() for _ in range(3)), rounding=1e-9, in_kernels=share)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("part", range(3))
 def test_random_nests(host: Host, part: int) -> None:
     for seed in range(part * 8, part * 8 + 8):

@@ -111,6 +111,7 @@ def test_a_loss(host: Host) -> None:
 CASES = all_cases()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", CASES[::60], ids=[case.id for case in CASES[::60]])
 def test_cases(host: Host, case: object) -> None:
     """Some of what the slow test runs."""

@@ -153,6 +153,7 @@ class Net(nn.Module):
         return h
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_functions(batch: tuple[int, ...], dtype: torch.dtype) -> None:

@@ -52,6 +52,7 @@ def test_gradients_of_rows(padding: int) -> None:
     agree(GRADIENTS.replace("PADDING", str(padding)), *given, rounding=1e-6)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["index", "embedding", "padding"])
 def test_in_loops(name: str) -> None:
     """Only the rows are added to the total; what else reads the table adds to it, too."""
@@ -87,6 +88,7 @@ ARGMAX = """program "f" {
 }"""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(("sizes", "dim"), [
     ((7,), "0"), ((7,), "-1"), ((7,), "None"), ((3, 40), "1"), ((2, 3, 5), "-1"),

@@ -57,6 +57,7 @@ def close(got: torch.Tensor, expected: torch.Tensor, steps: int) -> None:
     assert (bits[0] - bits[1]).abs().max() <= steps and (bits[0] != bits[1]).float().mean() < 0.01
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("op", [*EXACT, *NEAR, *FLAGS])
 def test_operators(dtype: torch.dtype, op: str) -> None:

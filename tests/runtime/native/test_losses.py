@@ -33,6 +33,7 @@ def calls(dtype: torch.dtype) -> list[list[torch.Tensor]]:
     return [*made, [special, *made[0][1:]]]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("reduction", [0, 1, 2])
 @pytest.mark.parametrize("ignored", [-100, 3, -1])

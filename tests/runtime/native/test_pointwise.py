@@ -25,6 +25,7 @@ def _values(dtype: torch.dtype) -> torch.Tensor:
     return torch.tensor([0, 1, -1, 2, -2, 7, -7, 100, 2**30, -(2**30), 3, 4, 5, 6, 8], dtype=dtype)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [*FLOAT_UNARY, *SAME_UNARY, "floor", "ceil", "trunc", "round", "abs", "sign", "isnan",
                                   "isinf", "isfinite", "logical_not"])  # fmt: skip
 @pytest.mark.parametrize("kind", ["f32", "f64"])
@@ -44,6 +45,7 @@ def test_functions_of_one_float(name: str, kind: str) -> None:
 _FIRST = ("add", "div", "maximum", "lt", "logical_xor", "remainder", "pow")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [
     pytest.param(one, marks=() if one in _FIRST else pytest.mark.slow) for one in BINARY_NAMES
     if not one.startswith("__")
@@ -72,6 +74,7 @@ def test_pairs_of_dtypes(name: str) -> None:
         agree(text, [x, y], rounding=1e-6, in_c=made.share().in_c)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", *COMPARISONS])
 @pytest.mark.parametrize("kind", ["f32", "i64"])
 def test_with_numbers(name: str, kind: str) -> None:

@@ -23,6 +23,7 @@ _TEXT = """program "f" {
 }"""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("right", [False, True])
@@ -65,6 +66,7 @@ _BATCHES = """program "f" {
 }"""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("left", ["aten.neg.default({})", "aten.transpose.int({}, 2, 3)", "aten.transpose.int({}, 1, 2)"
                                   ])

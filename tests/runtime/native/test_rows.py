@@ -78,6 +78,7 @@ def test_rms_norm() -> None:
     agree(text, _randoms(torch.float32, (2, 3, 6), (6,)), _randoms(torch.float32, (1, 1, 6), (6,)), rounding=2e-6)
 
 
+@pytest.mark.sample(3)
 @DTYPES
 @pytest.mark.parametrize("call", [
     "gelu.default(%x)", 'gelu.default(%x, approximate="tanh")', "gelu_backward.default(%g, %x)",

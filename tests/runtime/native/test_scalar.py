@@ -26,6 +26,7 @@ def test_two_ints(name: str) -> None:
     agree(text, *itertools.product(_INTS, _INTS))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "floordiv", "mod", "truediv", "lt", "eq", "ge"])
 @pytest.mark.parametrize("kinds", [("float", "float"), ("int", "float"), ("float", "int")])
 def test_floats(name: str, kinds: tuple[str, str]) -> None:

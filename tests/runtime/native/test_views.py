@@ -24,6 +24,7 @@ def test_slices_are_clipped_as_pythons() -> None:
     assert not gave_up(made)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("view", [
     "aten.transpose.int(%x, 0, 1)", "aten.permute.default(%x, [2, 0, 1])", "aten.unsqueeze.default(%x, 1)",
     "aten.select.int(%x, 1, 2)", "aten.select.int(%x, 0, -1)", "aten.slice.Tensor(%x, 2, 1, 3)",
@@ -46,6 +47,7 @@ def test_views_and_what_reads_them(view: str, use: str) -> None:
     assert not gave_up(made)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ["f32", "f64", "i64"])
 @pytest.mark.parametrize("dims", [[0], [1], [2], [0, 1], [1, 2], [0, 2], [0, 1, 2], []])
 @pytest.mark.parametrize("keep", [False, True])

@@ -109,6 +109,7 @@ def _orders() -> Iterator[tuple[str, torch.dtype, int]]:
             yield shape, dtype, 3 if dtype is torch.int64 else 0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("setting", MODES)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_a_remembered_result_equals_a_fresh_one(mode: torch_internals.TraceMode, name: str, setting: str) -> None:

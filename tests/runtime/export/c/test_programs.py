@@ -17,6 +17,7 @@ def _sooner(number: int, one: Sample) -> bool:
     return number % 4 == 0 or one.name in _SOME
 
 
+@pytest.mark.sample(3)
 @needs_cc
 @pytest.mark.parametrize("one", [
     pytest.param(one, id=one.name, marks=() if _sooner(number, one) else pytest.mark.slow)

@@ -232,6 +232,7 @@ def calls_in_attempts(function: Callable[..., Any]) -> int:
     return counting.count
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_a_fault_anywhere_in_an_attempt(function, part, monkeypatch):

@@ -1,0 +1,40 @@
+"""A part of many cases runs by default, and all of them are there."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.sampling import mark_the_others_slow
+
+
+def cases(count: int, every: int | None) -> list[Any]:
+    def made(number: int) -> Any:
+        marks: list[Any] = [] if every is None else [pytest.mark.sample(every).mark]
+        return SimpleNamespace(
+            nodeid=f"tests/test_of.py::test_it[{number}]", marks=marks, add_marker=marks.append,
+            get_closest_marker=lambda name: next((mark for mark in marks if mark.name == name), None),
+        )
+
+    return [made(number) for number in range(count)]
+
+
+def kept(items: list[Any]) -> list[str]:
+    mark_the_others_slow(items)
+    return [item.nodeid for item in items if item.get_closest_marker("slow") is None]
+
+
+def test_about_every_nth_case_runs() -> None:
+    assert 70 < len(kept(cases(400, 4))) < 130
+    assert len(kept(cases(400, None))) == 400
+
+
+def test_a_new_case_moves_none() -> None:
+    assert set(kept(cases(100, 3))) - set(kept(cases(200, 3))) == set()
+
+
+def test_one_case_runs_however_few_there_are() -> None:
+    for count in range(1, 20):
+        assert kept(cases(count, 1000))
