@@ -79,6 +79,13 @@ def fake_only(fake_mode: FakeTensorMode) -> Iterator[None]:
         yield
 
 
+def assign_gradient(tensor: torch.Tensor, grad: torch.Tensor) -> None:
+    """Raise what PyTorch raises where ``grad`` may not be the gradient of ``tensor``, told by what they look like."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        owner, given = (torch.empty(one.shape, dtype=one.dtype, device="meta") for one in (tensor, grad))
+        owner.grad = given
+
+
 @contextlib.contextmanager
 def in_fake_mode(fake_mode: FakeTensorMode) -> Iterator[None]:
     """Run operators on fake tensors without torch-function modes seeing them; dispatch modes do."""

@@ -105,11 +105,6 @@ def _eval(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return call(args[0].train, False)
 
 
-def _zero_grad(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    raise session.error("zero_grad() inside a converted function, where there are no gradients to forget",
-                        code="D2S213", hint="Call it outside.")  # fmt: skip
-
-
 HANDLERS: list[tuple[Any, Any]] = [
     *((method, _conversion(name, method))
       for name in ("to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type", "to_empty")
@@ -119,7 +114,5 @@ HANDLERS: list[tuple[Any, Any]] = [
       for name in names if (method := getattr(cls, name, None)) is not None),
     (torch.nn.Module.train, _train),
     (torch.nn.Module.eval, _eval),
-    (torch.nn.Module.zero_grad, _zero_grad),
-    (torch.optim.Optimizer.zero_grad, _zero_grad),
     (torch.nn.Module.register_parameter, _registration(torch.nn.Module.register_parameter)),
 ]  # fmt: skip

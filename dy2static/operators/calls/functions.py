@@ -43,9 +43,10 @@ from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.tracer.ambient import contents, source_places
 from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.recording import faults, reads
+from runtime.tracer.recording import backward, faults, reads
 from runtime.tracer.values.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -285,8 +286,7 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
         for arg in args:
             require_plain(session, arg)
     if f is torch.autograd.backward:
-        raise session.error("torch.autograd.backward() runs backward inside a converted function", code="D2S213",
-                            hint="Call it outside the converted function.")
+        return theirs(backward.backward, *args, **kwargs)
     if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
         raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")

@@ -27,8 +27,9 @@ _STANDARD = tuple({
 })  # fmt: skip
 _TORCH_CONVERTED = tuple(_TORCH + path for path in (
     os.path.join("nn", "modules", "container.py"), os.path.join("nn", "modules", "transformer.py"),
-    "distributions" + os.sep, os.path.join("optim", "lbfgs.py"),
+    "distributions" + os.sep, "optim" + os.sep,
     *(os.path.join("nn", "utils", f"{name}.py") for name in ("weight_norm", "spectral_norm", "prune")),  # as hooks
+    os.path.join("nn", "utils", "clip_grad.py"),
 ))  # fmt: skip
 
 

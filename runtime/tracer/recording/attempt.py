@@ -76,6 +76,8 @@ FIELDS: dict[str, str] = {
     "detaching": VALUE,
     "inner": VALUE,
     "hung": DEEP,
+    "gradients": ITEMS,  # what they hold has a place in the journal
+    "used_up": ITEMS,
     "created": ITEMS,
     "origins": DEEP,
     "surrounding": VALUE,

@@ -56,6 +56,7 @@ from runtime.tracer.values.origins import Origins
 if TYPE_CHECKING:
     from runtime.tracer.python_state.notes import Note
     from runtime.tracer.recording.attempt import Attempt
+    from runtime.tracer.recording.leaf_gradients import Gradient
     from runtime.tracer.values.heaps import Heap
     from runtime.tracer.values.tables import Table
 
@@ -170,6 +171,10 @@ class Session:
         """The tensor that the last function of torch detached on its own: a factory gives the detached one."""
         self.hung: dict[int, tuple[torch.Tensor, set[str]]] = {}
         """Tensors of the trace, by identity, on which users' attributes hang, and the attributes' names."""
+        self.gradients: dict[int, Gradient] = {}
+        """What stands for the ``.grad`` of tensors, by identity (see ``leaf_gradients``)."""
+        self.used_up: dict[Operator, Location | None] = {}
+        """Operators through which a gradient was taken that did not retain the graph, and where."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
         self.surrounding: tuple[Any, ...] = ()
@@ -587,6 +592,10 @@ class Session:
             keywords = {key: fill(value, var) for key, value in step.kwargs}
             var = self.emit(step.name, fill(step.args, var), keywords, types, modes=step.modes)[step.index]
         return var
+
+    def known_with_tensors(self) -> list[tuple[torch.Tensor, TensorInfo]]:
+        """Every traced tensor that is alive, with what is known of it."""
+        return list(self._infos.items())
 
     def known_tensors(self) -> list[TensorInfo]:
         """What is known of every traced tensor that is alive."""
