@@ -89,6 +89,13 @@ def is_torch(target: Any) -> bool:
     return _under(module, "torch")
 
 
+@lru_cache(maxsize=1024)
+def is_converted_module(name: str) -> bool:
+    """Whether a module is one of torch's whose functions are converted: what they read is noted where they read it."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return isinstance(file, str) and file.startswith(_TORCH_CONVERTED)
+
+
 def is_library(module: types.ModuleType) -> bool:
     """Whether a Python module is torch's, NumPy's or Python's own: what it holds is taken as fixed."""
     return is_librarys(module.__name__)

@@ -78,6 +78,7 @@ FIELDS: dict[str, str] = {
     "hung": DEEP,
     "gradients": ITEMS,  # what they hold has a place in the journal
     "used_up": ITEMS,
+    "gradients_asked": VALUE,
     "created": ITEMS,
     "origins": DEEP,
     "surrounding": VALUE,

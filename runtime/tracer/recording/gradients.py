@@ -122,6 +122,7 @@ def paths(
         TraceError: D2S213: they go through a tensor that was written since, that the caller made of others, or that an
             earlier iteration of a loop made; or through what a gradient has used up.
     """
+    session.gradients_asked += 1
     now = {session.read(tensor): info for tensor, info in leaves(session)}
     found, through = reached(session, [session.read(root) for root, _ in starts], now)
     goals = {session.read(one) for one in wanted}

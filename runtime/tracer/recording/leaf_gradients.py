@@ -16,8 +16,8 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
-from runtime.tracer.memory import hung
-from runtime.tracer.values.choices import distribute
+from runtime.tracer.memory import aliases, hung
+from runtime.tracer.values.choices import spread
 from runtime.tracer.values.structure import Choice
 
 if TYPE_CHECKING:
@@ -55,13 +55,22 @@ def of(session: Session, tensor: torch.Tensor) -> Gradient:
     found = session.gradients.get(id(tensor))
     if found is None:
         if torch_internals.is_fake(tensor):
-            hung.require_sole(session, tensor, "grad", writes=True)
+            _require_sole(session, tensor)
             first = _of_argument(session, tensor)
         else:
             first = _of_outside(session, tensor)
         found = session.gradients[id(tensor)] = Gradient(tensor, first)
         session.externals[id(found)] = (found, None)
     return found
+
+
+def _require_sole(session: Session, tensor: torch.Tensor) -> None:
+    """Refuse a tensor that is another one on some path, where that one may have a gradient, or is to get it."""
+    info = session.info(tensor)
+    found, reached = aliases.few_roots(info, ())
+    if reached or info.storage.pools or any(not root.when.always and not root.steps for root in found):
+        raise session.error("the .grad of a tensor that is another one on some path", code="D2S245",
+                            hint="Keep the gradient beside the tensor, as torch.autograd.grad gives it.")
 
 
 def _of_outside(session: Session, real: torch.Tensor) -> torch.Tensor | None:
@@ -127,20 +136,25 @@ def _require_fitting(session: Session, tensor: torch.Tensor, value: Any) -> None
     torch_internals.assign_gradient(mine, given)
 
 
-def accumulate(session: Session, tensor: torch.Tensor, grad: torch.Tensor) -> None:
-    """What the end of a backward pass does with the gradient of a leaf: adds it in place to one that is there."""
+def accumulate(session: Session, tensor: torch.Tensor, grad: Any) -> None:
+    """What the end of a backward pass does with the gradient of a leaf: adds it in place to one that is there.
+
+    ``grad``: a tensor, or one of several values, None among them.
+    """
     place = of(session, tensor)
 
-    def add(before: Any) -> Any:
+    def add(both: tuple[Any, Any]) -> Any:
+        before, more = both
+        if more is None:
+            return before
         if before is None:
-            return _in_layout(session, tensor, grad)
-        with torch.no_grad():
-            before.add_(grad)
+            return _in_layout(session, tensor, more)
+        before.add_(more)
         return before
 
     before = place.grad
     with torch.no_grad():
-        after = distribute(session, before, add) if isinstance(before, Choice) else theirs(add, before)
+        after = theirs(spread, session, (before, grad), add)
     if after is not before:
         _store(session, place, after)
 

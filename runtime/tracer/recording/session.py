@@ -175,6 +175,8 @@ class Session:
         """What stands for the ``.grad`` of tensors, by identity (see ``leaf_gradients``)."""
         self.used_up: dict[Operator, Location | None] = {}
         """Operators through which a gradient was taken that did not retain the graph, and where."""
+        self.gradients_asked = 0
+        """How often a gradient was asked for."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
         self.surrounding: tuple[Any, ...] = ()
