@@ -26,7 +26,7 @@ from dy2static.operators.provenance.provenance import (
     note_attribute_read,
     written,
 )
-from dy2static.operators.shared.policy import home_of, is_converted_module
+from dy2static.operators.shared.policy import home_of, is_optimizers
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import objects
 from runtime.tracer.python_state.facts import can_be_fact
@@ -47,7 +47,7 @@ def is_of_library(cls: type) -> bool:
     derived from one of theirs."""
     return any(
         one.__flags__ & HEAP_TYPE and _is_librarys(one.__module__) and one.__module__ not in _WITHOUT_METHODS
-        and not is_converted_module(one.__module__) for one in cls.__mro__
+        and not is_optimizers(one.__module__) for one in cls.__mro__
     )
 
 

@@ -89,11 +89,9 @@ def is_torch(target: Any) -> bool:
     return _under(module, "torch")
 
 
-@lru_cache(maxsize=1024)
-def is_converted_module(name: str) -> bool:
-    """Whether a module is one of torch's whose functions are converted: what they read is noted where they read it."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return isinstance(file, str) and file.startswith(_TORCH_CONVERTED)
+def is_optimizers(module: str) -> bool:
+    """Whether a module is one of ``torch.optim``: its classes are converted, and its objects hold state as a user's."""
+    return module.startswith("torch.optim.")
 
 
 def is_library(module: types.ModuleType) -> bool:
