@@ -67,6 +67,7 @@ from runtime.torch_internals.fakes import (
 from runtime.torch_internals.functions import (
     PLAIN_APPLY,
     apply_takes_keywords,
+    hidden_from_dynamo,
     is_plain_apply,
     plain_apply,
 )
@@ -239,6 +240,7 @@ __all__ = [
     "graph_is_kept",
     "has_cuda",
     "has_numbers",
+    "hidden_from_dynamo",
     "in_fake_mode",
     "is_composite",
     "is_fake",

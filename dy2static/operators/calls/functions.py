@@ -66,6 +66,9 @@ _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a Python function: converted if it is a user's, else as it is."""
     file = f.__code__.co_filename
+    hidden = torch_internals.hidden_from_dynamo(f)
+    if hidden is not None:
+        return traced(session, hidden, args, kwargs)
     if is_generated_file(file):
         return _run(session, f, args, kwargs)
     home = home_of(file)

@@ -10,6 +10,7 @@ later on: where it is wrong, the run ends with an error. That a value is not rea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runtime.ir import ArrayType, Block, Operand, Operator, TensorType, Variable
@@ -25,11 +26,48 @@ Reached = dict[Variable, bool]
 """Values that a gradient reaches; True: on every path."""
 
 
-def reached(session: Session, roots: Iterable[Variable], stops: Collection[Variable]) -> tuple[Reached, set[Operator]]:
-    """What the gradients of ``roots`` reach, and the Operators that they go through; none goes beyond ``stops``."""
-    makers = {out: op for scope in session.scope.chain() for op in scope.block.ops for out in op.outputs}
-    walk = _Walk(session.ambient_grad, frozenset(stops))
-    return walk.back(makers, dict.fromkeys(roots, True)), walk.through
+@dataclass
+class Paths:
+    """Where gradients of some values go."""
+
+    found: Reached
+    through: set[Operator]
+    """The Operators that they go through."""
+    earlier: set[Operator]
+    """Those of them that they only go through in a loop's first iteration: what came before the loop."""
+
+
+def reached(session: Session, roots: Iterable[Variable], stops: Collection[Variable]) -> Paths:
+    """What the gradients of ``roots`` reach; none goes beyond ``stops``.
+
+    What a loop carries is taken to come from what it began with: what iterations leave to each other is not known yet.
+    """
+    scopes = list(session.scope.chain())
+    makers = {out: op for scope in scopes for op in scope.block.ops for out in op.outputs}
+    begins = {var: first for scope in scopes for var, first in scope.begins.items()}
+    earlier = {var: before_loops(session, var) for var in stops}
+    walk = _Walk(session.ambient_grad, frozenset(stops).union(*earlier.values()))
+    found = walk.back(makers, dict.fromkeys(roots, True))
+    direct = set(walk.through)
+    todo = dict(found)
+    while firsts := {begins[var]: sure for var, sure in todo.items() if var in begins and var not in walk.stops}:
+        todo = {var: sure for var, sure in walk.back(makers, firsts).items() if var not in found}
+        found.update(todo)
+    for var, firsts_of_it in earlier.items():
+        for first in firsts_of_it:
+            if first in found:
+                found[var] = found[first] and found.get(var, True)
+    return Paths(found, walk.through, walk.through - direct)
+
+
+def before_loops(session: Session, var: Variable) -> list[Variable]:
+    """What a value that open loops carry was before each of them."""
+    begins = {one: first for scope in session.scope.chain() for one, first in scope.begins.items()}
+    found = []
+    while var in begins:
+        var = begins[var]
+        found.append(var)
+    return found
 
 
 class _Walk:
@@ -159,4 +197,4 @@ def _tensors(operand: Operand) -> Iterator[Variable]:
     return (var for var in leaves(operand) if isinstance(var, Variable) and _carries(var))
 
 
-__all__ = ["Reached", "reached"]
+__all__ = ["Paths", "Reached", "before_loops", "reached"]

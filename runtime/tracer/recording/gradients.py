@@ -11,8 +11,8 @@ from runtime.ir.ports import passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.storage_table import TensorInfo, mark_uncertain
 from runtime.tracer.numbers import scalars
-from runtime.tracer.recording.gradient_paths import Reached, reached
-from runtime.tracer.recording.session import Session
+from runtime.tracer.recording.gradient_paths import Paths, Reached, before_loops, reached
+from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.structure import Choice
 
 
@@ -124,12 +124,12 @@ def paths(
     """
     session.gradients_asked += 1
     now = {session.read(tensor): info for tensor, info in leaves(session)}
-    found, through = reached(session, [session.read(root) for root, _ in starts], now)
+    paths = reached(session, [session.read(root) for root, _ in starts], now)
     goals = {session.read(one) for one in wanted}
-    leading = _leading(session, found, goals | now.keys() if whole else goals)
-    _require_as_now(session, {var for var in found if var in leading or whole}, now)
-    _use_up(session, through, leading, retain_graph)
-    return found
+    leading = _leading(session, paths.found, goals | now.keys() if whole else goals)
+    _require_as_now(session, {var for var in paths.found if var in leading or whole}, now)
+    _use_up(session, paths, leading, retain_graph)
+    return paths.found
 
 
 def _leading(session: Session, found: Reached, goals: set[Variable]) -> set[Variable]:
@@ -150,10 +150,13 @@ def _reads(op: Operator) -> set[Variable]:
 
 def _require_as_now(session: Session, found: set[Variable], now: dict[Variable, TensorInfo]) -> None:
     """Refuse a gradient that goes back to what is not a leaf of this very iteration, as it is now."""
+    scopes = list(session.scope.chain())
+    begins = {var: first for scope in scopes for var, first in scope.begins.items()}
+    as_now = {*now, *(first for var in now for first in before_loops(session, var))}
     older = {value: storage for info in now.values() for storage in [info.storage]
              for value in (storage.first, storage.origin, *storage.written) if value is not None}  # fmt: skip
-    arguments = {arg for scope in session.scope.chain() if scope.parent is not None for arg in scope.block.args}
-    for var in found - now.keys():
+    arguments = {arg for scope in scopes if scope.parent is not None for arg in scope.block.args}
+    for var in found - as_now:
         storage = older.get(var)
         if storage is not None:
             name = f"'{storage.label}'" if storage.label else "a tensor"
@@ -163,7 +166,7 @@ def _require_as_now(session: Session, found: set[Variable], now: dict[Variable, 
         look = session.looks.of.get(var)
         if look is None or not look.requires_grad:
             continue
-        if var in arguments:
+        if var in arguments and var not in begins:
             raise session.error(
                 "a gradient is asked for that goes back through earlier iterations of the loop",
                 hint="Use .detach() on what one iteration leaves to the next, or ask for it after the loop.",
@@ -174,25 +177,41 @@ def _require_as_now(session: Session, found: set[Variable], now: dict[Variable, 
                 hint="Pass a .detach() of it, or ask for the gradient outside.", code="D2S213")
 
 
-def _use_up(session: Session, through: set[Operator], leading: set[Variable], retain_graph: bool) -> None:
+def _use_up(session: Session, paths: Paths, leading: set[Variable], retain_graph: bool) -> None:
     """A gradient was taken through some Operators: what they kept for it is gone unless the graph is retained."""
-    mine = [op for op in through if op.outputs and not leading.isdisjoint(op.outputs)]
+    mine = [op for op in paths.through if op.outputs and not leading.isdisjoint(op.outputs)]
     for op in mine:
         if op in session.used_up and not _keeps_nothing(op):
-            where = session.used_up[op]
-            at = "" if where is None else f" in line {where.line}"
-            raise session.error(
-                f"a gradient is asked for a second time through what the first one{at} has used up: eager raises "
-                "'Trying to backward through the graph a second time'",
-                hint="Use retain_graph=True the first time.", code="D2S213")
+            raise _second(session, session.used_up[op])
+    loop = _innermost_loop(session)
+    inside = {op for scope in loop for op in scope.block.ops}
+    if loop and not retain_graph and any(
+        op not in inside and op not in paths.earlier and not _keeps_nothing(op) for op in mine
+    ):  # each iteration does; another attempt at the loop may find that it carries what this one knows
+        loop[-1].refused = loop[-1].refused or _second(session, session.location())
     if not retain_graph:
         session.used_up.update((op, session.location()) for op in mine)
+
+
+def _second(session: Session, where: Location | None) -> BaseException:
+    at = "" if where is None else f" in line {where.line}"
+    return session.error(
+        f"a gradient is asked for a second time through what the first one{at} has used up: eager raises 'Trying to "
+        "backward through the graph a second time'",
+        hint="Use retain_graph=True the first time.", code="D2S213")
 
 
 _KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
     "add", "sub", "rsub", "neg", "sum", "mean", "expand", "t", "transpose", "permute", "reshape", "view", "unsqueeze",
     "squeeze", "select", "slice", "cat", "stack", "clone", "_to_copy", "to", "alias", "narrow", "unbind", "split",
     "chunk", "flatten", "contiguous", "add_", "sub_", "zero_", "copy_", "fill_"))  # fmt: skip
+
+
+def _innermost_loop(session: Session) -> list[Scope]:
+    """The Blocks that are open from the innermost loop's body on; none outside of loops."""
+    scopes = list(session.scope.chain())
+    loop = next((number for number, scope in enumerate(scopes) if scope.kind == "while_loop"), None)
+    return [] if loop is None else scopes[: loop + 1]
 
 
 def _keeps_nothing(op: Operator) -> bool:

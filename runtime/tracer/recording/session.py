@@ -72,6 +72,10 @@ class Scope:
     twin: Scope | None = None
     """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
+    begins: dict[Variable, Variable] = field(default_factory=dict)
+    """In the body of a loop: what values that it carries were before the loop."""
+    refused: BaseException | None = None
+    """In the body of a loop: why it is refused if it carries what it is taken to carry."""
     before: Operator | None = None
     """The Operator before which is recorded now; None: at the Block's end."""
     pending: dict[Operator, list[Operator]] = field(default_factory=dict)
