@@ -8,15 +8,11 @@ among them. One that it reaches on some paths only has a gradient that may be No
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from runtime import torch_internals
-from runtime.ir import Operator, Variable
 from runtime.tracer.ambient import state
-from runtime.tracer.memory.storage_table import TensorInfo
 from runtime.tracer.recording import gradients, leaf_gradients
 from runtime.tracer.recording.session import Session
 

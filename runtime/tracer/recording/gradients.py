@@ -89,8 +89,8 @@ def roots(session: Session, outputs: Any, grad_outputs: Any, what: str = "tensor
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         mine, its = session.fake(root).shape, None if grad is None else session.fake(grad).shape
         if its is not None and _sizes_differ(mine, its):
-            raise RuntimeError(f"Mismatch in shape: grad_output[{index}] has a shape of {its} and output[{index}] has a "
-                               f"shape of {mine}.")  # fmt: skip
+            raise RuntimeError(f"Mismatch in shape: grad_output[{index}] has a shape of {its} and output[{index}] has "
+                               f"a shape of {mine}.")  # fmt: skip
     return list(zip(found, given))
 
 
