@@ -92,8 +92,7 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
     if is_plain(value):
         return _is_plainly(value)
     if isinstance(value, Staged):  # a number that each call reads anew
-        kind = value.python_type
-        return lambda other: can_be_fact(other, kind)
+        return functools.partial(can_be_fact, kind=value.python_type)
     if len(around) < _DEPTH and not any(one is value for one in around):
         inside = (*around, value)
         if isinstance(value, _SIZED) and len(value) > _ITEMS:

@@ -2,8 +2,8 @@
 
     loss.backward()      ->      %g, %h = gradients([%loss], [%w, %b], None), then what ``w.grad += g`` does
 
-Which leaves it reaches is asked of the Program so far (``gradient_paths``): the others keep the ``.grad`` they have, None
-among them. One that it reaches on some paths only has a gradient that may be None, and a `Choice` in its ``.grad``.
+Which leaves it reaches is asked of the Program so far (``gradient_paths``): the others keep the ``.grad`` they have, or
+None. One that it reaches on some paths only has a gradient that may be None, and a `Choice` in its ``.grad``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Any
 
 import torch
 
+from runtime.ir import Variable
 from runtime.tracer.ambient import state
 from runtime.tracer.recording import gradients, leaf_gradients
+from runtime.tracer.recording.raising import stage_raise
 from runtime.tracer.recording.session import Session
 
 
@@ -55,8 +57,35 @@ def backward(
         leaf_gradients.accumulate(session, tensor, grad)
 
 
+def of_tensor(
+    tensor: torch.Tensor,
+    gradient: torch.Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """``tensor.backward()``."""
+    backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+
 def _leaves(session: Session) -> list[torch.Tensor]:
     return [tensor for tensor, _ in gradients.leaves(session)]
 
 
-__all__ = ["backward"]
+def without_graph(session: Session, tensor: torch.Tensor) -> Variable:
+    """A tensor that leaves the function after its graph was used up: what it holds, and an error for who asks for its
+    gradient."""
+    value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
+    (leaf,) = session.emit("grad.leaf", [value], types=[type_])
+    with session.open("custom_grad") as forward:
+        (given,) = forward.block.args = [session.new_variable(type_)]
+        forward.block.yields = [given]
+    with session.open("custom_grad") as back:
+        back.block.args = [session.new_variable(type_)]
+        stage_raise(session, RuntimeError(gradients.SECOND))
+        back.block.yields = list(back.block.args)
+    return session.emit("custom_grad", [leaf], types=[type_], blocks=[forward.block, back.block],
+                        attrs={"n_outputs": 1})[0]  # fmt: skip
+
+
+__all__ = ["backward", "of_tensor", "without_graph"]

@@ -201,6 +201,22 @@ def _second(session: Session, where: Location | None) -> BaseException:
         hint="Use retain_graph=True the first time.", code="D2S213")
 
 
+SECOND = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+def is_used_up(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether a gradient of the tensor would go through what an earlier one has used up."""
+    if not session.used_up or not session.info(tensor).requires_grad:
+        return False
+    through = reached(session, [session.read(tensor)], [session.read(one) for one, _ in leaves(session)]).through
+    return any(op in session.used_up and not _keeps_nothing(op) for op in through)
+
+
 _KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
     "add", "sub", "rsub", "neg", "sum", "mean", "expand", "t", "transpose", "permute", "reshape", "view", "unsqueeze",
     "squeeze", "select", "slice", "cat", "stack", "clone", "_to_copy", "to", "alias", "narrow", "unbind", "split",

@@ -56,6 +56,10 @@ def _is_inference(tensor: torch.Tensor) -> bool:
     return tensor.is_inference()
 
 
+def _is_leaf(tensor: torch.Tensor) -> bool:
+    return tensor.is_leaf
+
+
 def _has_staged(values: Any) -> bool:
     return any(isinstance(value, Staged) or (type(value) in (list, tuple) and _has_staged(value)) for value in values)
 
@@ -110,7 +114,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         if func is torch.autograd.grad:
             return theirs(gradients.grad, *args, **kwargs)
         if func is torch.Tensor.backward:
-            return theirs(_backward, *args, **kwargs)
+            return theirs(backward.of_tensor, *args, **kwargs)
         if name == "retain_grad":
             return theirs(leaf_gradients.retain, session, *args, **kwargs)
         if name == "requires_grad_":
@@ -193,11 +197,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         if attribute == "requires_grad" and session.knows(tensor):
             return gradients.needed(session, tensor)
         if attribute == "is_leaf" and session.knows(tensor):
-            raise session.error(
-                "is_leaf is not known while the function is being converted",
-                code="D2S213",
-                hint="Ask outside the converted function.",
-            )
+            return self._is_leaf(tensor)
         if attribute == "grad_fn" and session.knows(tensor):
             return self._history(tensor)
         if attribute == "grad":
@@ -207,6 +207,23 @@ class Watcher(torch_internals.TorchFunctionMode):
         if attribute in ("real", "imag", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
             return theirs(func, *args)
         return theirs(func, *args)
+
+    def _is_leaf(self, tensor: torch.Tensor) -> bool:
+        """``is_leaf``: whether no operator that autograd noticed made the tensor.
+
+        Raises:
+            TraceError: D2S213, that depends on the path that was taken.
+        """
+        session = self.session
+        info = session.info(tensor)
+        answer = hung.ask(session, tensor, "is_leaf", _is_leaf)
+        if info.sometimes or (answer is not MISSING and info.storage.in_graph):
+            raise session.error("whether a tensor is a leaf depends on the path that was taken, or on a write",
+                                code="D2S213", hint="Ask outside the converted function.")
+        if answer is not MISSING:
+            return bool(answer)
+        return not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(
+            session, info, info.storage.first)
 
     def _history(self, tensor: torch.Tensor) -> Any:
         """``grad_fn``: None without a history, else an object that is there and can only be asked whether it is."""
@@ -248,17 +265,6 @@ class Watcher(torch_internals.TorchFunctionMode):
                 hint="Use an in-place method (x.copy_(y)), or assign it outside.",
             )
         return theirs(func, *args)
-
-
-def _backward(
-    tensor: torch.Tensor,
-    gradient: torch.Tensor | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Any = None,
-) -> None:
-    """``tensor.backward()``, with its parameters."""
-    backward.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 __all__ = ["Watcher"]

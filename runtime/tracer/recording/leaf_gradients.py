@@ -17,6 +17,7 @@ import torch
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import aliases, hung
+from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.values.choices import spread
 from runtime.tracer.values.structure import Choice
 
@@ -56,7 +57,8 @@ def of(session: Session, tensor: torch.Tensor) -> Gradient:
     if found is None:
         if torch_internals.is_fake(tensor):
             _require_sole(session, tensor)
-            first = _of_argument(session, tensor)
+            _require_none_of_argument(session, tensor)
+            first = None
         else:
             first = _of_outside(session, tensor)
         found = session.gradients[id(tensor)] = Gradient(tensor, first)
@@ -85,8 +87,8 @@ def _of_outside(session: Session, real: torch.Tensor) -> torch.Tensor | None:
     return real.grad
 
 
-def _of_argument(session: Session, tensor: torch.Tensor) -> None:
-    """What hangs on an argument: nothing, or the trace ends; a tensor made inside has no gradient yet.
+def _require_none_of_argument(session: Session, tensor: torch.Tensor) -> None:
+    """Nothing hangs on an argument, or the trace ends; a tensor made inside has no gradient yet.
 
     Raises:
         TraceError: D2S213.
@@ -142,30 +144,68 @@ def accumulate(session: Session, tensor: torch.Tensor, grad: Any) -> None:
     ``grad``: a tensor, or one of several values, None among them.
     """
     place = of(session, tensor)
+    first, last = _hooks(session, place.tensor)
 
-    def add(both: tuple[Any, Any]) -> Any:
+    def add(both: tuple[Any, Any]) -> None:
         before, more = both
         if more is None:
-            return before
+            return
+        for hook in first:
+            more = _given_by(session, _call[0](hook, more), more)
         if before is None:
-            return _in_layout(session, tensor, more)
-        before.add_(more)
-        return before
+            _store(session, place, _in_layout(session, tensor, more))
+        else:
+            before.add_(more)
+        for hook in last:
+            if _call[0](hook, tensor) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
-    before = place.grad
     with torch.no_grad():
-        after = theirs(spread, session, (before, grad), add)
-    if after is not before:
-        _store(session, place, after)
+        theirs(spread, session, (place.grad, grad), add)
+
+
+def _plainly(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
+_call: list[Callable[..., Any]] = [_plainly]
+
+
+def register(call: Callable[..., Any]) -> None:
+    """How users' hooks are called: the converter says so itself."""
+    _call[0] = call
+
+
+def _hooks(session: Session, tensor: torch.Tensor) -> tuple[list[Any], list[Any]]:
+    """The hooks that the caller put on a leaf; which they are is a guard."""
+    if torch_internals.is_fake(tensor):
+        found = hung.ask(session, tensor, "hooks for gradients", torch_internals.gradient_hooks)
+        return ([], []) if found is MISSING else found
+    find = session.inputs.place_of(tensor)
+    hooks = torch_internals.gradient_hooks(tensor)
+    session.guards.add((id(tensor), "hooks"), f"the hooks of '{session.inputs.label_of(tensor)}'",
+                       lambda: torch_internals.gradient_hooks(find()), hooks)
+    return hooks
+
+
+def _given_by(session: Session, result: Any, grad: torch.Tensor) -> torch.Tensor:
+    """The gradient after a hook that gave ``result``."""
+    if isinstance(result, Choice):
+        raise session.error("a hook gives another gradient on some paths only", code="D2S213",
+                            hint="Return a tensor on every path.")
+    if result is not None and not isinstance(result, torch.Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    return grad if result is None else result
 
 
 def _in_layout(session: Session, tensor: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
     """A gradient as a leaf keeps it: laid out in memory as the leaf."""
     mine = session.fake(tensor)
-    if torch_internals.contiguity(mine)[0]:
-        kept: torch.Tensor = torch.ops.aten.contiguous.default(grad)
-        return kept
-    return torch.empty_like(mine).copy_(grad)
+    if not torch_internals.contiguity(mine)[0]:
+        return torch.empty_like(mine).copy_(grad)
+    type_ = session.type_of(mine)  # memory of its own: nobody else has the gradient any more, or it is copied
+    (var,) = session.emit("aten.contiguous.default", [session.read(grad)], types=[type_])
+    return session.fresh(session.clone_meta(mine, shape=mine.shape), var)
 
 
 def retain(session: Session, tensor: torch.Tensor) -> None:
@@ -191,4 +231,4 @@ def require_none(session: Session, tensor: torch.Tensor) -> None:
                             hint="Return the gradient beside it, and a .detach() of the tensor.")
 
 
-__all__ = ["Gradient", "accumulate", "of", "read", "require_none", "retain", "write"]
+__all__ = ["Gradient", "accumulate", "of", "read", "register", "require_none", "retain", "write"]
