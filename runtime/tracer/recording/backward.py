@@ -76,15 +76,19 @@ def without_graph(session: Session, tensor: torch.Tensor) -> Variable:
     """A tensor that leaves the function after its graph was used up: what it holds, and an error for who asks for its
     gradient."""
     value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
-    (leaf,) = session.emit("grad.leaf", [value], types=[type_])
+    (held,) = session.emit("aten.detach.default", [value], types=[type_])
+    origins = [info.storage.origin for _, info in gradients.leaves(session) if info.storage.origin is not None]
+    operands = [held, *origins[:1]]  # a leaf, so that there is a way back
+    types = [type_, *(one.type for one in origins[:1])]
     with session.open("custom_grad") as forward:
-        (given,) = forward.block.args = [session.new_variable(type_)]
-        forward.block.yields = [given]
+        forward.block.args = [session.new_variable(one) for one in types]
+        forward.block.yields = list(forward.block.args)
     with session.open("custom_grad") as back:
-        back.block.args = [session.new_variable(type_)]
+        *kept, _ = back.block.args = [session.new_variable(one) for one in (*types[1:], type_)]
         stage_raise(session, RuntimeError(gradients.SECOND))
-        back.block.yields = list(back.block.args)
-    return session.emit("custom_grad", [leaf], types=[type_], blocks=[forward.block, back.block],
+        zeros = [session.emit("aten.zeros_like.default", [one], types=[one.type])[0] for one in kept]
+        back.block.yields = [None, *zeros]
+    return session.emit("custom_grad", operands, types=[type_], blocks=[forward.block, back.block],
                         attrs={"n_outputs": 1})[0]  # fmt: skip
 
 
