@@ -74,12 +74,17 @@ def _again(forward: Forward, op: Operator) -> list[Any]:
     made = session.emit(
         op.name, [forward.lower(arg) for arg in op.args], types=[one.type for one in olds], blocks=blocks,
         attrs=attrs, hints=[out.hint for out in op.outputs], location=op.location)
-    values = [forward.lift_tensor(new, old, None) if isinstance(old.type, TensorType) else
-              scalars.wrap(new) if isinstance(old.type, ScalarType) else new for old, new in zip(olds, made)]  # fmt: skip
+    values = [_lifted(forward, new, old) for old, new in zip(olds, made)]
     residuals: list[Any] = list(op.blocks[0].yields[count:])
     for place, value in zip(more, values[count:]):
         residuals[place - count] = value
     return [*values[:count], *residuals]
+
+
+def _lifted(forward: Forward, new: Variable, old: Variable) -> Any:
+    if isinstance(old.type, TensorType):
+        return forward.lift_tensor(new, old, None)
+    return scalars.wrap(new) if isinstance(old.type, ScalarType) else new
 
 
 def backward(backward: Backward, entry: CustomEntry, grads: Grads) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from torch import nn, optim
 from torch.optim import Optimizer
 
+import dy2static
 from dy2static import RetraceWarning, to_static
 from runtime.errors import Dy2StaticError
 from tests.end_to_end.training_programs import PLACEMENTS, X, Y, check, loops, model
@@ -415,7 +417,7 @@ def _with_state(parameters: Any) -> Optimizer:
 
 
 def test_a_loop_that_may_skip_the_first_step() -> None:
-    """Whether the optimizer remembers anything would depend on the path, in each iteration: its state has to be there."""
+    """Whether the optimizer remembers anything would depend on the path in each iteration: its state is there before."""
     check(_skipping, _with_state, calls=2)
     net = model()
     with pytest.raises(Dy2StaticError) as caught:
@@ -504,3 +506,43 @@ def test_an_argument_that_is_a_leaf() -> None:
     assert caught.value.code == "D2S213"
     got.grad = None
     assert torch.equal(static(got), f(torch.tensor([1.0, 2.0], requires_grad=True)))
+
+
+# -- what else a Program is for
+
+
+class _Trainer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = model()
+        self.opt = _adam(self.net.parameters())
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return PLACEMENTS["straight"](self.net, self.opt, x, y)  # type: ignore[no-any-return]
+
+
+def test_a_file_holds_no_optimizer(tmp_path: Path) -> None:
+    with pytest.raises(Dy2StaticError, match="leaves gradients in the .grad of its parameters") as caught:
+        dy2static.save(_Trainer(), tmp_path / "trainer", input_spec=[X, Y])
+    assert caught.value.code == "D2S520"
+
+
+def test_what_was_trained_is_saved(tmp_path: Path) -> None:
+    trainer = _Trainer()
+    static = to_static(trainer)
+    for _ in range(3):
+        static(X, Y)
+    path = dy2static.save(trainer.net, tmp_path / "net", input_spec=[X])
+    assert torch.equal(dy2static.load(path)(X), trainer.net(X))
+
+
+@pytest.mark.parametrize("backend", ["c", "auto"])
+def test_other_executors(backend: str) -> None:
+    nets = [model(), model()]
+    opts = [_adam(net.parameters()) for net in nets]
+    static = to_static(PLACEMENTS["rolled"], backend=backend)
+    for _ in range(3):
+        torch.testing.assert_close(static(nets[0], opts[0], X, Y), PLACEMENTS["rolled"](nets[1], opts[1], X, Y))
+    for one, other in zip(nets[0].parameters(), nets[1].parameters()):
+        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one.grad, other.grad)

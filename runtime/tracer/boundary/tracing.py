@@ -279,6 +279,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         target = session.inputs.own_variable(whose) if isinstance(whose, torch.Tensor) else None
         if whose is not place.owner and target is None:  # of a tensor made inside
             continue
+        where = Place(place.kind, whose, place.name)
         if external is None and target is None and place.kind not in ("global", "context"):
             continue
         new = place.get()
@@ -293,7 +294,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if place.kind == "content" and path is None:
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
         outputs.location = session.journal.first_stores.get(place)
-        effects.append(Effect(place, outputs.tree(new), path, outputs.location, target))
+        effects.append(Effect(where, outputs.tree(new), path, outputs.location, target))
     return effects
 
 
