@@ -417,7 +417,7 @@ def _with_state(parameters: Any) -> Optimizer:
 
 
 def test_a_loop_that_may_skip_the_first_step() -> None:
-    """Whether the optimizer remembers anything would depend on the path in each iteration: its state is there before."""
+    """Whether the optimizer remembers anything would depend on the path in each iteration: it has to before."""
     check(_skipping, _with_state, calls=2)
     net = model()
     with pytest.raises(Dy2StaticError) as caught:
