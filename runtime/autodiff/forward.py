@@ -18,7 +18,7 @@ from runtime.autodiff.activity import can_carry, is_never, join_activity
 from runtime.autodiff.kept import Keeping
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
-from runtime.autodiff.versions import Memory, Versions
+from runtime.autodiff.versions import Versions
 from runtime.errors import TraceError
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.ir.definition import definition_of
@@ -320,7 +320,7 @@ class Forward:
 
     def _note_saved(
         self, op: Operator, inputs: Iterable[Variable], results: Sequence[Any],
-        before: Mapping[Memory, int] | None = None,
+        before: Mapping[int, int] | None = None,
     ) -> None:  # fmt: skip
         assert self._segment is not None
         operands = {var: self.plain(var) for var in inputs}
@@ -356,7 +356,8 @@ class Forward:
 
     def _detach(self, op: Operator) -> None:
         """Recorded as it is: what it gives is an object of its own, which the caller may see."""
-        fake = self.recorder.settle(self.plain(op.args[0]))  # of the copy itself, where it is one
+        given = self.plain(op.args[0])
+        fake = self.recorder.settle(given)  # of the copy itself, where it is one
         if fake.layout is not torch.strided:
             raise NotDifferentiable("a sparse tensor that needs a gradient")
         (new,) = self.session.emit(
@@ -364,7 +365,7 @@ class Forward:
         )
         with torch.no_grad():
             made = self.session.fresh(self.session.clone_meta(self.session.fake(fake)), new)
-        self.versions.continues(made, fake)  # autograd counts the writes of both together
+        self.versions.continues(made, given)  # autograd counts the writes of both together
         self._live[op.outputs[0]] = made
 
     def _plain(self, op: Operator) -> None:
@@ -453,7 +454,7 @@ class Forward:
     def _note_write(self, op: Operator, block: Block) -> None:
         """The bases are the same memory with another content: eager's backward asks whether that was counted."""
         counted = any(aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops)
-        counts = self.versions.counts(self.plain(base) for base in op.args)
+        counts = self.versions.counts(self.plain(one) for one in block.captures())
         for base, out in zip(op.args, op.outputs):
             before = self.plain(base)
             if op.attrs.get("unnoticed"):

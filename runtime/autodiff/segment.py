@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from runtime.autodiff.kept import nodes_of
 from runtime.autodiff.stale import both, condition
 from runtime.autodiff.tape import Grad, Grads, Segment
 from runtime.autodiff.versions import SavedValue
-from runtime.ir import UNDEF, Block, Type, Variable
+from runtime.ir import UNDEF, Block, Operand, Type, Variable
 
 Found = list[torch.Tensor | None]
 Group = list[tuple[torch.Tensor, Grad]]
@@ -64,15 +64,21 @@ def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None
         conditions = [one for one in conditions if one is not True]
         if len(arriving) < len(group) and all(grad.maybe for grad in arriving):
             conditions += session.emit("scalar.not_", [backward.none_test(arriving)])
-        if not conditions:
-            _raise(backward, saved)
-            continue
-        with session.open("cond") as overwritten:
-            _raise(backward, saved)
-        session.emit("cond", [both(backward, conditions)], None, [], blocks=[overwritten.block, Block()])
+        _raise_where(backward, conditions, _message(saved))
 
 
-def _raise(backward: Backward, saved: SavedValue) -> None:
+def _raise_where(backward: Backward, conditions: Sequence[Operand], text: str) -> None:
+    """Raise eager's error where all of the conditions hold."""
+    session = backward.session
+    if not conditions:
+        session.emit("raise", [text], attrs={"exception": "RuntimeError"})
+        return
+    with session.open("cond") as overwritten:
+        session.emit("raise", [text], attrs={"exception": "RuntimeError"})
+    session.emit("cond", [both(backward, conditions)], None, [], blocks=[overwritten.block, Block()])
+
+
+def _message(saved: SavedValue) -> str:
     value, writer = saved.value, saved.writer()
     assert value is not None
     where = writer.location if writer is not None else None
@@ -82,7 +88,7 @@ def _raise(backward: Backward, saved: SavedValue) -> None:
     )
     if where is not None:
         text += f", was written at {where.file}:{where.line}: {where.text.strip()}"
-    backward.session.emit("raise", [text], attrs={"exception": "RuntimeError"})
+    return text
 
 
 def _ask(backward: Backward, group: Group, leaves: list[torch.Tensor]) -> Found:
@@ -90,8 +96,39 @@ def _ask(backward: Backward, group: Group, leaves: list[torch.Tensor]) -> Found:
     try:
         found = torch.autograd.grad([fake for fake, _ in group], leaves, given, allow_unused=True, retain_graph=True)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:  # as eager in backward
-        raise NotDifferentiable(str(error)) from error
+        if _OVERWRITTEN not in str(error):
+            raise NotDifferentiable(str(error)) from error
+        return _ask_without(backward, group, leaves, str(error))
     return list(found)
+
+
+_OVERWRITTEN = "has been modified by an inplace operation"
+
+
+def _ask_without(backward: Backward, group: Group, leaves: list[torch.Tensor], text: str) -> Found:
+    """The gradients through those results of a group whose nodes have what they need.
+
+    An Operator overwrote what it keeps itself (``x.mul_(x)``), which autograd says of the other results. Eager raises
+    if a gradient arrives at one of them.
+    """
+    def fails(fake: torch.Tensor) -> bool:
+        try:
+            torch.autograd.grad(fake, leaves, torch.ones_like(fake), allow_unused=True, retain_graph=True)
+        except RuntimeError as error:
+            return _OVERWRITTEN in str(error)
+        return False
+
+    with backward.session.open("trial"):  # what is recorded there is part of nothing
+        failing = [fails(fake) for fake, _ in group]
+    bad = [grad for (_, grad), fail in zip(group, failing) if fail]
+    good = [pair for pair, fail in zip(group, failing) if not fail]
+    if not bad:
+        raise NotDifferentiable(text)
+    conditions: list[Operand] = []
+    if good and all(grad.maybe for grad in bad):
+        conditions = list(backward.session.emit("scalar.not_", [backward.none_test(bad)]))
+    _raise_where(backward, conditions, text.partition(". Hint")[0])
+    return _ask(backward, good, leaves) if good else [torch.zeros_like(leaf) for leaf in leaves]
 
 
 def _groups(entry: Segment, results: Group) -> Iterator[tuple[Group, list[Variable]]]:

@@ -330,19 +330,17 @@ class Versions:
         """The memory that a stand-in shows, if it is known."""
         return self._memories.get(storage_key(fake))
 
-    def counts(self, written: Iterable[Any]) -> dict[Memory, int]:
-        """How many writes the memories saw that may be one with those of ``written``, which are about to be."""
-        mine = {self.memory(one) for one in written if isinstance(one, torch.Tensor)}
-        others = {*self._joined, *(other for one in mine for other in self.reached(one))} - mine
-        return {memory: len(memory.writes) for memory in others}
+    def counts(self, operands: Iterable[Any]) -> dict[int, int]:
+        """How many writes the memories of an Operator's operands saw, before it writes some; by storage."""
+        return {storage_key(one): len(self.memory(one).writes) for one in operands if isinstance(one, torch.Tensor)}
 
     def note(
-        self, segment: Segment, results: Sequence[Any], keeping: Keeping, before: Mapping[Memory, int] | None = None
+        self, segment: Segment, results: Sequence[Any], keeping: Keeping, before: Mapping[int, int] | None = None
     ) -> None:
         """Remember what the nodes of an Operator that was just replayed keep.
 
-        ``before``: for an Operator that writes, the ``counts`` before it did. Its nodes keep other operands as they
-        were then: where one of them is the memory that it wrote, it is overwritten already.
+        ``before``: for an Operator that writes, the ``counts`` of what else it reads, before it did. Its nodes keep
+        that as it was then: where it is the memory that was written, it is overwritten already.
         """
         todo = [torch_internals.node_of(value) for value in results if isinstance(value, torch.Tensor)]
         while todo:
@@ -355,7 +353,7 @@ class Versions:
                 memory = self.found(value)
                 if memory is not None:
                     self.chances.kept.append(self.chances.event(memory))
-                    shown = [Shown(memory, (before or {}).get(memory, len(memory.writes)))]
+                    shown = [Shown(memory, (before or {}).get(storage_key(value), len(memory.writes)))]
                     saved = SavedValue(memory, shown, node=node, value=value, keeping=keeping)
                     segment.saved.append(saved)
                     self._watches.append(saved)

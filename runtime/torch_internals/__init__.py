@@ -63,7 +63,6 @@ from runtime.torch_internals.fakes import (
     size_expr,
     storage_identity,
     strides_of,
-    tensor_weak_dict,
 )
 from runtime.torch_internals.functions import (
     PLAIN_APPLY,
@@ -160,6 +159,7 @@ from runtime.torch_internals.settings import (
     under_settings,
 )
 from runtime.torch_internals.shape_rules import by_own_rule
+from runtime.torch_internals.tensor_dict import TensorDict
 from runtime.torch_internals.torch_checks import (
     SYMBOLIC_MATH,
     TORCH_CHECKS,
@@ -199,6 +199,7 @@ __all__ = [
     "SizeFacts",
     "TorchDispatchMode",
     "TorchFunctionMode",
+    "TensorDict",
     "TraceMode",
     "UnsupportedOperatorException",
     "alias_of",
@@ -300,7 +301,6 @@ __all__ = [
     "storage_identity",
     "strides_of",
     "tensor_test",
-    "tensor_weak_dict",
     "types_taken",
     "under_autograd",
     "under_settings",

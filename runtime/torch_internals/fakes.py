@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +15,6 @@ from torch._subclasses.fake_tensor import (
     in_kernel_invocation_manager,
 )
 from torch.utils._python_dispatch import _disable_current_modes
-from torch.utils.weak import WeakTensorKeyDictionary
 
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -65,11 +64,6 @@ def device_of(fake: torch.Tensor) -> torch.device:
     """What torch's own rule says to that question."""
     assert isinstance(fake, FakeTensor)
     return torch.device("meta") if fake.fake_mode.in_kernel_invocation else fake.fake_device
-
-
-def tensor_weak_dict() -> MutableMapping[torch.Tensor, Any]:
-    """A dictionary keyed by tensor identity that does not keep tensors alive."""
-    return WeakTensorKeyDictionary()  # type: ignore[no-any-return, no-untyped-call, unused-ignore]
 
 
 @contextlib.contextmanager

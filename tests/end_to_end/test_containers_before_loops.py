@@ -112,6 +112,43 @@ def in_an_attribute(first, later):
     return f
 
 
+def put_besides(first, later):
+    def f(x, n):
+        q = first(x)
+        box = [first(x * 3)]
+        for _ in range(int(n)):
+            q = later(x)
+            box[0] = q
+        return box, q, box[0] is q
+
+    return f
+
+
+def put_besides_by_key(first, later):
+    def f(x, n):
+        q = first(x)
+        table = {"one": q, "two": later(x * 3)}
+        for i in range(int(n)):
+            q = later(x * i)
+            table["two"] = q
+        return table, q, table["one"] is q
+
+    return f
+
+
+def put_besides_on_one_path(first, later):
+    def f(x, n):
+        q, holder = first(x), Named()
+        holder.held = q
+        for i in range(int(n)):
+            q = later(x)
+            if x.sum() > i:
+                holder.held = q
+        return holder.held, q, holder.held is q
+
+    return f
+
+
 def on_one_path(first, later):
     def f(x, n):
         p, q = first(x * 5), first(x)
@@ -148,7 +185,8 @@ def of_two_loops(first, later):
     return f
 
 
-SHAPES = [moved_on, swapped, through_three, put_into_another, in_an_attribute, on_one_path, read_first, of_two_loops]
+SHAPES = [moved_on, swapped, through_three, put_into_another, put_besides, put_besides_by_key,
+          put_besides_on_one_path, in_an_attribute, on_one_path, read_first, of_two_loops]  # fmt: skip
 
 
 def calls() -> list[tuple[Any, ...]]:

@@ -32,6 +32,13 @@ PLACES = {
     "inner": "g = b\n    if x.sum() > 0:\n        if x[0] > 0.5:\n            g = a",
     "view": "g = a.view(3) if x.sum() > 0 else b",
     "computed": "g = a * s if x.sum() > 0 else a",
+    "detached": "g = a.detach()\n    g += a",
+    "perhaps detached": "g = a\n    if x.sum() > 0:\n        g = g.detach()\n    g += a",
+    "detached in a loop": "g = b\n    for i in range(int((x > 0).sum())):\n        g = a.detach()\n        g += a",
+    "after another write": (
+        "g = a\n    for i in range(2):\n        if x[0] < x[1]:\n            a.mul_(a)\n"
+        "        g = a\n        if g.sum() > 0:\n            g = g.detach()\n        g += a"
+    ),
 }
 WHO = {"the tensor": ("a", "g"), "the joined one": ("g", "a")}
 

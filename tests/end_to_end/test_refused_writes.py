@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 import torch
 
 import dy2static
+from tests.fuzz.judging import load
 from tests.oracle import check
 
 # -- a leaf that requires grad -----------------------------------------------------------------------------------------
@@ -157,6 +160,105 @@ def written_in_each_iteration(x, n):
 @pytest.mark.parametrize("requires_grad", [True, False])
 def test_views_without_a_history_of_their_own(function, requires_grad):
     check(function, *[(torch.ones(3, requires_grad=requires_grad), torch.tensor(n)) for n in (1, 0, 2)])
+
+
+# -- the same where the view is one of several tensors -----------------------------------------------------------------
+
+TAKEN = """
+if x.sum() < 1.5:
+    q = p
+q *= 0.5
+===
+n = 0
+while n < 2 and x.sum() < 5:
+    n = n + 1
+    p *= 0.5
+===
+n = 0
+while n < 2 and x.sum() < 5:
+    n = n + 1
+    q *= 0.5
+    p, q = q, p
+===
+n = 0
+while n < 2 and x.sum() < 5:
+    n = n + 1
+    q *= 0.5
+    q = p
+===
+n = 0
+while n < 2 and x.sum() < 5:
+    n = n + 1
+    if n > 1:
+        q *= 0.5
+        p, q = q, p
+    else:
+        q = p
+===
+for _ in range(int((x < 5).sum())):
+    if x[0] < 5:
+        p, q = q, p
+q *= 0.5
+===
+q = [y * 2, p][int((x < 0).any())]
+q *= 0.5
+===
+q = (p if x[1] < 1.5 else q)[:2]
+q *= 0.5
+===
+if x.sum() < 1.5:
+    box = {"a": p}
+else:
+    box = {"a": q}
+if x.sum() < 5:
+    box["a"].mul_(0.5)
+""".split("===\n")
+"""What is done with ``p``, a view that is older than the history of its memory, and ``q``, which is no view."""
+
+MADE = """
+if x.sum() < 1.5:
+    p = r.view(3)
+else:
+    p = y * 2
+===
+p = y * 2
+n = 0
+while n < 2 and x.sum() < 5:
+    n = n + 1
+    p = r.view(1, 3)[0]
+===
+p = r.view(3)
+n = 0
+while n < 2 and x.sum() < 5:
+    n = n + 1
+    p = p * 2
+===
+for n in range(int((x < 5).sum())):
+    p = r.view(3) if n > 1 else y * 2
+if n < 1:
+    return p
+===
+with torch.no_grad():
+    if x.sum() < 1.5:
+        p = r.view(3)
+    else:
+        p = (y * 2).view(3)
+""".split("===\n")
+"""How ``p`` comes to be such a view."""
+
+
+@pytest.mark.parametrize(
+    ("number", "asked"), [*((n, False) for n in range(len(TAKEN) + len(MADE))), *((n, True) for n in range(len(TAKEN)))]
+)
+def test_a_view_without_a_history_that_is_one_of_several(number, asked, tmp_path):
+    made = "p = r.view(3)\n" if number < len(TAKEN) else MADE[number - len(TAKEN)].lstrip("\n")
+    taken = TAKEN[number] if number < len(TAKEN) else "p *= 0.5\n"
+    look = "assert q.grad_fn is not None and p.grad_fn is not None\n" if asked else ""
+    body = "q, r, n = y * 2, torch.zeros(3), 0\n" + made + "r[0] = y[2]\n" + look + taken.lstrip("\n")
+    source = "import torch\n\n\ndef f(x, y):\n" + textwrap.indent(body, "    ") + "    return p * 1, q * 1, r * 1\n"
+    function = load(source, number, str(tmp_path)).f
+    y = torch.full((3,), 0.1, requires_grad=True)
+    check(function, *[(torch.full((3,), value, requires_grad=True), y) for value in (-1.0, 1.0, 9.0)])
 
 
 # -- other elements of the memory that is written ----------------------------------------------------------------------

@@ -52,6 +52,9 @@ BROADCAST: list[Callable[[torch.Tensor, torch.Tensor], Any]] = [
     lambda x, t: (x * 1).mul_(t),
     lambda x, t: x.clamp(min=t) @ x.t(),
     lambda x, t: torch.lerp(x, x * 2, t * 0.5),
+    lambda x, t: torch.complex(x, t).abs(),
+    lambda x, t: torch.polar(x, t).real,
+    lambda x, t: torch.linalg.cross(x, t),
 ]
 
 

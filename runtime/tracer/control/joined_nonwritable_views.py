@@ -3,16 +3,19 @@
 What is known of such views is in ``nonwritable_views``. What a join gives is memory of its own, brought up to date
 where it is another's (``aliases``): its values since the join tell of writes to its base. Two flags, late values of
 the construct, say whether it is such a view at all, and whether its base was written before.
+
+A view that is older than its base's history is such a one for another reason (``leaf_writes``): to autograd it is a
+leaf. One flag says whether a tensor is one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runtime.ir import Operand, Operator
+from runtime.ir import Operand, Operator, Variable
 from runtime.tracer.control.branches import Path
 from runtime.tracer.control.parts import Body, JoinPart, LoopPart, Met, Number, Pairs
-from runtime.tracer.memory.conditions import NEVER, Late, PathCondition, when
+from runtime.tracer.memory.conditions import NEVER, PathCondition, when
 from runtime.tracer.memory.deferred import BOOL, LoopValue, PathEnd, joined
 from runtime.tracer.memory.storage_table import FixedView, TensorInfo
 from runtime.tracer.recording.nonwritable_views import stale_when
@@ -28,12 +31,24 @@ class _Found:
     when: PathCondition = NEVER
     stale: PathCondition = NEVER
 
-    def also(self, fixed: FixedView, stale: PathCondition) -> _Found:
-        return _Found(self.when | fixed.when, self.stale | stale)
+    def __or__(self, other: _Found) -> _Found:
+        return _Found(self.when | other.when, self.stale | other.stale)
 
 
-def _key(fixed: FixedView) -> Key:
-    return fixed.output, fixed.has_node, fixed.several
+def _facts(info: TensorInfo, end: Variable) -> dict[Key | None, _Found]:
+    """What is known of a tensor, by the kind of view; None stands for one without a history. ``end``: its memory."""
+    found: dict[Key | None, _Found] = {} if info.bare.never else {None: _Found(info.bare)}
+    for fixed in info.fixed:
+        key = fixed.output, fixed.has_node, fixed.several
+        found[key] = found.get(key, _Found()) | _Found(fixed.when, stale_when(info, fixed, end))
+    return found
+
+
+def _put(info: TensorInfo, key: Key | None, found: _Found) -> None:
+    if key is None:
+        info.bare |= found.when
+    else:
+        info.fixed += (FixedView(info.storage.value, *key, found.when, found.stale),)
 
 
 class JoinViews(JoinPart):
@@ -45,29 +60,28 @@ class JoinViews(JoinPart):
 
 
 def _note_join(session: Session, op: Operator, pairs: Met) -> None:
-    found: dict[tuple[int, Key], tuple[TensorInfo, dict[Path, _Found]]] = {}
+    found: dict[tuple[int, Key | None], tuple[TensorInfo, dict[Path, _Found]]] = {}
     for path, tensors in pairs:
         for inside, outside in tensors:
             mine, info = session.info(outside), session.info(inside)
             if mine is info or path.ended:
                 continue
-            for fixed in info.fixed:
-                _, by_path = found.setdefault((id(mine), _key(fixed)), (mine, {}))
-                end = path.storages.get(info.storage, info.storage.value)
-                by_path[path] = by_path.get(path, _Found()).also(fixed, stale_when(info, fixed, end))
+            for key, fact in _facts(info, path.storages.get(info.storage, info.storage.value)).items():
+                _, by_path = found.setdefault((id(mine), key), (mine, {}))
+                by_path[path] = by_path.get(path, _Found()) | fact
     for (_, key), (mine, by_path) in found.items():
         ends = [(PathEnd(path.scope, path.ended), by_path.get(path, _Found())) for path, _ in pairs]
         view = joined(session, op, session.scope, [(end, found.when) for end, found in ends])
         stale = joined(session, op, session.scope, [(end, found.stale) for end, found in ends])
-        mine.fixed = (*mine.fixed, FixedView(mine.storage.value, *key, view, stale))
+        _put(mine, key, _Found(view, stale))
 
 
 class LoopViews(LoopPart):
     """The same for what a loop carries round; each attempt to trace the body starts from what the one before found."""
 
     def __init__(self, before: LoopViews | None = None) -> None:
-        self._found: dict[Number, dict[Key, None]] = {} if before is None else before._found
-        self._values: dict[tuple[Number, Key], tuple[LoopValue, LoopValue]] = {}
+        self._found: dict[Number, dict[Key | None, None]] = {} if before is None else before._found
+        self._values: dict[tuple[Number, Key | None], tuple[LoopValue, LoopValue]] = {}
 
     def forget(self, slots: set[int]) -> None:
         """Slots whose structure changed are numbered anew."""
@@ -81,36 +95,32 @@ class LoopViews(LoopPart):
     def enter(self, body: Body, pairs: Pairs, stand_ins: Pairs) -> None:
         """Let what enters the body be such a view where it was one before the loop, or an iteration left one."""
         session, entry = body.session, body.entry
-        first: dict[tuple[Number, Key], _Found] = {}
+        first: dict[tuple[Number, Key | None], _Found] = {}
         for number, outside, _ in pairs:
             info = session.info(outside)
-            for fixed in info.fixed:
-                self._found.setdefault(number, {})[_key(fixed)] = None
-                stale = stale_when(info, fixed, entry.get(info.storage, info.storage.value))
-                at = number, _key(fixed)
-                first[at] = first.get(at, _Found()).also(fixed, stale)
+            for key, fact in _facts(info, entry.get(info.storage, info.storage.value)).items():
+                self._found.setdefault(number, {})[key] = None
+                first[number, key] = first.get((number, key), _Found()) | fact
         for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
             for key in self._found.get(number, ()):
                 before = first.get((number, key), _Found())
                 at_first = [_now(session, body.scope, one) for one in (before.when, before.stale)]
                 values = LoopValue(BOOL, at_first[0], body.scope), LoopValue(BOOL, at_first[1], body.scope)
                 self._values[number, key] = values
-                info.fixed += (_carried(info, key, values[0].inside, values[1].inside),)
+                _put(info, key, _Found(when(values[0].inside), when(values[1].inside)))
 
     def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
         session = body.session
         known = True
-        left: dict[tuple[Number, Key], _Found] = {}
+        left: dict[tuple[Number, Key | None], _Found] = {}
         for number, out, _ in pairs:
             info = session.info(out)
-            for fixed in info.fixed:
-                key = _key(fixed)
+            for key, fact in _facts(info, path.storages.get(info.storage, info.storage.value)).items():
                 if key not in self._found.setdefault(number, {}):
                     self._found[number][key] = None
                     known = False
-                end = path.storages.get(info.storage, info.storage.value)
-                left[number, key] = left.get((number, key), _Found()).also(fixed, stale_when(info, fixed, end))
+                left[number, key] = left.get((number, key), _Found()) | fact
         for at, (view, stale) in self._values.items():
             found = left.get(at, _Found())
             view.next, stale.next = found.when, found.stale
@@ -125,12 +135,7 @@ class LoopViews(LoopPart):
             view.finish(session, op, end)
             stale.finish(session, op, end)
             if number in results:
-                info = results[number]
-                info.fixed += (_carried(info, key, view.after, stale.after),)
-
-
-def _carried(info: TensorInfo, key: Key, view: Late, stale: Late) -> FixedView:
-    return FixedView(info.storage.value, *key, when(view), when(stale))
+                _put(results[number], key, _Found(when(view.after), when(stale.after)))
 
 
 def _now(session: Session, body: Scope, condition: PathCondition) -> Operand:

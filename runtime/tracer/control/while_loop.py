@@ -232,9 +232,13 @@ class _Attempt:
         next_slots: list[Slot] = []
         starts = [unification.structure_of(session, slot.init, structure.PLAIN) for slot in self.slots]
         context = structure.JoinContext(self.made)
+        gone = {slot.cell for slot in self.slots if slot.cell and slot.init is not None} - contents.keys()
+        """Lists of variables that had one place each, as long as it was not known what else the loop changes."""
         with path.inside(session):
             for slot, start, out in zip(self.slots, starts, outs):
                 carried = slot.carried
+                if isinstance(carried, structure.Made) and carried.cell in gone:
+                    carried = start
                 if out is None and slot.cell is not None:  # no object of this iteration
                     next_slots.append(slot)
                     continue

@@ -311,12 +311,6 @@ def _put_attributes(value: Any, held: dict[str, Any]) -> None:
             setattr(value, name, one)
 
 
-def _weak_tensors(value: Any) -> Any:
-    copy: Any = torch_internals.tensor_weak_dict()
-    copy.update(value)
-    return copy
-
-
 _COPIES: dict[type, Callable[[Any], Any]] = {
     list: list,
     dict: dict,
@@ -324,7 +318,7 @@ _COPIES: dict[type, Callable[[Any], Any]] = {
     deque: list,
     weakref.WeakSet: weakref.WeakSet,
     weakref.WeakKeyDictionary: weakref.WeakKeyDictionary,
-    type(torch_internals.tensor_weak_dict()): _weak_tensors,
+    torch_internals.TensorDict: torch_internals.TensorDict.copy,
 }
 """The kinds of containers that the tracer's state is in, and what keeps their items without keeping more alive."""
 
@@ -346,6 +340,9 @@ def _put_items(value: Any, held: Any) -> None:
         ):  # fmt: skip
             value.clear()
             value.update(held)
+    elif isinstance(value, torch_internals.TensorDict):
+        value.clear()
+        value.update(held)
     else:
         for key in [key for key in value if key not in held]:
             del value[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +139,7 @@ class Session:
         """The autocast state in force where the traced code last called torch."""
         self.dispatching = False
         """Whether an operator is being recorded: torch's dispatcher has switched autocast off around that."""
-        self._infos: MutableMapping[torch.Tensor, TensorInfo] = torch_internals.tensor_weak_dict()
+        self._infos: torch_internals.TensorDict[TensorInfo] = torch_internals.TensorDict()
         self._names: dict[str, int] = {}
         self.origins = Origins(self)
         self.externals: dict[int, tuple[Any, tuple[Any, ...] | None]] = {}
@@ -162,9 +162,9 @@ class Session:
         """Set while an existing Program is replayed to be differentiated, instead of a function being traced."""
         self.number_operands: dict[int | float, Staged] = {}
         """What plain numbers stand for where operators take no others (see ``number_operands``)."""
-        self.any_layout: MutableMapping[torch.Tensor, bool] = torch_internals.tensor_weak_dict()
+        self.any_layout: torch_internals.TensorDict[bool] = torch_internals.TensorDict()
         """Fake results whose memory layout depends on a number that is only known while the Program runs."""
-        self.sampled: MutableMapping[torch.Tensor, list[int] | None] = torch_internals.tensor_weak_dict()
+        self.sampled: torch_internals.TensorDict[list[int] | None] = torch_internals.TensorDict()
         """Fake results of which nothing is known but what some samples showed, and the order of their dimensions in
         memory if that is among it (see ``sampled_shapes``)."""
         self.special_numbers: dict[int | float, frozenset[Any]] = {}
@@ -561,7 +561,7 @@ class Session:
         """Forget a tensor that one of torch's functions made and did not give; ``known``: what the user gave it."""
         inner, self.inner = self.inner, None
         if inner is not None and all(one is not inner for one in known):
-            self._infos.pop(inner, None)
+            self._infos.pop(inner)
 
     def fake(self, tensor: torch.Tensor) -> torch.Tensor:
         """The fake tensor that stands for ``tensor`` (itself when it is one of this trace)."""
@@ -605,7 +605,7 @@ class Session:
 
     def known_tensors(self) -> list[TensorInfo]:
         """What is known of every traced tensor that is alive."""
-        return list(self._infos.values())
+        return self._infos.values()
 
     def require_gradient(self, written: TensorInfo, sometimes: bool) -> None:
         """A value with a history was written: the tensor's base and the other views of it have it from now on.

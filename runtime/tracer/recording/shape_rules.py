@@ -66,7 +66,8 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
                 raise judged(error) from None
         else:
             if not func._schema.is_mutable and not unknown_sizes.is_dense(session, func, args):
-                session.any_layout.update((one, True) for one in tensors_in([result], {}))
+                for one in tensors_in([result], {}):
+                    session.any_layout[one] = True
             return result
     if unknown and torch_internals.has_numbers((*fake_args, *fake_kwargs.values())):
         try:

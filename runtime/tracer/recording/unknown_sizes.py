@@ -25,6 +25,8 @@ else:
     from runtime.tracer.numbers.symbols import sympy
 
 _LEFT_OVER = frozenset({"aten::view", "aten::reshape", "aten::_unsafe_view"})
+_BROADCASTING = frozenset({"aten::complex", "aten::polar", "aten::linalg_cross"})
+"""Those that broadcast as pointwise operators do, and that PyTorch does not call so."""
 _EXPANDING = frozenset({"aten::expand", "aten::expand_as", "aten::broadcast_to"})
 
 
@@ -40,7 +42,8 @@ def settled(session: Session, func: Any, args: Any, kwargs: Any) -> list[Any] | 
         return _expanded(session, func, args)
     if func._schema.name in _LEFT_OVER:
         return with_size_left(session, func, [session.fake(args[0]), *args[1:]])
-    if torch.Tag.pointwise in func.tags and not any(isinstance(value, torch.Tensor) for value in kwargs.values()):
+    broadcasts = torch.Tag.pointwise in func.tags or func._schema.name in _BROADCASTING
+    if broadcasts and not any(isinstance(value, torch.Tensor) for value in kwargs.values()):
         return _broadcast(session, func, args)
     return None
 

@@ -12,6 +12,7 @@ import torch
 
 import dy2static
 from runtime.ir import Location
+from runtime.torch_internals import TensorDict
 from runtime.tracer.python_state.journal import Journal
 from runtime.tracer.recording import attempt
 from runtime.tracer.recording.attempt import FIELDS, KEPT, Attempt
@@ -130,18 +131,33 @@ def different(before: Picture) -> list[Any]:
     return [(way, held, _held(value)) for way, value, held in before if held != _held(value)]
 
 
+class Entries:
+    """What a dictionary of tensors held; equal to another's of the tensors that are alive when it is asked."""
+
+    def __init__(self, value: TensorDict[Any]) -> None:
+        self.copy = value.copy()
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, Entries)
+        return set(map(id, self.copy.values())) == set(map(id, other.copy.values()))
+
+
 def _held(value: Any) -> Any:
+    if isinstance(value, TensorDict):
+        return Entries(value)
     parts = [(name, part if isinstance(part, (int, str, float)) else id(part)) for name, part in _parts(value)]
-    unordered = isinstance(value, (set, frozenset, weakref.WeakSet)) or "Weak" in type(value).__name__
+    unordered = isinstance(value, (set, frozenset, weakref.WeakSet, weakref.WeakKeyDictionary))
     return frozenset(part for _, part in parts) if unordered else parts
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, weakref.ref):
         yield "()", value()
-    elif isinstance(value, (dict, weakref.WeakKeyDictionary)) or "WeakTensor" in type(value).__name__:
+    elif isinstance(value, TensorDict):
+        yield from (("value", item) for item in value.values())
+    elif isinstance(value, (dict, weakref.WeakKeyDictionary)):
         for key, item in list(value.items()):
-            if "Weak" not in type(value).__name__:
+            if isinstance(value, dict):
                 yield "key", key
             yield type(key).__name__, item
     elif isinstance(value, (list, tuple, set, frozenset, weakref.WeakSet)):
