@@ -31,6 +31,9 @@ _PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 Span = tuple[int, int, int, int]
 
 
+_TORCH_TRAINING = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), name) for name in (
+    "optim" + os.sep, os.path.join("utils", "_contextlib.py")))
+"""Optimizers, and what stands around their methods."""
 _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), *path) for path in (
     ("functional.py",), ("_tensor.py",), ("_jit_internal.py",), ("nn", "functional.py"), ("nn", "utils", "rnn.py"),
     ("nn", "utils", "clip_grad.py"),
@@ -263,7 +266,7 @@ def is_torch_function_file(file: str) -> bool:
 
 def _is_called(file: str) -> bool:
     """Whether a file is converted, but not the user's to change: what goes wrong there stands where the user calls."""
-    return file in IN_PYTHON or is_torch_function_file(file)
+    return file in IN_PYTHON or is_torch_function_file(file) or file.startswith(_TORCH_TRAINING)
 
 
 def place_of_error(error: BaseException) -> Location | None:

@@ -218,6 +218,19 @@ def _target(effect: Effect, tensors: Tensors) -> Target:
     _refuse_store(effect, "which is no part of what is saved")
 
 
+def require_no_training(traced: Traced) -> None:
+    """Refuse a Program that leaves gradients in the ``.grad`` of tensors: a loaded one has no optimizer beside it.
+
+    Errors raised: StorageError.
+    """
+    for effect in traced.effects:
+        if effect.target is not None and effect.place.name == "grad":
+            raise StorageError(
+                "the function leaves gradients in the .grad of its parameters", code="D2S520",
+                hint="Save the module that it trains; for a step that is saved, let torch.autograd.grad give the "
+                "gradients, and keep what the step remembers in buffers.", location=effect.location)  # fmt: skip
+
+
 def _check_repeatable(traced: Traced) -> None:
     """A Program that changes what it was traced for would be another one at the next call."""
     for effect in traced.effects:
@@ -251,4 +264,4 @@ def _refuse_store(effect: Effect, why: str) -> NoReturn:
     )
 
 
-__all__ = ["Tensors", "variant_of"]
+__all__ = ["Tensors", "require_no_training", "variant_of"]

@@ -22,7 +22,7 @@ from dy2static.api import to_static
 from dy2static.errors import SignatureError, StorageError
 from dy2static.input_spec import read_specs
 from dy2static.operators.shared.distributed import Parallel
-from dy2static.saved_variant import Tensors, variant_of
+from dy2static.saved_variant import Tensors, require_no_training, variant_of
 from dy2static.static_function import StaticFunction
 from runtime.executor.trial import trial
 from runtime.ir import Assume
@@ -231,6 +231,7 @@ def _traces(method: _Method, root: torch.nn.Module | None) -> list[tuple[str, _T
     """A trace for each mode; one for both if there is no module."""
     if root is None:
         trace = _trace(method)
+        require_no_training(trace.traced)
         traces = [(mode, trace) for mode in MODES]
         if trace.traced.asks_gradients:
             trace = _trace(method, gradients=False)
@@ -242,6 +243,7 @@ def _traces(method: _Method, root: torch.nn.Module | None) -> list[tuple[str, _T
         for mode in MODES:
             root.train(mode == "train")
             traces.append((mode, _trace(method)))
+            require_no_training(traces[-1][1].traced)
             if traces[-1][1].traced.asks_gradients:
                 traces.append((WITHOUT_GRADIENTS[mode], _trace(method, gradients=False)))
     finally:

@@ -19,7 +19,7 @@ from runtime.tracer.memory.hung import same
 from runtime.tracer.memory.inputs import LiveParameter, looks
 from runtime.tracer.python_state.facts import can_be_fact
 from runtime.tracer.python_state.guard_code import CheckWriter
-from runtime.tracer.python_state.guards import READ_ERRORS, Guard
+from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values.arguments import Arguments
 from runtime.tracer.values.inside import leads_to, shows_containers
@@ -132,11 +132,12 @@ class Specialization:
 
     def changed_numbers(self) -> list[Place]:
         """Where plain numbers outside the arguments are not what they were, of the same type still."""
-        return [
-            guard.place
-            for guard in self.traced.guards
-            if guard.place is not None and not guard.holds() and can_be_fact(guard.place.get())
-        ]
+        changed = [guard for guard in self.traced.guards if (guard.place or guard.numbers) and not guard.holds()]
+        places = [guard.place for guard in changed if guard.place is not None and can_be_fact(guard.place.get())]
+        inside = [pair for guard in changed for pair in guard.numbers]
+        places += [place for place, number in inside
+                   if can_be_fact(place.get(), type(number)) and not same_plain(place.get(), number)]  # fmt: skip
+        return places
 
     def _reached_otherwise(self, arguments: Arguments) -> bool:
         """Whether a container of the arguments is one that the function also finds elsewhere, and was not before; or

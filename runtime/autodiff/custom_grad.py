@@ -12,26 +12,23 @@ from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import Forward, NotDifferentiable
 from runtime.autodiff.segment import unless_none
 from runtime.autodiff.tape import CustomEntry, Grad, Grads, Tape
-from runtime.ir import UNDEF, Operator, Type, Variable
+from runtime.ir import UNDEF, Operand, Operator, ScalarType, TensorType, Type, Variable
+from runtime.ir.walk import copy_block
 from runtime.ops.custom_grad import backward_for
 from runtime.tracer.memory.conditions import NEVER
+from runtime.tracer.numbers import scalars
 from runtime.tracer.recording.session import Scope
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     """The forward Block, without autograd. Errors raised: NotDifferentiable if it closes over an active tensor."""
-    inner = op.blocks[0]
-    values = [forward.plain(arg) if isinstance(arg, Variable) else arg for arg in op.args]
-    for arg, value in zip(inner.args, values):
-        forward.env[arg] = value
-        forward.activity[arg] = NEVER
+    assert forward.session.replaying is not None
+    inner, count = op.blocks[0], op.attrs["n_outputs"]
     for var in inner.captures():
         if forward.is_active(var):
             raise NotDifferentiable("custom_grad that closes over a tensor that needs a gradient")
-    with torch.no_grad():
-        forward.block(inner)
-    results = [forward.plain(o) if isinstance(o, Variable) else o for o in inner.yields]
-    count = op.attrs["n_outputs"]
+    lowering = forward.session.replaying.lowering
+    results = _again(forward, op) if lowering else _forward_in_line(forward, op)
     reached = join_activity(forward.activity_of(arg) for arg in op.args)
     hidden = op.attrs.get("not_differentiable", ())
     for index, (out, value) in enumerate(zip(op.outputs, results[:count])):
@@ -39,6 +36,55 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         if not reached.never and index not in hidden and can_carry(value) and op.grad_mode != "off":
             forward.activity[out] = reached
     tape.entries.append(CustomEntry(op, results[count:], results[:count]))
+
+
+def _forward_in_line(forward: Forward, op: Operator) -> list[Any]:
+    """What the forward Block yields."""
+    inner = op.blocks[0]
+    values = [forward.plain(arg) if isinstance(arg, Variable) else arg for arg in op.args]
+    for arg, value in zip(inner.args, values):
+        forward.env[arg] = value
+        forward.activity[arg] = NEVER
+    with torch.no_grad():
+        forward.block(inner)
+    return [forward.plain(o) if isinstance(o, Variable) else o for o in inner.yields]
+
+
+def _again(forward: Forward, op: Operator) -> list[Any]:
+    """What the forward Block yields, where a gradient is written out and the Operator stays for those to come.
+
+    What the gradient reads besides the results becomes results of the Operator, too.
+    """
+    session, count = forward.session, op.attrs["n_outputs"]
+    known: dict[Variable, Operand] = {
+        var: session.operand(forward.plain(var)) for block in op.blocks for var in block.captures()
+    }
+    blocks = [copy_block(block, dict(known), lambda name: session.new_name(name.partition(".")[0]))
+              for block in op.blocks]  # fmt: skip
+    more = [place for place, one in enumerate(op.blocks[0].yields) if place >= count and isinstance(one, Variable)]
+    kept: list[Any] = [blocks[0].yields[place] for place in more]
+    blocks[0].yields[count:count] = kept
+    for block in blocks[1:]:
+        block.args.extend(session.new_variable(one.type) for one in kept)
+    attrs = {**op.attrs, "n_outputs": count + len(kept), "not_differentiable": [
+        *op.attrs.get("not_differentiable", ()), *range(count, count + len(kept))]}  # fmt: skip
+    if "given" in attrs:
+        attrs["given"] = [[*one, *[False] * len(kept)] for one in attrs["given"]]
+    olds: list[Any] = [*op.outputs, *(op.blocks[0].yields[place] for place in more)]
+    made = session.emit(
+        op.name, [forward.lower(arg) for arg in op.args], types=[one.type for one in olds], blocks=blocks,
+        attrs=attrs, hints=[out.hint for out in op.outputs], location=op.location)
+    values = [_lifted(forward, new, old) for old, new in zip(olds, made)]
+    residuals: list[Any] = list(op.blocks[0].yields[count:])
+    for place, value in zip(more, values[count:]):
+        residuals[place - count] = value
+    return [*values[:count], *residuals]
+
+
+def _lifted(forward: Forward, new: Variable, old: Variable) -> Any:
+    if isinstance(old.type, TensorType):
+        return forward.lift_tensor(new, old, None)
+    return scalars.wrap(new) if isinstance(old.type, ScalarType) else new
 
 
 def backward(backward: Backward, entry: CustomEntry, grads: Grads) -> None:

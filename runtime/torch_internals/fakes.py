@@ -75,6 +75,19 @@ def fake_only(fake_mode: FakeTensorMode) -> Iterator[None]:
         yield
 
 
+def gradient_hooks(tensor: torch.Tensor) -> tuple[list[Any], list[Any]]:
+    """What is called with a leaf's gradient before it is added to ``.grad``, and with the leaf after that."""
+    before, after = tensor._backward_hooks, tensor._post_accumulate_grad_hooks
+    return list((before or {}).values()), list((after or {}).values())
+
+
+def assign_gradient(tensor: torch.Tensor, grad: torch.Tensor) -> None:
+    """Raise what PyTorch raises where ``grad`` may not be the gradient of ``tensor``, told by what they look like."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        owner, given = (torch.empty(one.shape, dtype=one.dtype, device="meta") for one in (tensor, grad))
+        owner.grad = given
+
+
 @contextlib.contextmanager
 def in_fake_mode(fake_mode: FakeTensorMode) -> Iterator[None]:
     """Run operators on fake tensors without torch-function modes seeing them; dispatch modes do."""

@@ -1,12 +1,23 @@
-"""``torch.autograd.Function.apply``: a Python function until torch 2.14, a builtin one since."""
+"""Functions that torch wraps: ``autograd.Function.apply``, a Python function until torch 2.14 and a builtin one since,
+and what torch hides from its own compiler."""
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import torch
 
 from runtime.torch_internals.batches import without_transforms
+
+_HIDDEN = torch._disable_dynamo(lambda: None).__code__
+
+
+def hidden_from_dynamo(function: types.FunctionType) -> Any:
+    """What ``torch._disable_dynamo`` wraps in ``function``, None for another function. The wrapper only keeps torch's
+    compiler away, and hangs a cache on what it wraps in the first call."""
+    return getattr(function, "__wrapped__", None) if function.__code__ is _HIDDEN else None
+
 
 PLAIN_APPLY = torch.autograd.Function.__dict__["apply"]
 

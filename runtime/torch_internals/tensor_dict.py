@@ -63,6 +63,11 @@ class TensorDict(Generic[Value]):
         """Those of all tensors that are alive."""
         return [value for _, value in self._entries.copy().values()]
 
+    def items(self) -> list[tuple[torch.Tensor, Value]]:
+        """The tensors that are alive, with their values."""
+        alive = [(key(), value) for key, value in self._entries.copy().values()]
+        return [(tensor, value) for tensor, value in alive if tensor is not None]
+
     def copy(self) -> TensorDict[Value]:
         """Another dictionary with the same entries."""
         found: TensorDict[Value] = TensorDict()

@@ -8,8 +8,8 @@ import pkgutil
 from tests.conformance import cases
 from tests.conformance.family import Case, Family
 
-ORDER = ("Joins", "Returns", "Loops", "Booleans", "Casts and shape", "Mutation", "Calls", "Guards", "Errors",
-         "Under vmap")
+ORDER = ("Joins", "Returns", "Loops", "Booleans", "Casts and shape", "Mutation", "Calls", "In-graph training", "Guards",
+         "Errors", "Under vmap")  # fmt: skip
 
 
 def families() -> list[Family]:

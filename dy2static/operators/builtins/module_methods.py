@@ -6,6 +6,7 @@ leave tensors of the trace in the module.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -105,9 +106,11 @@ def _eval(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return call(args[0].train, False)
 
 
-def _zero_grad(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    raise session.error("zero_grad() inside a converted function, where there are no gradients to forget",
-                        code="D2S213", hint="Call it outside.")  # fmt: skip
+def _lbfgs(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise session.error(
+        "a step of torch.optim.LBFGS inside a converted function: how often it evaluates the loss, and how much it "
+        "remembers, depends on the values", code="D2S213",
+        hint="Call it outside, or use another optimizer of torch.optim.")
 
 
 HANDLERS: list[tuple[Any, Any]] = [
@@ -117,9 +120,8 @@ HANDLERS: list[tuple[Any, Any]] = [
     (torch.nn.Module.register_buffer, _registration(torch.nn.Module.register_buffer)),
     *((method, _change(method)) for cls, names in _CHANGES.items()
       for name in names if (method := getattr(cls, name, None)) is not None),
+    (inspect.unwrap(torch.optim.LBFGS.step), _lbfgs),
     (torch.nn.Module.train, _train),
     (torch.nn.Module.eval, _eval),
-    (torch.nn.Module.zero_grad, _zero_grad),
-    (torch.optim.Optimizer.zero_grad, _zero_grad),
     (torch.nn.Module.register_parameter, _registration(torch.nn.Module.register_parameter)),
 ]  # fmt: skip

@@ -16,7 +16,7 @@ import torch
 from dy2static.analysis.flow import LEAVING_FINALLY
 from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.operators.calls import boundary, growing, staged_arguments
-from dy2static.operators.calls.call import traced
+from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
@@ -43,9 +43,10 @@ from dy2static.origin import is_generated_file
 from runtime import torch_internals
 from runtime.tracer.ambient import contents, source_places
 from runtime.tracer.ambient.calls import Known
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.python_state.guards import is_plain
-from runtime.tracer.recording import faults, reads
+from runtime.tracer.recording import backward, faults, leaf_gradients, reads
 from runtime.tracer.values.choices import require_converted
 
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -65,6 +66,9 @@ _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a Python function: converted if it is a user's, else as it is."""
     file = f.__code__.co_filename
+    hidden = torch_internals.hidden_from_dynamo(f)
+    if hidden is not None:
+        return traced(session, hidden, args, kwargs)
     if is_generated_file(file):
         return _run(session, f, args, kwargs)
     home = home_of(file)
@@ -284,9 +288,8 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
     if getattr(f, "__name__", "") == "as_subclass":
         for arg in args:
             require_plain(session, arg)
-    if f is torch.autograd.backward:
-        raise session.error("torch.autograd.backward() runs backward inside a converted function", code="D2S213",
-                            hint="Call it outside the converted function.")
+    if f is torch.autograd.backward or f is torch.Tensor.backward:
+        return theirs(backward.backward if f is torch.autograd.backward else backward.of_tensor, *args, **kwargs)
     if f"{getattr(f, '__module__', '')}.".startswith(("torch._functorch.", "torch.func.")):
         raise session.error(f"torch.func.{f.__name__} inside a converted function", code="D2S271",
                             hint="Apply it outside, around the converted function, or use torch.autograd.grad.")
@@ -336,3 +339,6 @@ def require_plain(session: Session, cls: Any) -> None:
         if issubclass(cls, torch.Tensor) and cls is not torch.Tensor:
             raise session.error(f"a tensor of the class {cls.__name__} is made inside a converted function",
                                 code="D2S213", hint="Make it outside.")
+
+
+leaf_gradients.register(call)

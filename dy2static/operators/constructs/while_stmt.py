@@ -6,16 +6,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.cells import Cells
 from dy2static.operators.shared.loop_limits import count, region, require_rollable, rest
-from dy2static.operators.shared.staging import Staged, active
+from dy2static.operators.shared.staging import Session, Staged, active
 from dy2static.options_of_loops import options_of
+from runtime.errors import Dy2StaticError
+from runtime.ir import Location
+from runtime.tracer.ambient.calls import Known
+from runtime.tracer.control.cond import cond
 from runtime.tracer.control.while_loop import while_loop
 
 
@@ -40,14 +46,44 @@ def while_stmt(
         return truth_of(trace, test())
 
     options = options or options_of(session, sys._getframe(1))
-    with region(session, options):
-        for done in itertools.count():
+    cells = Cells(names, body, test)
+    here = session.location()
+
+    def run(start: int, peeled: bool) -> None:
+        for done in itertools.count(start):
             flag = condition()
             if isinstance(flag, Staged):
-                require_rollable(session, options)
-                while_loop(session, flag, condition, body, Cells(names, body, test), rest(options, done))
+                require_rollable(trace, options)
+                if peeled:
+                    cond(trace, flag, functools.partial(first, done), lambda: None, cells)
+                else:
+                    with _else_peeled(trace, here):
+                        while_loop(trace, flag, condition, body, cells, rest(options, done))
                 return
             if not flag:
                 return
             count(options, done)
             body()
+
+    def first(done: int) -> None:
+        count(options, done)
+        body()
+        run(done + 1, False)
+
+    with region(session, options):
+        run(0, here in session.known.peeled)
+
+
+@contextlib.contextmanager
+def _else_peeled(session: Session, here: Location | None) -> Iterator[None]:
+    """Where a loop that takes gradients is none that can be staged, trace again with its first iteration apart.
+
+    What an optimizer remembers it makes in its first step: from there on each iteration leaves what it began with.
+    """
+    asked = session.gradients_asked
+    try:
+        yield
+    except Dy2StaticError as error:
+        if session.gradients_asked == asked or session.advanced or here is None or here in session.known.peeled:
+            raise
+        raise session.restart(Known(peeled=frozenset((here,)))) from error

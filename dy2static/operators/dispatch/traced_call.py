@@ -224,6 +224,10 @@ _CONVERTED_CLASSES = (torch.nn.Module, torch.distributions.Distribution)
 """Classes of torch whose constructors are converted."""
 
 
+def _is_converted_class(cls: type) -> bool:
+    return issubclass(cls, _CONVERTED_CLASSES) or policy.is_optimizers(cls.__module__)
+
+
 def _require_living(session: Session, reference: Any) -> None:
     """Refuse a weak reference made inside once paths were staged: both are followed, and its object may die on one."""
     staged = session.pictures or any(op.name in _PATHS for op in session.program.block.ops)
@@ -252,7 +256,7 @@ def _make(session: Session, cls: type, args: tuple[Any, ...], kwargs: dict[str, 
     """An instance: ``__init__`` (and ``__new__``) of users' classes are converted."""
     if issubclass(cls, torch.Tensor):
         require_plain(session, cls)
-    if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not issubclass(cls, _CONVERTED_CLASSES)):
+    if issubclass(cls, torch.Tensor) or (policy.is_torch(cls) and not _is_converted_class(cls)):
         made = call_torch(session, cls, args, kwargs)
     elif issubclass(cls, torch.nn.Module) and policy.is_torch(cls) and _is_given_numbers(args, kwargs):
         made = _construct(session, cls, args, kwargs)

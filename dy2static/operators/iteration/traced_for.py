@@ -206,16 +206,42 @@ def _rolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bod
     unroll = (options or {}).get("unroll")
     if type(iterable) is not range or unroll or (len(iterable) <= ROLL_THRESHOLD and unroll is None):
         return False
-    counting = Counting(iterable.start, iterable.step, len(iterable))
     if unroll is False:
-        _staged_loop(session, counting, 0, test, body, names, options)
+        _staged_loop(session, _counting(iterable), 0, test, body, names, options)
         return True
+    return _rolled_from(session, iterable, 0, test, body, names, options)
+
+
+def _counting(numbers: range) -> Counting:
+    return Counting(numbers.start, numbers.step, len(numbers))
+
+
+def _rolled_from(session: Session, numbers: range, start: int, test: Callable[[], Any] | None,
+                 body: Callable[[Any], None], names: Names, options: dict[str, Any] | None) -> bool:
+    """Try a range from one of its positions on as a staged loop; False, with nothing recorded, where it is none."""
     try:
         with attempt.Attempt(session, all_names(session, names)):
-            _staged_loop(session, counting, 0, test, body, names, options)
+            _staged_loop(session, _counting(numbers), start, test, body, names, options)
     except Dy2StaticError:
         return False
     return True
+
+
+_LEAST = 4
+"""Iterations that take gradients are large: this many are tried as a staged loop."""
+
+
+def _rest_rolled(session: Session, iterable: Any, gradients: int, test: Callable[[], Any] | None,
+                 body: Callable[[Any], None], names: Names, options: dict[str, Any] | None) -> bool:
+    """After the first iteration: try the rest of a range as a staged loop, if that one asked for gradients.
+
+    What an optimizer remembers it makes in its first step: from there on each iteration leaves what it began with.
+    ``gradients``: how many had been asked for before.
+    """
+    asked = session.gradients_asked > gradients
+    if type(iterable) is not range or (options or {}).get("unroll") or not asked or len(iterable) < _LEAST:
+        return False
+    return _rolled_from(session, iterable, 1, test, body, names, rest(options, 1))
 
 
 def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, body: Callable[[Any], None],
@@ -224,12 +250,15 @@ def unrolled(session: Session, iterable: Any, test: Callable[[], Any] | None, bo
     external = isinstance(iterable, (*CONTAINERS, tuple)) and _is_old(session, iterable)
     single_pass = False
     taken = done = 0
+    gradients = session.gradients_asked
     gone_over = GoneOver(iterable, alone or test is None)
     iterator = iterate(session, iterable)
     while True:
         rest_by_position = gone_over.rest(session)
         if rest_by_position is not None:
             _staged_loop(session, rest_by_position, done, test, body, names, rest(options, done))
+            return
+        if done == 1 and _rest_rolled(session, iterable, gradients, test, body, names, options):
             return
         going = truth_of(session, test()) if test is not None else True
         if not isinstance(going, Staged) and not going:

@@ -26,7 +26,7 @@ from dy2static.operators.provenance.provenance import (
     note_attribute_read,
     written,
 )
-from dy2static.operators.shared.policy import home_of
+from dy2static.operators.shared.policy import home_of, is_optimizers
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime.tracer.ambient import objects
 from runtime.tracer.python_state.facts import can_be_fact
@@ -47,7 +47,7 @@ def is_of_library(cls: type) -> bool:
     derived from one of theirs."""
     return any(
         one.__flags__ & HEAP_TYPE and _is_librarys(one.__module__) and one.__module__ not in _WITHOUT_METHODS
-        for one in cls.__mro__
+        and not is_optimizers(one.__module__) for one in cls.__mro__
     )
 
 
@@ -62,8 +62,8 @@ def _is_librarys(module: str) -> bool:
 
 
 def note_parts(session: Session, obj: Any) -> None:
-    """Guard the attributes of an object that has methods of a library's (``UserDict``, a learning rate scheduler, an
-    object of a user's class derived from one)."""
+    """Guard the attributes of an object that has methods of a library's (``UserDict``, an object of a user's class
+    derived from one)."""
     if not isinstance(obj, NO_OBJECTS) and is_of_library(type(obj)) and is_external(session, obj):
         _note_attributes(session, obj)
 

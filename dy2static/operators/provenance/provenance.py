@@ -138,6 +138,7 @@ def adopt(session: Session, value: Any) -> None:
         todo.extend(inside(one))
         if not isinstance(one, tuple):
             session.externals[id(one)] = (one, None)
+            facts.stage_items(session, one)
             for watch in ADOPTION_WATCHERS:
                 watch(session, one)
         if isinstance(one, torch.nn.Module) and _is_gone_over(type(one)) and _has_parts(one):
@@ -219,7 +220,7 @@ def note_attribute_read(session: Session, obj: Any, name: str, value: Any) -> An
         if not torch_internals.is_fake(value):
             note_tensor(session, obj, name, value)
         return value
-    if holds_traced(value):
+    if holds_traced(value) and not facts.holds_facts(session, value):
         return value
     if place.get() is value and facts.stage(session, place, value):
         return place.get()

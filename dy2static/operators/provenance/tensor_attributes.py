@@ -15,9 +15,11 @@ import torch
 from dy2static.operators.provenance.provenance import note_attribute_read
 from dy2static.operators.shared.staging import MISSING, Session
 from runtime import torch_internals
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
+from runtime.tracer.recording import leaf_gradients
 from runtime.tracer.values import structure
 
 eager_class = torch_internals.eager_class
@@ -45,6 +47,8 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
     """
     if name == "__class__":
         return eager_class(tensor)
+    if name == "grad":
+        return leaf_gradients.read(session, tensor)
     if not torch_internals.is_fake(tensor):
         return _of_real(session, tensor, name)
     if name in _OF_THE_OBJECT:
@@ -94,9 +98,6 @@ def _of_argument(session: Session, tensor: torch.Tensor, name: str) -> Any:
 
 def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
     """An attribute of a parameter, or of another tensor from outside: what hangs on it is a guard, and what it is."""
-    if name == "grad":
-        session.externals.setdefault(id(tensor), (tensor, None))
-        return note_attribute_read(session, tensor, name, tensor.grad)
     if hasattr(torch.Tensor, name):
         session.inputs.lift(tensor)  # its sizes and dtype are looked at in each call
         return getattr(tensor, name)
@@ -131,6 +132,9 @@ def write(session: Session, tensor: torch.Tensor, name: str, value: Any) -> None
     Raises:
         TraceError: D2S245 for a tensor from outside that is no argument, or one that is another one on some path.
     """
+    if name == "grad":
+        theirs(leaf_gradients.write, session, tensor, value)
+        return
     if hasattr(torch.Tensor, name):
         setattr(tensor, name, value)
         return

@@ -27,8 +27,9 @@ _STANDARD = tuple({
 })  # fmt: skip
 _TORCH_CONVERTED = tuple(_TORCH + path for path in (
     os.path.join("nn", "modules", "container.py"), os.path.join("nn", "modules", "transformer.py"),
-    "distributions" + os.sep, os.path.join("optim", "lbfgs.py"),
+    "distributions" + os.sep, "optim" + os.sep,
     *(os.path.join("nn", "utils", f"{name}.py") for name in ("weight_norm", "spectral_norm", "prune")),  # as hooks
+    os.path.join("nn", "utils", "clip_grad.py"),
 ))  # fmt: skip
 
 
@@ -86,6 +87,11 @@ def is_torch(target: Any) -> bool:
         return True
     module = getattr(target, "__module__", None) or getattr(owner, "__module__", None) or type(target).__module__
     return _under(module, "torch")
+
+
+def is_optimizers(module: str) -> bool:
+    """Whether a module is one of ``torch.optim``: its classes are converted, and its objects hold state as a user's."""
+    return module.startswith("torch.optim.")
 
 
 def is_library(module: types.ModuleType) -> bool:

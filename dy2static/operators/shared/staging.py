@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.shared.policy import is_optimizers
 from runtime.tracer.ambient import state
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staging import NoNames
@@ -76,9 +77,8 @@ def python_method(value: object, name: str) -> types.FunctionType | None:
     for cls in type(value).__mro__:
         if name in cls.__dict__:
             method = cls.__dict__[name]
-            if isinstance(method, types.FunctionType) and not cls.__module__.startswith("torch."):
-                return method
-            return None
+            librarys = cls.__module__.startswith("torch.") and not is_optimizers(cls.__module__)
+            return method if isinstance(method, types.FunctionType) and not librarys else None
     return None
 
 

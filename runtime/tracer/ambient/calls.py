@@ -29,12 +29,15 @@ class Known:
     """Classes whose objects get other attributes, so that they have no place in a table."""
     reading: frozenset[str] = frozenset()
     """Functions of PyTorch, by name, that read tensors (``float(self.num_batches_tracked)``): they are converted."""
+    peeled: frozenset[Location] = frozenset()
+    """Where loops stand whose first iteration is traced apart."""
 
     def and_also(self, other: Known) -> Known:
         """Both."""
         return Known(
             self.shared | other.shared, self.detached | other.detached, self.whole | other.whole,
             self.by_reference | other.by_reference, self.apart | other.apart, self.reading | other.reading,
+            self.peeled | other.peeled,
         )  # fmt: skip
 
 

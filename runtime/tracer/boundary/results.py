@@ -28,7 +28,7 @@ from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.python_state.ages import Ages
 from runtime.tracer.python_state.journal import MISSING, python_kind
-from runtime.tracer.recording import gradients
+from runtime.tracer.recording import backward, gradients, leaf_gradients
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, holding, remaking, same_object, structure
@@ -162,12 +162,14 @@ class Outputs:
             return self._tensors[id(value)][1]
         if any(one is value for one in self._around):
             hung.require_none(session, value, "which leads to the tensor again, leaves the converted function")
-        leaf = self.leaf(session.read(value))
         info = session.info(value)
+        gone = info.storage.origin is None and gradients.is_used_up(session, value)
+        leaf = self.leaf(backward.without_graph(session, value) if gone else session.read(value))
         origin = info.storage.origin
         own = session.inputs.own_variable(value)
         if own is None and origin is None:
             self._require_no_start(value, info)
+            leaf_gradients.require_none(session, value)
         if own is not None:
             self.views[leaf.index] = View(own, ())
         elif origin is not None and not _has_variables(info.steps):

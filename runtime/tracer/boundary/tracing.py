@@ -33,6 +33,7 @@ from runtime.tracer.python_state.guards import Guard
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import faults
 from runtime.tracer.recording.interceptor import Watcher
+from runtime.tracer.recording.leaf_gradients import Gradient
 from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
@@ -274,7 +275,11 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
     effects = []
     for place, old in _stores(session):
         external = session.externals.get(id(place.owner))
-        target = session.inputs.own_variable(place.owner) if isinstance(place.owner, torch.Tensor) else None
+        whose = place.owner.tensor if isinstance(place.owner, Gradient) else place.owner
+        target = session.inputs.own_variable(whose) if isinstance(whose, torch.Tensor) else None
+        if whose is not place.owner and target is None:  # of a tensor made inside
+            continue
+        where = Place(place.kind, whose, place.name)
         if external is None and target is None and place.kind not in ("global", "context"):
             continue
         new = place.get()
@@ -289,7 +294,7 @@ def _effects(session: Session, outputs: Outputs) -> list[Effect]:
         if place.kind == "content" and path is None:
             session.guards.add(("content", id(place.owner)), f"the content of {place.describe()}", place.get, old)
         outputs.location = session.journal.first_stores.get(place)
-        effects.append(Effect(place, outputs.tree(new), path, outputs.location, target))
+        effects.append(Effect(where, outputs.tree(new), path, outputs.location, target))
     return effects
 
 

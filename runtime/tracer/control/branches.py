@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
-from runtime.ir import Variable
+from runtime.ir import Location, Operator, Variable
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.python_state.journal import Place
@@ -76,6 +76,8 @@ class Path:
     storages: dict[Storage, Variable] = field(default_factory=dict)
     """Values at the end of every storage alive then."""
     result: Any = None
+    used_up: dict[Operator, Location | None] = field(default_factory=dict)
+    """Operators that gradients were taken through at its end (see ``Session.used_up``)."""
     contents: dict[Place, Any] = field(default_factory=dict)
     """What the containers among the places' owners held at the end (see ``containers.content``)."""
 
@@ -115,6 +117,8 @@ def trace_path(
     reachable = unjournaled.picture(session)
     modes = torch_internals.ambient_modes()
     made = len(session.created)
+    used_up = session.used_up
+    session.used_up = dict(used_up)
     session.journal.open()
     session.pictures.append(reachable)
     ended = False
@@ -139,7 +143,9 @@ def trace_path(
                 ended = True
         exit_names = names.get()
         exit_storages = session.storages.snapshot()
+        exit_used_up = session.used_up
     finally:
+        session.used_up = used_up
         session.pictures.pop()
         places = session.journal.close()
         names.set(entry_names)
@@ -147,7 +153,7 @@ def trace_path(
         _forget_frames(session, made)
     require_modes(session, modes, ended)
     unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
-    return Path(scope, ended, exit_names, places, exit_storages, result)
+    return Path(scope, ended, exit_names, places, exit_storages, result, exit_used_up)
 
 
 def is_alone(session: Session, position: int, names: Sequence[Any], paths: Sequence[Path] = ()) -> bool:

@@ -65,6 +65,7 @@ class LoopMemory(LoopPart):
         for storage in self._carried:
             var = body.session.new_variable(storage.value.type, storage.label)
             before, storage.value = storage.value, var
+            body.scope.begins[var] = before
             self._writes.append(nonwritable_views.LoopWrites(storage, before, body.scope))
             found.append(var)
         self._entry = body.entry

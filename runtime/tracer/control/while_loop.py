@@ -168,6 +168,9 @@ class _Attempt:
             types = structure.types_of(session, slot.carried)
             self.args += [session.new_variable(type_, slot.label) for type_ in types]
         self.inner += self._lifted(iter(self.args))
+        for slot, value in zip(self.slots, self.inner):
+            if value is not slot.init and isinstance(value, torch.Tensor) and isinstance(slot.init, torch.Tensor):
+                scope.begins[session.read(value)] = session.read(slot.init)
         self.body = Body(session, scope, self.entry, self.touched, self.location)
         for part in self.parts:
             self.args += part.arguments(self.body)
@@ -334,6 +337,8 @@ class _Attempt:
     def finish(self, first: Staged, location: Any, options: dict[str, Any]) -> None:
         """Record the Operator and give names, places and memory their values after the loop."""
         session, path = self.session, self.path
+        if path.scope.refused is not None:
+            raise path.scope.refused
         flag_type = ScalarType("bool")
         inits: list[Operand] = [session.operand(first)]
         types: list[Type] = []
@@ -359,6 +364,7 @@ class _Attempt:
                     yields += self._lowered(slot, out)
                 for part in self.parts:
                     yields += part.yields(path)
+        session.used_up = {**session.used_up, **path.used_up}
         body = path.scope.block
         body.args.insert(0, session.new_variable(flag_type, "", path.scope))
         body.yields.extend(yields)

@@ -182,6 +182,21 @@ class Inputs:
         hint = self._hints.get(id(real))
         return (lambda: real) if hint is None else functools.partial(_found_at, hint[1], hint[2])
 
+    def label_of(self, real: torch.Tensor) -> str:
+        """What the Program calls a tensor from outside that it reads."""
+        return self._lifted[id(real)].parameter.name
+
+    def leaf_arguments(self) -> list[torch.Tensor]:
+        """Those of the arguments that autograd's graph begins with; which they are becomes a condition."""
+        found = []
+        for var, fake in self._input_fakes.items():
+            real = self._reals[var]
+            if real.requires_grad:
+                self.leaves[var] = real.is_leaf
+                if real.is_leaf:
+                    found.append(fake)
+        return found
+
     def guard_unread(self) -> None:
         """Of tensors that the Program does not read, which are no parameters of called modules, the trace may have
         asked what they look like: ``len(t)``, ``t is None``."""

@@ -8,12 +8,14 @@ A number enters as a tensor without dimensions, of 64 bits, and is taken out of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime import torch_internals
+from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import Place
 
 if TYPE_CHECKING:
@@ -65,4 +67,38 @@ def stage(session: Session, place: Place, value: Any) -> bool:
     return True
 
 
-__all__ = ["Fact", "can_be_fact", "stage"]
+_ITEMS, _DEPTH = 256, 4
+
+
+def numbers_inside(value: Any, depth: int = 0) -> Iterator[tuple[Place, Any]]:
+    """Where plain numbers are in a list or dict, and in those that it holds, and which they are.
+
+    >>> [number for _, number in numbers_inside([{"lr": 0.1, "name": "a"}, (2, [3])])]
+    [0.1, 3]
+    """
+    if type(value) not in (list, dict, tuple) or len(value) > _ITEMS or depth > _DEPTH:
+        return
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if type(value) is not tuple and can_be_fact(item):
+            yield Place("item", value, key), item
+        yield from numbers_inside(item, depth + 1)
+
+
+def stage_items(session: Session, container: Any) -> None:
+    """Stage the numbers in a list or dict from before the trace that are to be facts."""
+    if type(container) in (list, dict):
+        for place in session.varying:
+            if place.kind == "item" and place.owner is container and stage(session, place, place.get()):
+                session.guards.pin(container)  # another one in its place would have another number
+
+
+def holds_facts(session: Session, value: Any) -> bool:
+    """Whether a value is, or holds, the number of a fact."""
+    if isinstance(value, Staged):
+        return any(value is number for _, number in session.facts.values())
+    if type(value) not in (list, dict, tuple) or not session.facts:
+        return False
+    return any(holds_facts(session, one) for one in (value.values() if isinstance(value, dict) else value))
+
+
+__all__ = ["Fact", "can_be_fact", "holds_facts", "numbers_inside", "stage", "stage_items"]

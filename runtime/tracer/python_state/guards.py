@@ -19,7 +19,8 @@ import torch
 
 from runtime.ir import Location
 from runtime.tracer.ambient.pinned import pins
-from runtime.tracer.python_state.facts import can_be_fact
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.python_state.facts import can_be_fact, numbers_inside
 from runtime.tracer.python_state.journal import Place
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
     """
     if is_plain(value):
         return _is_plainly(value)
+    if isinstance(value, Staged):  # a number that each call reads anew
+        return functools.partial(can_be_fact, kind=value.python_type)
     if len(around) < _DEPTH and not any(one is value for one in around):
         inside = (*around, value)
         if isinstance(value, _SIZED) and len(value) > _ITEMS:
@@ -217,6 +220,8 @@ class Guard:
     """Writes the same test as straight-line code."""
     location: Location | None = None
     """Where in the user's code the fact was read first."""
+    numbers: tuple[tuple[Place, Any], ...] = ()
+    """Plain numbers in the lists and dicts that ``read`` gave, which could be inputs of the Program."""
     once: bool = False
     """Whether it never holds: the Program is for one call alone."""
 
@@ -250,7 +255,8 @@ class GuardSet:
         if key not in self._guards:
             number = place if can_be_fact(value) else None
             self._guards[key] = Guard(
-                description, read, is_like(value), None, number, place, value, location=self._locate())
+                description, read, is_like(value), None, number, place, value, location=self._locate(),
+                numbers=tuple(numbers_inside(value)))
 
     def add_test(
         self, key: Any, description: str, test: Callable[[], bool], covers: Any = None,

@@ -56,11 +56,11 @@ class Undefined:
 @dataclass(frozen=True)
 class Place:
     """Somewhere converted code can store: an object's attribute, a container's whole content, a global name, a
-    context variable."""
+    context variable; and where a number may be that each call reads anew: an item of a list or dict, too."""
 
-    kind: str  # "attribute" | "content" | "global" | "context"
+    kind: str  # "attribute" | "content" | "item" | "global" | "context"
     owner: Any
-    name: str = ""
+    name: Any = ""
 
     def __hash__(self) -> int:
         return hash((self.kind, id(self.owner), self.name))
@@ -78,6 +78,8 @@ class Place:
             return f"attribute '{self.name}' of a {type(self.owner).__name__}"
         if self.kind == "global":
             return f"global '{self.name}'"
+        if self.kind == "item":
+            return f"item {self.name!r} of a {type(self.owner).__name__}"
         if self.kind == "context":
             return f"the context variable {self.owner.name}"
         return f"a {type(self.owner).__name__}"
@@ -88,6 +90,8 @@ class Place:
             return _get_attribute(self.owner, self.name)
         if self.kind == "global":
             return self.owner.get(self.name, MISSING)
+        if self.kind == "item":
+            return _item(self.owner, self.name)
         if self.kind == "context":
             return _variable(self.owner)
         return _content(self.owner)
@@ -106,6 +110,8 @@ class Place:
                 self.owner.pop(self.name, None)
             else:
                 self.owner[self.name] = value
+        elif self.kind == "item":
+            self.owner[self.name] = value
         elif self.kind == "context":
             set_variable(self.owner, value)
         else:
@@ -133,6 +139,14 @@ def set_variable(var: contextvars.ContextVar[Any], value: Any) -> contextvars.To
     if token.old_value is contextvars.Token.MISSING:
         _unset[key] = token
     return token
+
+
+def _item(owner: Any, key: Any) -> Any:
+    """What a list or dict holds at a position or under a key."""
+    try:
+        return owner[key]
+    except (IndexError, KeyError):
+        return MISSING
 
 
 def _module_slot(owner: Any, name: str) -> dict[str, Any] | None:

@@ -76,6 +76,9 @@ FIELDS: dict[str, str] = {
     "detaching": VALUE,
     "inner": VALUE,
     "hung": DEEP,
+    "gradients": ITEMS,  # what they hold has a place in the journal
+    "used_up": ITEMS,
+    "gradients_asked": VALUE,
     "created": ITEMS,
     "origins": DEEP,
     "surrounding": VALUE,

@@ -6,11 +6,14 @@ from typing import Any
 
 import torch
 
-from runtime.ir import Location, Operand, Variable
+from runtime.ir import Location, Operand, Operator, Variable
 from runtime.ir.ports import passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.storage_table import TensorInfo, mark_uncertain
-from runtime.tracer.recording.session import Session
+from runtime.tracer.numbers import scalars
+from runtime.tracer.recording.gradient_paths import Paths, Reached, before_loops, reached
+from runtime.tracer.recording.session import Scope, Session
+from runtime.tracer.values.structure import Choice
 
 
 def grad(
@@ -29,53 +32,253 @@ def grad(
     Errors raised: RuntimeError and ValueError as torch does; TraceError for what has no static meaning.
     """
     session = state.current()
-    roots = _tensors(session, outputs, "outputs")
-    wanted = _tensors(session, inputs, "inputs")
-    given = None if grad_outputs is None else list(grad_outputs) if not _is_tensor(grad_outputs) else [grad_outputs]
     if is_grads_batched:
         raise session.error("torch.autograd.grad(is_grads_batched=True) inside a converted function", code="D2S217",
                             hint="Call it once for each gradient, or outside the converted function.")  # fmt: skip
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, "
                          "but got: allow_unused=False.")  # fmt: skip
-    if given is not None and len(given) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
-    for index, root in enumerate(roots):
-        if not session.info(root).requires_grad:
-            raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
-        if (given is None or given[index] is None) and not _is_scalar(session, root):
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    starts = roots(session, outputs, grad_outputs, "outputs")
+    wanted = tensors(session, inputs, "inputs")
     for tensor in wanted:
         if not session.info(tensor).requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
+    retain = create_graph if retain_graph is None else retain_graph
+    reached = paths(session, starts, wanted, retain_graph=retain)
+    there = [one for one in wanted if session.read(one) in reached]
+    if len(there) < len(wanted) and not allow_unused and not materialize_grads:
+        raise RuntimeError(UNUSED)
     attrs = {
         "create_graph": create_graph,
         "allow_unused": bool(allow_unused),
-        "retain_graph": create_graph if retain_graph is None else retain_graph,
+        "retain_graph": retain,
         "materialize_grads": materialize_grads,
     }
+    certain = [materialize_grads or not allow_unused or reached[session.read(one)] for one in there]
+    found = iter(emit(session, starts, there, certain, attrs) if there else ())
+    return tuple(next(found) if session.read(one) in reached else _nothing(one, materialize_grads) for one in wanted)
+
+
+UNUSED = ("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
+          "is the desired behavior.")
+
+
+def _nothing(tensor: torch.Tensor, materialize: bool) -> torch.Tensor | None:
+    """The gradient of a tensor that none reaches."""
+    return torch.zeros_like(tensor) if materialize else None
+
+
+Roots = list[tuple[torch.Tensor, torch.Tensor | None]]
+"""What is differentiated, and the gradient of each that is given."""
+
+
+def roots(session: Session, outputs: Any, grad_outputs: Any, what: str = "tensors") -> Roots:
+    """What is differentiated, and the gradients that are given.
+
+    Errors raised: RuntimeError as torch does.
+    """
+    found = tensors(session, outputs, what)
+    given = [None] * len(found) if grad_outputs is None else (
+        [grad_outputs] if _is_tensor(grad_outputs) else list(grad_outputs))
+    if len(given) != len(found):
+        raise RuntimeError(f"got {len(found)} tensors and {len(given)} gradients")
+    for index, (root, grad) in enumerate(zip(found, given)):
+        if not session.info(root).requires_grad:
+            raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
+        if grad is None and not _is_scalar(session, root):
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        mine, its = session.fake(root).shape, None if grad is None else session.fake(grad).shape
+        if its is not None and _sizes_differ(mine, its):
+            raise RuntimeError(f"Mismatch in shape: grad_output[{index}] has a shape of {its} and output[{index}] has "
+                               f"a shape of {mine}.")  # fmt: skip
+    return list(zip(found, given))
+
+
+def _sizes_differ(a: torch.Size, b: torch.Size) -> bool:
+    return len(a) != len(b) or any(type(m) is int and type(n) is int and m != n for m, n in zip(a, b))
+
+
+def leaves(session: Session) -> list[tuple[torch.Tensor, TensorInfo]]:
+    """The tensors of the trace with which autograd's graph begins, the caller's and those made inside."""
+    found = [(live.real, session.info(live.real)) for live in session.inputs.live
+             if live.fake is not None and live.real.requires_grad and live.real.is_leaf]  # fmt: skip
+    found += [(fake, session.info(fake)) for fake in session.inputs.leaf_arguments()]
+    made = {out for scope in session.scope.chain() for op in scope.block.ops if op.name == "grad.leaf"
+            for out in op.outputs}  # fmt: skip
+    if made:
+        found += [(one, info) for one, info in session.known_with_tensors()
+                  if not info.steps and info.storage.first in made and info.itself is None]  # fmt: skip
+    return found
+
+
+def paths(
+    session: Session, starts: Roots, wanted: list[torch.Tensor], *, retain_graph: bool, whole: bool = False
+) -> Reached:
+    """What the gradients of ``starts`` reach, and whether on every path.
+
+    ``whole``: they go back to everything, not to what is ``wanted`` only.
+
+    Raises:
+        TraceError: D2S213: they go through a tensor that was written since, that the caller made of others, or that an
+            earlier iteration of a loop made; or through what a gradient has used up.
+    """
+    session.gradients_asked += 1
+    now = {session.read(tensor): info for tensor, info in leaves(session)}
+    paths = reached(session, [session.read(root) for root, _ in starts], now)
+    goals = {session.read(one) for one in wanted}
+    leading = _leading(session, paths.found, goals | now.keys() if whole else goals)
+    _require_as_now(session, {var for var in paths.found if var in leading or whole}, now)
+    _use_up(session, paths, leading, retain_graph)
+    return paths.found
+
+
+def _leading(session: Session, found: Reached, goals: set[Variable]) -> set[Variable]:
+    """The values from which a gradient goes on to one of ``goals``."""
+    leading = set(goals)
+    for scope in reversed(list(session.scope.chain())):
+        for op in scope.block.ops:
+            if any(out in found for out in op.outputs) and not leading.isdisjoint(_reads(op)):
+                leading.update(op.outputs)
+    return leading
+
+
+def _reads(op: Operator) -> set[Variable]:
+    """The values that an Operator or its Blocks read."""
+    found = set(op.inputs)
+    return found.union(*(block.captures() for block in op.blocks))
+
+
+def _require_as_now(session: Session, found: set[Variable], now: dict[Variable, TensorInfo]) -> None:
+    """Refuse a gradient that goes back to what is not a leaf of this very iteration, as it is now."""
+    scopes = list(session.scope.chain())
+    begins = {var: first for scope in scopes for var, first in scope.begins.items()}
+    as_now = {*now, *(first for var in now for first in before_loops(session, var))}
+    older = {value: storage for info in now.values() for storage in [info.storage]
+             for value in (storage.first, storage.origin, *storage.written) if value is not None}  # fmt: skip
+    arguments = {arg for scope in scopes if scope.parent is not None for arg in scope.block.args}
+    for var in found - as_now:
+        storage = older.get(var)
+        if storage is not None:
+            name = f"'{storage.label}'" if storage.label else "a tensor"
+            raise session.error(
+                f"a gradient is asked for that goes through {name} as it was before it was written in place",
+                hint="Ask for it before the step, or compute the loss anew after it.", code="D2S213")
+        look = session.looks.of.get(var)
+        if look is None or not look.requires_grad:
+            continue
+        if var in arguments and var not in begins:
+            raise session.error(
+                "a gradient is asked for that goes back through earlier iterations of the loop",
+                hint="Use .detach() on what one iteration leaves to the next, or ask for it after the loop.",
+                code="D2S213")
+        if session.inputs.real(var) is not None:
+            raise session.error(
+                "a gradient is asked for that goes back through what the caller computed an argument of",
+                hint="Pass a .detach() of it, or ask for the gradient outside.", code="D2S213")
+
+
+def _use_up(session: Session, paths: Paths, leading: set[Variable], retain_graph: bool) -> None:
+    """A gradient was taken through some Operators: what they kept for it is gone unless the graph is retained."""
+    mine = [op for op in paths.through if op.outputs and not leading.isdisjoint(op.outputs)]
+    for op in mine:
+        if op in session.used_up and not _keeps_nothing(op):
+            raise _second(session, session.used_up[op])
+    loop = _innermost_loop(session)
+    inside = {op for scope in loop for op in scope.block.ops}
+    if loop and not retain_graph and any(
+        op not in inside and op not in paths.earlier and not _keeps_nothing(op) for op in mine
+    ):  # each iteration does; another attempt at the loop may find that it carries what this one knows
+        loop[-1].refused = loop[-1].refused or _second(session, session.location())
+    if not retain_graph:
+        session.used_up.update((op, session.location()) for op in mine)
+
+
+def _second(session: Session, where: Location | None) -> BaseException:
+    at = "" if where is None else f" in line {where.line}"
+    return session.error(
+        f"a gradient is asked for a second time through what the first one{at} has used up: eager raises 'Trying to "
+        "backward through the graph a second time'",
+        hint="Use retain_graph=True the first time.", code="D2S213")
+
+
+SECOND = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+def is_used_up(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether a gradient of the tensor would go through what an earlier one has used up."""
+    if not session.used_up or not session.info(tensor).requires_grad:
+        return False
+    through = reached(session, [session.read(tensor)], [session.read(one) for one, _ in leaves(session)]).through
+    return any(op in session.used_up and not _keeps_nothing(op) for op in through)
+
+
+_KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
+    "add", "sub", "rsub", "neg", "sum", "mean", "expand", "t", "transpose", "permute", "reshape", "view", "unsqueeze",
+    "squeeze", "select", "slice", "cat", "stack", "clone", "_to_copy", "to", "alias", "narrow", "unbind", "split",
+    "chunk", "flatten", "contiguous", "add_", "sub_", "zero_", "copy_", "fill_"))  # fmt: skip
+
+
+def _innermost_loop(session: Session) -> list[Scope]:
+    """The Blocks that are open from the innermost loop's body on; none outside of loops."""
+    scopes = list(session.scope.chain())
+    loop = next((number for number, scope in enumerate(scopes) if scope.kind == "while_loop"), None)
+    return [] if loop is None else scopes[: loop + 1]
+
+
+def _keeps_nothing(op: Operator) -> bool:
+    """Whether autograd keeps no tensor of an Operator for backward."""
+    return op.name.rpartition(".")[0] in _KEEP_NOTHING
+
+
+def emit(
+    session: Session, starts: Roots, wanted: list[torch.Tensor], certain: list[bool], attrs: dict[str, Any]
+) -> list[Any]:
+    """Record the gradients of ``starts`` by ``wanted``; one that is not ``certain`` is a tensor or None."""
+    given = [grad for _, grad in starts]
     operands: list[Operand] = [
-        [session.read(root) for root in roots],
+        [session.read(root) for root, _ in starts],
         [session.read(tensor) for tensor in wanted],
-        None if given is None else [None if one is None else session.read(one) for one in given],
+        None if all(one is None for one in given) else [None if one is None else session.read(one) for one in given],
     ]
+    if not all(certain):
+        attrs = {**attrs, "allow_unused": True}
     made = session.emit(
         "gradients", operands, types=[session.type_of(session.fake(tensor)) for tensor in wanted], attrs=attrs
     )
-    results = []
-    for tensor, var in zip(wanted, made):
-        fake = session.clone_meta(session.fake(tensor), shape=session.fake(tensor).shape)
-        needs = create_graph and torch.is_grad_enabled()
-        results.append(session.fresh(fake, var, requires_grad=needs, layout_known=False))
-        session.info(fake).cached, session.info(fake).cached_for = var, var
-    return tuple(results)
+    results: list[Any] = []
+    for tensor, var, sure in zip(wanted, made, certain):
+        type_ = session.type_of(session.fake(tensor))
+        if attrs["allow_unused"] and sure and not attrs["materialize_grads"]:
+            (var,) = session.emit("grad.required", [var], types=[type_])
+        needs = attrs["create_graph"] and torch.is_grad_enabled()
+        if sure:
+            results.append(_result(session, tensor, var, needs))
+            continue
+        (none,) = session.emit("scalar.is_none", [var])
+        there = session.emit("grad.contiguous", [var], types=[type_])[0]
+        selector = session.scalar("select", scalars.wrap(none), 1, 0)
+        results.append(Choice(selector, (_result(session, tensor, there, needs), None)))
+    return results
+
+
+def _result(session: Session, tensor: torch.Tensor, var: Variable, needs: bool) -> torch.Tensor:
+    fake = session.clone_meta(session.fake(tensor), shape=session.fake(tensor).shape)
+    session.fresh(fake, var, requires_grad=needs, layout_known=False)
+    session.info(fake).cached, session.info(fake).cached_for = var, var
+    return fake
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def _tensors(session: Session, values: Any, what: str) -> list[torch.Tensor]:
+def tensors(session: Session, values: Any, what: str) -> list[torch.Tensor]:
+    """One tensor, or several, as a list."""
     found = [values] if _is_tensor(values) else list(values)
     for value in found:
         if not _is_tensor(value):

@@ -18,9 +18,10 @@ from runtime.tracer.memory.conditions import NEVER
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import MISSING
-from runtime.tracer.recording import gradients, reads
+from runtime.tracer.recording import backward, gradients, leaf_gradients, reads
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values.identities import Identity
+from runtime.tracer.values.structure import Choice
 
 _REFUSED = {
     "numpy": "reads a tensor's data as a NumPy array",
@@ -32,10 +33,8 @@ _REFUSED = {
     "_typed_storage": "reads a tensor's raw memory",
     "__dlpack__": "exports a tensor's memory",
     "__reduce_ex__": "pickles a tensor",
-    "backward": "runs backward inside a converted function",
     "register_hook": "registers a gradient hook",
     "register_post_accumulate_grad_hook": "registers a gradient hook",
-    "retain_grad": "keeps a gradient",
     "share_memory_": "moves a tensor to shared memory",
     "pin_memory": "pins memory",
     "to_mkldnn": "gives a layout that only oneDNN knows",
@@ -44,7 +43,6 @@ _REFUSED = {
     "load": "reads a file",
 }
 _HINTS = {
-    "backward": "Call backward() outside the converted function.",
     "register_hook": "Register the hook outside, or on a module.",
     "register_post_accumulate_grad_hook": "Register the hook outside.",
     "__deepcopy__": "Use .clone() instead.",
@@ -57,6 +55,10 @@ _LAYOUT = ("stride", "is_contiguous", "storage_offset")
 
 def _is_inference(tensor: torch.Tensor) -> bool:
     return tensor.is_inference()
+
+
+def _is_leaf(tensor: torch.Tensor) -> bool:
+    return tensor.is_leaf
 
 
 def _has_staged(values: Any) -> bool:
@@ -114,6 +116,10 @@ class Watcher(torch_internals.TorchFunctionMode):
             return self._detach(name, func, args, kwargs)
         if func is torch.autograd.grad:
             return theirs(gradients.grad, *args, **kwargs)
+        if func is torch.Tensor.backward:
+            return theirs(backward.of_tensor, *args, **kwargs)
+        if name == "retain_grad":
+            return theirs(leaf_gradients.retain, session, *args, **kwargs)
         if name == "requires_grad_":
             return theirs(gradients.requires_grad_, session, *args, **kwargs)
         if name == "is_inference" and session.knows(args[0]):
@@ -194,22 +200,33 @@ class Watcher(torch_internals.TorchFunctionMode):
         if attribute == "requires_grad" and session.knows(tensor):
             return gradients.needed(session, tensor)
         if attribute == "is_leaf" and session.knows(tensor):
-            raise session.error(
-                "is_leaf is not known while the function is being converted",
-                code="D2S213",
-                hint="Ask outside the converted function.",
-            )
+            return self._is_leaf(tensor)
         if attribute == "grad_fn" and session.knows(tensor):
             return self._history(tensor)
-        if attribute in ("grad",) and session.knows(tensor):
-            raise session.error(
-                "a tensor's .grad is read inside a converted function", code="D2S213", hint="Read gradients outside."
-            )
+        if attribute == "grad":
+            return self._gradient(tensor)
         if attribute == "data":
             return self._detach(attribute, func, args, {})
         if attribute in ("real", "imag", "T", "H", "mT", "mH") or not torch_internals.is_fake(tensor):
             return theirs(func, *args)
         return theirs(func, *args)
+
+    def _is_leaf(self, tensor: torch.Tensor) -> bool:
+        """``is_leaf``: whether no operator that autograd noticed made the tensor.
+
+        Raises:
+            TraceError: D2S213, that depends on the path that was taken.
+        """
+        session = self.session
+        info = session.info(tensor)
+        answer = hung.ask(session, tensor, "is_leaf", _is_leaf)
+        if info.sometimes or (answer is not MISSING and info.storage.in_graph):
+            raise session.error("whether a tensor is a leaf depends on the path that was taken, or on a write",
+                                code="D2S213", hint="Ask outside the converted function.")
+        if answer is not MISSING:
+            return bool(answer)
+        return not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(
+            session, info, info.storage.first)
 
     def _history(self, tensor: torch.Tensor) -> Any:
         """``grad_fn``: None without a history, else an object that is there and can only be asked whether it is."""
@@ -226,14 +243,27 @@ class Watcher(torch_internals.TorchFunctionMode):
                                 "converted", code="D2S213", hint="Ask outside the converted function.")
         return History(session)
 
+    def _gradient(self, tensor: torch.Tensor) -> Any:
+        """``grad``, for code that is not converted: that cannot ask what is a tensor on some paths only.
+
+        Raises:
+            TraceError: D2S212.
+        """
+        found = leaf_gradients.read(self.session, tensor)
+        if isinstance(found, Choice):
+            raise self.session.undecidable()
+        return found
+
     def _set_attribute(self, func: Any, args: Any) -> Any:
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
         if attribute == "requires_grad":
             gradients.requires_grad_(self.session, *args)
             return None
-        if attribute in ("data", "grad"):
+        if attribute == "grad":
+            return theirs(leaf_gradients.write, self.session, *args)
+        if attribute == "data":
             raise self.session.error(
-                f"a tensor's .{attribute} is assigned inside a converted function",
+                "a tensor's .data is assigned inside a converted function",
                 code="D2S213",
                 hint="Use an in-place method (x.copy_(y)), or assign it outside.",
             )

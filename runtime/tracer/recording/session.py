@@ -56,6 +56,7 @@ from runtime.tracer.values.origins import Origins
 if TYPE_CHECKING:
     from runtime.tracer.python_state.notes import Note
     from runtime.tracer.recording.attempt import Attempt
+    from runtime.tracer.recording.leaf_gradients import Gradient
     from runtime.tracer.values.heaps import Heap
     from runtime.tracer.values.tables import Table
 
@@ -71,6 +72,10 @@ class Scope:
     twin: Scope | None = None
     """A closed Block whose values may be read too: the forward half of the backward Block being filled."""
     sizes: dict[Any, Variable] = field(default_factory=dict)
+    begins: dict[Variable, Variable] = field(default_factory=dict)
+    """In the body of a loop: what values that it carries were before the loop."""
+    refused: BaseException | None = None
+    """In the body of a loop: why it is refused if it carries what it is taken to carry."""
     before: Operator | None = None
     """The Operator before which is recorded now; None: at the Block's end."""
     pending: dict[Operator, list[Operator]] = field(default_factory=dict)
@@ -170,6 +175,12 @@ class Session:
         """The tensor that the last function of torch detached on its own: a factory gives the detached one."""
         self.hung: dict[int, tuple[torch.Tensor, set[str]]] = {}
         """Tensors of the trace, by identity, on which users' attributes hang, and the attributes' names."""
+        self.gradients: dict[int, Gradient] = {}
+        """What stands for the ``.grad`` of tensors, by identity (see ``leaf_gradients``)."""
+        self.used_up: dict[Operator, Location | None] = {}
+        """Operators through which a gradient was taken that did not retain the graph, and where."""
+        self.gradients_asked = 0
+        """How often a gradient was asked for."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
         self.surrounding: tuple[Any, ...] = ()
@@ -587,6 +598,10 @@ class Session:
             keywords = {key: fill(value, var) for key, value in step.kwargs}
             var = self.emit(step.name, fill(step.args, var), keywords, types, modes=step.modes)[step.index]
         return var
+
+    def known_with_tensors(self) -> list[tuple[torch.Tensor, TensorInfo]]:
+        """Every traced tensor that is alive, with what is known of it."""
+        return list(self._infos.items())
 
     def known_tensors(self) -> list[TensorInfo]:
         """What is known of every traced tensor that is alive."""

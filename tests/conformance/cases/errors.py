@@ -35,13 +35,6 @@ def array_of(x):
     return numpy.asarray(x.detach())
 
 
-@case("backward() inside", *BOTH, refused="D2S213")
-def backward_inside(x):
-    y = x.detach().requires_grad_()
-    (y * y).sum().backward()
-    return y.grad
-
-
 @case("a write to memory that may be shared", *BOTH, refused="D2S222")
 def shared_write(x):
     row = x * 2

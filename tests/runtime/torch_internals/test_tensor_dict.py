@@ -76,3 +76,12 @@ def test_a_copy_has_entries_of_its_own() -> None:
     del one
     gc.collect()
     assert found.values() == [] and copy.values() == []
+
+
+def test_its_items_are_those_of_tensors_that_live() -> None:
+    held: TensorDict[int] = TensorDict()
+    kept, dropped = torch.ones(1), torch.ones(1)
+    held[kept], held[dropped] = 1, 2
+    del dropped
+    ((tensor, value),) = held.items()
+    assert tensor is kept and value == 1

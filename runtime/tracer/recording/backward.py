@@ -1,0 +1,95 @@
+"""``loss.backward()`` inside a trace: gradients of everything it was made of, added to the ``.grad`` of the leaves.
+
+    loss.backward()      ->      %g, %h = gradients([%loss], [%w, %b], None), then what ``w.grad += g`` does
+
+Which leaves it reaches is asked of the Program so far (``gradient_paths``): the others keep the ``.grad`` they have, or
+None. One that it reaches on some paths only has a gradient that may be None, and a `Choice` in its ``.grad``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime.ir import Variable
+from runtime.tracer.ambient import state
+from runtime.tracer.recording import gradients, leaf_gradients
+from runtime.tracer.recording.raising import stage_raise
+from runtime.tracer.recording.session import Session
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """``torch.autograd.backward``, staged as a ``gradients`` Operator.
+
+    Errors raised: RuntimeError as torch does; TraceError for what has no static meaning.
+    """
+    session = state.current()
+    if create_graph:
+        raise session.error("backward(create_graph=True) inside a converted function", code="D2S217",
+                            hint="Use torch.autograd.grad(..., create_graph=True).")
+    if grad_variables is not None:
+        grad_tensors = grad_variables if grad_tensors is None else grad_tensors
+    if inputs is not None and not isinstance(inputs, torch.Tensor) and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    roots = gradients.roots(session, tensors, grad_tensors)
+    if inputs is None:
+        wanted = [*_leaves(session), *(one.tensor for one in list(session.gradients.values()) if one.retained)]
+    else:
+        wanted = gradients.tensors(session, inputs, "inputs")
+    wanted = list({id(one): one for one in wanted}.values())
+    paths = gradients.paths(session, roots, wanted, retain_graph=bool(retain_graph), whole=inputs is None)
+    reached = [one for one in wanted if session.read(one) in paths]
+    certain = [paths[session.read(one)] for one in reached]
+    if not reached:
+        return
+    found = gradients.emit(session, roots, reached, certain, {
+        "create_graph": False, "allow_unused": False, "retain_graph": bool(retain_graph), "materialize_grads": False,
+    })  # fmt: skip
+    for tensor, grad in zip(reached, found):
+        leaf_gradients.accumulate(session, tensor, grad)
+
+
+def of_tensor(
+    tensor: torch.Tensor,
+    gradient: torch.Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """``tensor.backward()``."""
+    backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def _leaves(session: Session) -> list[torch.Tensor]:
+    return [tensor for tensor, _ in gradients.leaves(session)]
+
+
+def without_graph(session: Session, tensor: torch.Tensor) -> Variable:
+    """A tensor that leaves the function after its graph was used up: what it holds, and an error for who asks for its
+    gradient."""
+    value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
+    (held,) = session.emit("aten.detach.default", [value], types=[type_])
+    origins = [info.storage.origin for _, info in gradients.leaves(session) if info.storage.origin is not None]
+    operands = [held, *origins[:1]]  # a leaf, so that there is a way back
+    types = [type_, *(one.type for one in origins[:1])]
+    with session.open("custom_grad") as forward:
+        forward.block.args = [session.new_variable(one) for one in types]
+        forward.block.yields = list(forward.block.args)
+    with session.open("custom_grad") as back:
+        *kept, _ = back.block.args = [session.new_variable(one) for one in (*types[1:], type_)]
+        stage_raise(session, RuntimeError(gradients.SECOND))
+        zeros = [session.emit("aten.zeros_like.default", [one], types=[one.type])[0] for one in kept]
+        back.block.yields = [None, *zeros]
+    return session.emit("custom_grad", operands, types=[type_], blocks=[forward.block, back.block],
+                        attrs={"n_outputs": 1})[0]  # fmt: skip
+
+
+__all__ = ["backward", "of_tensor", "without_graph"]

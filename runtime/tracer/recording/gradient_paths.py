@@ -1,0 +1,200 @@
+"""Which values a gradient reaches, and whether it does on every path: what ``backward()`` asks of the trace so far.
+
+    h = w * x                       from y, a gradient reaches w and v for certain where no path was taken,
+    y = h + v if c else h * 2       here w for certain and v on some paths only
+
+The Program is walked back from a value, Operator by Operator. "For certain" is held against what the derivative is
+later on: where it is wrong, the run ends with an error. That a value is not reached is never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runtime.ir import ArrayType, Block, Operand, Operator, TensorType, Variable
+from runtime.ir.flow import Kind
+from runtime.ir.operator import leaves
+from runtime.ir.ports import flow_of
+from runtime.ops import aten
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+Reached = dict[Variable, bool]
+"""Values that a gradient reaches; True: on every path."""
+
+
+@dataclass
+class Paths:
+    """Where gradients of some values go."""
+
+    found: Reached
+    through: set[Operator]
+    """The Operators that they go through."""
+    earlier: set[Operator]
+    """Those of them that they only go through in a loop's first iteration: what came before the loop."""
+
+
+def reached(session: Session, roots: Iterable[Variable], stops: Collection[Variable]) -> Paths:
+    """What the gradients of ``roots`` reach; none goes beyond ``stops``.
+
+    What a loop carries is taken to come from what it began with: what iterations leave to each other is not known yet.
+    """
+    scopes = list(session.scope.chain())
+    makers = {out: op for scope in scopes for op in scope.block.ops for out in op.outputs}
+    begins = {var: first for scope in scopes for var, first in scope.begins.items()}
+    earlier = {var: before_loops(session, var) for var in stops}
+    walk = _Walk(session.ambient_grad, frozenset(stops).union(*earlier.values()))
+    found = walk.back(makers, dict.fromkeys(roots, True))
+    direct = set(walk.through)
+    todo = dict(found)
+    while firsts := {begins[var]: sure for var, sure in todo.items() if var in begins and var not in walk.stops}:
+        todo = {var: sure for var, sure in walk.back(makers, firsts).items() if var not in found}
+        found.update(todo)
+    for var, firsts_of_it in earlier.items():
+        for first in firsts_of_it:
+            if first in found:
+                found[var] = found[first] and found.get(var, True)
+    return Paths(found, walk.through, walk.through - direct)
+
+
+def before_loops(session: Session, var: Variable) -> list[Variable]:
+    """What a value that open loops carry was before each of them."""
+    begins = {one: first for scope in session.scope.chain() for one, first in scope.begins.items()}
+    found = []
+    while var in begins:
+        var = begins[var]
+        found.append(var)
+    return found
+
+
+class _Walk:
+    def __init__(self, ambient: bool, stops: frozenset[Variable]) -> None:
+        self.ambient, self.stops = ambient, stops
+        self.through: set[Operator] = set()
+
+    def back(self, makers: dict[Variable, Operator], roots: Reached) -> Reached:
+        """From ``roots`` to everything that Operators among ``makers`` made them of."""
+        found: Reached = {}
+        todo = list(roots.items())
+        while todo:
+            var, certain = todo.pop()
+            if found.get(var, False) or (var in found and not certain):
+                continue
+            found[var] = certain
+            op = makers.get(var)
+            if op is not None and var not in self.stops:
+                todo += [(one, certain and sure) for one, sure in self._made_of(op, op.outputs.index(var))]
+        return found
+
+    def _inside(self, block: Block, value: Operand) -> Reached:
+        """What a Block makes a value of that it yields: values from outside, and its own arguments."""
+        if not isinstance(value, Variable):
+            return {}
+        makers = {out: op for op in block.ops for out in op.outputs}
+        found = self.back(makers, {value: True})
+        return {var: certain for var, certain in found.items() if var not in makers}
+
+    def _made_of(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
+        """What one Operator made an output of, as far as gradients go."""
+        if not _carries(op.outputs[place]):
+            return
+        kind = flow_of(op).kind
+        if op.name == "update":
+            yield from self._update(op, place)
+        elif kind is Kind.BRANCH:
+            yield from self._branch(op, place)
+        elif kind is Kind.LOOP:
+            yield from self._loop(op, place)
+        elif op.name == "custom_grad":
+            self.through.add(op)
+            for arg, grads in zip(op.args, zip(*(block.yields for block in op.blocks[1:]))):
+                yield from ((var, all(grad is not None for grad in grads)) for var in _tensors(arg))
+        elif op.name == "gradients":
+            if op.attrs["create_graph"]:
+                yield from ((var, False) for var in _tensors(op.args))
+        elif self._has_history(op):
+            self.through.add(op)
+            sure = not op.name.startswith(("array.", "py_func"))
+            yield from ((var, sure) for var in _tensors((op.args, tuple(op.kwargs.values()))))
+
+    def _has_history(self, op: Operator) -> bool:
+        if op.name.startswith("aten.") and (op.name == "aten.detach.default" or aten.is_factory(aten.resolve(op.name))):
+            return False
+        return not op.name.startswith("grad.") and self._recorded(op)
+
+    def _recorded(self, op: Operator) -> bool:
+        return op.grad_mode == "on" or (op.grad_mode == "inherit" and self.ambient)
+
+    def _update(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
+        """A write: what was written is still in the history, and so is what was written to it, while one is kept."""
+        (block,) = op.blocks
+        bases = [base for base in op.args if isinstance(base, Variable)]
+        if place < len(bases):
+            yield bases[place], True
+        if not self._recorded(op):
+            return
+        self.through.add(op)
+        outer = dict(zip(block.args, bases))
+        inside = {out for inner in block.ops for out in inner.outputs}
+        for inner in block.ops:
+            for var in _tensors((inner.args, tuple(inner.kwargs.values()))):
+                if var not in inside:
+                    yield outer.get(var, var), len(bases) == 1
+
+    def _branch(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
+        """What every path makes it of is certain."""
+        paths = []
+        for number, block in enumerate(op.blocks):
+            outer = {
+                block.args[inner]: arg for port in flow_of(op).ports(op) if port.inner and port.arg is not None
+                if (inner := port.inner[number]) is not None and isinstance(arg := op.args[port.arg], Variable)
+            }  # fmt: skip
+            yields = [port.yields[number] for port in flow_of(op).ports(op) if port.output == place and port.yields]
+            path: Reached = {}
+            for position in yields:
+                if position is not None:
+                    for var, sure in self._inside(block, block.yields[position]).items():
+                        path[outer.get(var, var)] = path.get(outer.get(var, var), False) or sure
+            paths.append(path)
+        for var in {var: None for path in paths for var in path}:
+            yield var, all(path.get(var, False) for path in paths)
+
+    def _loop(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
+        """What it began with is certain where each iteration hands it on; the rest where one runs for certain."""
+        ports = list(flow_of(op).ports(op))
+        once = op.name == "while_loop" and op.args[0] is True
+        own = {block.args[inner]: port for port in ports for block, inner in zip(op.blocks, port.inner)
+               if inner is not None}  # fmt: skip
+        todo, seen = [(port, True) for port in ports if port.output == place], set()
+        while todo:
+            port, last = todo.pop()
+            if port in seen:
+                continue
+            seen.add(port)
+            for block, position in zip(op.blocks, port.yields):
+                found = {} if position is None else self._inside(block, block.yields[position])
+                handed_on = any(sure and own.get(var) is port for var, sure in found.items())
+                if position is not None and port.arg is not None:
+                    yield from ((var, last and handed_on) for var in _tensors(op.args[port.arg]))
+                for var, sure in found.items():
+                    if var in own:
+                        todo.append((own[var], False))
+                    else:
+                        yield var, once and last and sure
+
+
+def _carries(var: Variable) -> bool:
+    """Whether a gradient may flow to a value."""
+    if isinstance(var.type, TensorType):
+        return var.type.dtype is None or var.type.dtype.is_floating_point or var.type.dtype.is_complex
+    return isinstance(var.type, ArrayType)
+
+
+def _tensors(operand: Operand) -> Iterator[Variable]:
+    return (var for var in leaves(operand) if isinstance(var, Variable) and _carries(var))
+
+
+__all__ = ["Paths", "Reached", "before_loops", "reached"]

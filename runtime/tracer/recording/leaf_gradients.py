@@ -1,0 +1,234 @@
+"""``tensor.grad`` inside a trace: what stands there, what a store puts there, what ``backward()`` adds.
+
+    p.grad = None          a store like that to any attribute: journaled, joined where paths meet, done at each run
+    p.grad                 what was stored, or the caller's tensor that hangs there, which each call looks up anew
+
+A `Gradient` stands for the place. That nothing hangs there when a call begins, or what a tensor there looks like, is a
+guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer.ambient.theirs import theirs
+from runtime.tracer.memory import aliases, hung
+from runtime.tracer.python_state.journal import MISSING
+from runtime.tracer.values.choices import spread
+from runtime.tracer.values.structure import Choice
+
+if TYPE_CHECKING:
+    from runtime.tracer.recording.session import Session
+
+
+class Gradient:
+    """The ``.grad`` of one tensor while it is traced: ``grad`` is what stands there now."""
+
+    def __init__(self, tensor: torch.Tensor, grad: Any) -> None:
+        self.tensor, self.grad = tensor, grad
+        self.retained = False
+        """Whether ``retain_grad()`` asked for the gradient of a tensor that is no leaf."""
+
+
+class _Place:
+    """Where a call finds what hangs on a tensor that it finds by ``find``."""
+
+    def __init__(self, find: Callable[[], Any]) -> None:
+        self._find = find
+
+    @property
+    def grad(self) -> Any:
+        """What hangs there now."""
+        return self._find().grad
+
+
+def of(session: Session, tensor: torch.Tensor) -> Gradient:
+    """What stands for ``tensor.grad``.
+
+    Raises:
+        TraceError: D2S245, the tensor is another one on some path.
+    """
+    tensor = session.itself(tensor)
+    found = session.gradients.get(id(tensor))
+    if found is None:
+        if torch_internals.is_fake(tensor):
+            _require_sole(session, tensor)
+            _require_none_of_argument(session, tensor)
+            first = None
+        else:
+            first = _of_outside(session, tensor)
+        found = session.gradients[id(tensor)] = Gradient(tensor, first)
+        session.externals[id(found)] = (found, None)
+    return found
+
+
+def _require_sole(session: Session, tensor: torch.Tensor) -> None:
+    """Refuse a tensor that is another one on some path, where that one may have a gradient, or is to get it."""
+    info = session.info(tensor)
+    found, reached = aliases.few_roots(info, ())
+    if reached or info.storage.pools or any(not root.when.always and not root.steps for root in found):
+        raise session.error("the .grad of a tensor that is another one on some path", code="D2S245",
+                            hint="Keep the gradient beside the tensor, as torch.autograd.grad gives it.")
+
+
+def _of_outside(session: Session, real: torch.Tensor) -> torch.Tensor | None:
+    """What hangs on a parameter, or on another tensor that is no argument."""
+    session.inputs.lift(real)
+    find = session.inputs.place_of(real)
+    label = session.inputs.label_of(real)
+    if real.grad is None:
+        session.guards.add((id(real), "grad"), f"whether '{label}' has a gradient", lambda: find().grad is None, True)
+        return None
+    session.inputs.hint_source(real.grad, _Place(find), "grad", f"{label}.grad")
+    return real.grad
+
+
+def _require_none_of_argument(session: Session, tensor: torch.Tensor) -> None:
+    """Nothing hangs on an argument, or the trace ends; a tensor made inside has no gradient yet.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if hung.ask(session, tensor, "grad is None", lambda real: real.grad is None) is False:
+        raise session.error("the .grad of an argument, which has one when the call begins, is asked for inside a "
+                            "converted function", code="D2S213",
+                            hint="Set it to None before the call, or make the argument a parameter of a module.")
+
+
+def read(session: Session, tensor: torch.Tensor) -> Any:
+    """``tensor.grad``."""
+    return of(session, tensor).grad
+
+
+def write(session: Session, tensor: torch.Tensor, value: Any) -> None:
+    """``tensor.grad = value``.
+
+    Raises:
+        TypeError: It is neither a tensor nor None.
+        RuntimeError: PyTorch lets no such tensor be this one's gradient.
+        TraceError: What ``of`` raises.
+    """
+    for one in value.options if isinstance(value, Choice) else (value,):
+        _require_fitting(session, tensor, one)
+    _store(session, of(session, tensor), value)
+
+
+def _store(session: Session, place: Gradient, value: Any) -> None:
+    session.journal.note_attribute(place, "grad")
+    place.grad = value
+
+
+def _require_fitting(session: Session, tensor: torch.Tensor, value: Any) -> None:
+    """Raise what PyTorch raises, which compares what the two look like."""
+    if value is None:
+        return
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    mine, given = session.fake(tensor), session.fake(value)
+    if any(type(size) is not int for size in (*mine.shape, *given.shape)):
+        return
+    if mine.device != given.device:
+        raise RuntimeError("assigned grad has data located on a different device")
+    torch_internals.assign_gradient(mine, given)
+
+
+def accumulate(session: Session, tensor: torch.Tensor, grad: Any) -> None:
+    """What the end of a backward pass does with the gradient of a leaf: adds it in place to one that is there.
+
+    ``grad``: a tensor, or one of several values, None among them.
+    """
+    place = of(session, tensor)
+    first, last = _hooks(session, place.tensor)
+
+    def add(both: tuple[Any, Any]) -> None:
+        before, more = both
+        if more is None:
+            return
+        for hook in first:
+            more = _given_by(session, _call[0](hook, more), more)
+        if before is None:
+            _store(session, place, _in_layout(session, tensor, more))
+        else:
+            before.add_(more)
+        for hook in last:
+            if _call[0](hook, tensor) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+    with torch.no_grad():
+        theirs(spread, session, (place.grad, grad), add)
+
+
+def _plainly(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
+_call: list[Callable[..., Any]] = [_plainly]
+
+
+def register(call: Callable[..., Any]) -> None:
+    """How users' hooks are called: the converter says so itself."""
+    _call[0] = call
+
+
+def _hooks(session: Session, tensor: torch.Tensor) -> tuple[list[Any], list[Any]]:
+    """The hooks that the caller put on a leaf; which they are is a guard."""
+    if torch_internals.is_fake(tensor):
+        found = hung.ask(session, tensor, "hooks for gradients", torch_internals.gradient_hooks)
+        return ([], []) if found is MISSING else found
+    find = session.inputs.place_of(tensor)
+    hooks = torch_internals.gradient_hooks(tensor)
+    session.guards.add((id(tensor), "hooks"), f"the hooks of '{session.inputs.label_of(tensor)}'",
+                       lambda: torch_internals.gradient_hooks(find()), hooks)
+    return hooks
+
+
+def _given_by(session: Session, result: Any, grad: torch.Tensor) -> torch.Tensor:
+    """The gradient after a hook that gave ``result``."""
+    if isinstance(result, Choice):
+        raise session.error("a hook gives another gradient on some paths only", code="D2S213",
+                            hint="Return a tensor on every path.")
+    if result is not None and not isinstance(result, torch.Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    return grad if result is None else result
+
+
+def _in_layout(session: Session, tensor: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+    """A gradient as a leaf keeps it: laid out in memory as the leaf."""
+    mine = session.fake(tensor)
+    if not torch_internals.contiguity(mine)[0]:
+        return torch.empty_like(mine).copy_(grad)
+    type_ = session.type_of(mine)  # memory of its own: nobody else has the gradient any more, or it is copied
+    (var,) = session.emit("aten.contiguous.default", [session.read(grad)], types=[type_])
+    return session.fresh(session.clone_meta(mine, shape=mine.shape), var)
+
+
+def retain(session: Session, tensor: torch.Tensor) -> None:
+    """``tensor.retain_grad()``.
+
+    Raises:
+        RuntimeError: The tensor needs no gradient.
+    """
+    if not session.info(tensor).requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    of(session, tensor).retained = True
+
+
+def require_none(session: Session, tensor: torch.Tensor) -> None:
+    """Refuse to let go of a tensor made inside that has a gradient: another object stands for it from then on.
+
+    Raises:
+        TraceError: D2S228.
+    """
+    found = session.gradients.get(id(tensor))
+    if found is not None and found.grad is not None:
+        raise session.error("a tensor made inside a converted function leaves it with a .grad", code="D2S228",
+                            hint="Return the gradient beside it, and a .detach() of the tensor.")
+
+
+__all__ = ["Gradient", "accumulate", "of", "read", "register", "require_none", "retain", "write"]
