@@ -28,6 +28,7 @@ SLOW = {
     "tests/end_to_end/test_imports.py": 28,
     "tests/fuzz/test_fuzz.py": 28,
     "tests/end_to_end/test_transformer_encoder.py": 26,
+    "tests/end_to_end/test_vmap.py": 26,
     "tests/runtime/export/c/test_programs.py": 25,
     "tests/end_to_end/test_arguments_reached_otherwise.py": 24,
     "tests/end_to_end/test_identity_of_state.py": 23,

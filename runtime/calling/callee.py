@@ -48,6 +48,8 @@ class Callee:
     """By identity of a subtree: the container from before the trace that it is."""
     _for_rows: dict[int, BatchedProgram] = field(default_factory=dict)
     """By identity of a Program: what runs it under ``torch.vmap``."""
+    _asks_gradients: bool | None = None
+    """Whether ``torch.autograd.grad`` stands in the Program; None: not looked yet."""
 
     @property
     def only_results(self) -> bool:
@@ -98,7 +100,9 @@ class Callee:
 
     def _batched(self, arguments: Sequence[Any]) -> BatchedProgram:
         program = self.runner.program
-        if gradients_in(program):
+        if self._asks_gradients is None:
+            self._asks_gradients = bool(gradients_in(program))
+        if self._asks_gradients:
             row = [batches.like_a_row(one) for one in arguments]
             with batches.without_transforms():
                 lowered = self.runner.lowered(row)

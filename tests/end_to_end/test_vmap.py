@@ -15,7 +15,7 @@ from tests.conformance.family import Case
 from tests.conformance.runner import varied
 from tests.over_rows import close, fit, judge, put_together
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script")
 """torch's own forward mode uses it when it is first used."""
 
 ROWS = 4

@@ -251,16 +251,3 @@ def test_rows_of_several_levels_are_counted_through() -> None:
     left = torch.vmap(torch.vmap(inner, (None, 0)), (0, None))(a, b)
     assert torch.equal(left, torch.zeros(2, 3))
     assert seen == [((2, 3), [13.0, 14.0, 15.0, 23.0, 24.0, 25.0], [3.0, 4.0, 5.0] * 2, 5.0)]
-
-
-def test_a_row_looks_as_the_function_sees_it() -> None:
-    looks = []
-
-    def f(x: torch.Tensor) -> torch.Tensor:
-        row = batches.like_a_row(x)
-        looks.append((row.shape, row.dtype, row.requires_grad, row.is_leaf, batches.levels_of(row)))
-        return x
-
-    torch.vmap(f, 1)(torch.ones(2, 5, requires_grad=True))
-    torch.vmap(f)(torch.ones(0, 2, dtype=torch.int64))
-    assert looks == [((2,), torch.float32, True, False, set()), ((2,), torch.int64, False, True, set())]
