@@ -23,7 +23,10 @@ def _accumulate_product(total: torch.Tensor | None, a: torch.Tensor, b: torch.Te
 
 
 def _leaf(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach() if batches.levels_of(tensor) else leaf(tensor)
+    if batches.levels_of(tensor):
+        return tensor.detach()
+    with batches.without_transforms():  # which let nothing made inside of them be a leaf
+        return leaf(tensor)
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

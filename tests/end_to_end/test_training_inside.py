@@ -463,7 +463,7 @@ REFUSED = {"D2S213": [_second_time, _again_in_each_iteration, _before_the_step, 
 
 
 @pytest.mark.parametrize(
-    ("code", "use"), [(code, use) for code, uses in REFUSED.items() for use in uses], ids=lambda one: str(one)[:40]
+    ("code", "use"), [(code, use) for code, uses in REFUSED.items() for use in uses], ids=lambda one: getattr(one, "__name__", one)
 )
 def test_refusals(code: str, use: Any) -> None:
     net = model()
