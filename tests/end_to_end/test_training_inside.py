@@ -463,7 +463,8 @@ REFUSED = {"D2S213": [_second_time, _again_in_each_iteration, _before_the_step, 
 
 
 @pytest.mark.parametrize(
-    ("code", "use"), [(code, use) for code, uses in REFUSED.items() for use in uses], ids=lambda one: getattr(one, "__name__", one)
+    ("code", "use"), [(code, use) for code, uses in REFUSED.items() for use in uses],
+    ids=lambda one: getattr(one, "__name__", one),
 )
 def test_refusals(code: str, use: Any) -> None:
     net = model()
@@ -546,3 +547,32 @@ def test_other_executors(backend: str) -> None:
     for one, other in zip(nets[0].parameters(), nets[1].parameters()):
         torch.testing.assert_close(one, other)
         torch.testing.assert_close(one.grad, other.grad)
+
+
+def _penalty(x: torch.Tensor) -> torch.Tensor:
+    (gradient,) = torch.autograd.grad((x * x).sum(), x, create_graph=True)
+    return gradient * 2 if gradient.sum() > 0 else gradient
+
+
+def _inner_steps(x: torch.Tensor) -> torch.Tensor:
+    count = 0
+    while count < 3 and x.sum().abs() > 0.1:
+        (gradient,) = torch.autograd.grad(x.tanh().sum(), x, create_graph=True)
+        x = x - 0.1 * gradient
+        count += 1
+    return x
+
+
+@pytest.mark.parametrize("function", [_penalty, _inner_steps], ids=lambda function: function.__name__)
+def test_the_gradient_of_what_the_caller_computed(function: Any) -> None:
+    """It ends at the argument: what that was computed from gets its share in the caller's backward."""
+    static = dy2static.to_static(function)
+    for sign in (1.0, -1.0):
+        found = []
+        for one in (function, static):
+            leaf = torch.full((3,), sign, requires_grad=True)
+            result = one(leaf * 2)
+            result.sum().backward()
+            found.append((result.detach(), leaf.grad))
+        for a, b in zip(*found):
+            assert torch.equal(a, b)

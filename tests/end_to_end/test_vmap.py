@@ -30,6 +30,7 @@ EXPECTED: dict[str, dict[str, int]] = {
     "Booleans": {"same": 28, "raises": 4, "no rows": 2, "D2S283": 9},
     "Errors": {"same": 5, "raises": 3},
     "Guards": {"no rows": 17},
+    "In-graph training": {"same": 10, "no rows": 1, "D2S285": 1},
     "Under vmap": {},
 }
 """By family: what becomes of its batches; whatever is not named there is none."""

@@ -127,7 +127,8 @@ def paths(
     paths = reached(session, [session.read(root) for root, _ in starts], now)
     goals = {session.read(one) for one in wanted}
     leading = _leading(session, paths.found, goals | now.keys() if whole else goals)
-    _require_as_now(session, {var for var in paths.found if var in leading or whole}, now)
+    ends = set() if whole else goals
+    _require_as_now(session, {var for var in paths.found if var in leading or whole}, now, ends)
     _use_up(session, paths, leading, retain_graph)
     return paths.found
 
@@ -148,8 +149,11 @@ def _reads(op: Operator) -> set[Variable]:
     return found.union(*(block.captures() for block in op.blocks))
 
 
-def _require_as_now(session: Session, found: set[Variable], now: dict[Variable, TensorInfo]) -> None:
-    """Refuse a gradient that goes back to what is not a leaf of this very iteration, as it is now."""
+def _require_as_now(
+    session: Session, found: set[Variable], now: dict[Variable, TensorInfo], ends: set[Variable]
+) -> None:
+    """Refuse a gradient that goes back to what is not a leaf of this very iteration, as it is now; ``ends``: what it
+    goes no further than."""
     scopes = list(session.scope.chain())
     begins = {var: first for scope in scopes for var, first in scope.begins.items()}
     as_now = {*now, *(first for var in now for first in before_loops(session, var))}
@@ -164,7 +168,7 @@ def _require_as_now(session: Session, found: set[Variable], now: dict[Variable, 
                 f"a gradient is asked for that goes through {name} as it was before it was written in place",
                 hint="Ask for it before the step, or compute the loss anew after it.", code="D2S213")
         look = session.looks.of.get(var)
-        if look is None or not look.requires_grad:
+        if look is None or not look.requires_grad or var in ends:
             continue
         if var in arguments and var not in begins:
             raise session.error(
