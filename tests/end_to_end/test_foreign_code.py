@@ -238,14 +238,8 @@ def array_of_a_grown_list(x):
     return np.array(out)
 
 
-def backward(x):
-    loss = (x.clone().requires_grad_() ** 2).sum()
-    torch.autograd.backward(loss)
-    return loss
-
-
 @pytest.mark.parametrize(
-    "function", [array_left, array_right, array_function, array_of_numbers, array_of_a_grown_list, backward],
+    "function", [array_left, array_right, array_function, array_of_numbers, array_of_a_grown_list],
     ids=lambda one: one.__name__,
 )  # fmt: skip
 def test_what_needs_data_is_refused_where_it_stands(function: Any) -> None:

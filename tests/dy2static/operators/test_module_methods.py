@@ -123,7 +123,6 @@ PARAMETERS = {
     "no key": (_no_key, "D2S274"),
     "update": (lambda m, p: m.table.update({"b": p}), "D2S274"),
     "pop": (lambda m, p: m.table.pop("a"), "D2S274"),
-    "zero_grad": (lambda m, p: m.zero_grad(), "D2S213"),
 }
 
 
