@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.residuals import reads, silence, stem, substitute
 from runtime.autodiff.tape import LoopEntry
-from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, Type, Variable, leaves
+from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable, leaves
 from runtime.ir.definition import definition_of
 from runtime.ir.walk import copy_block
 from runtime.ops.checkpoint import GENERATORS, STEPS
@@ -57,7 +57,7 @@ def keep_states(backward: Backward, entry: LoopEntry, scope: Scope, count: Varia
     kept = [session.new_variable(type_, "", entry.body_scope) for type_ in types]
     step = body.args[len(entry.op.args)]
     with _at_the_beginning(session, entry.body_scope):
-        left = repeated.keep(kept, step, repeated.state, most)
+        left = repeated.keep(kept, step, [_own(backward, arg, step) for arg in repeated.state], most)
     body.args.extend(kept)
     body.yields.extend(left)
     entry.recorded.blocks[0].args.extend(session.new_variable(type_) for type_ in types)
@@ -73,6 +73,21 @@ def keep_states(backward: Backward, entry: LoopEntry, scope: Scope, count: Varia
         nexts = repeated.forward_again(args, count, most, mapping)
     substitute(scope.block, mapping)
     return args, nexts, list(starts)
+
+
+def _own(backward: Backward, arg: Variable, step: Variable) -> Variable:
+    """The Variable to be kept for a part of the state: a copy, where it may be memory that the call writes."""
+    type_ = arg.type
+    if isinstance(type_, TensorType) and any(_may_be(type_, written) for written in backward.forward.written):
+        (arg,) = backward.session.emit("checkpoint.own", [arg, step])
+    return arg
+
+
+def _may_be(type_: TensorType, other: TensorType) -> bool:
+    """Whether a value of one type may be one of another."""
+    if None in (type_.dtype, other.dtype) or type_.shape is None or other.shape is None:
+        return True
+    return type_.dtype == other.dtype and len(type_.shape) == len(other.shape)
 
 
 @contextlib.contextmanager

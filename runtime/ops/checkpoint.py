@@ -63,6 +63,11 @@ def put(states: list[Any], place: int, state: Any) -> list[Any]:
     return states if place == KEPT else [*states[:place], *states[place + 1:], state]
 
 
+def own(state: torch.Tensor, step: int) -> torch.Tensor:
+    """The state of a step, in memory of its own if it is the first: that may be the caller's, and be written."""
+    return state if step else state.clone()
+
+
 def back(steps: list[int], levels: list[int], step: int) -> tuple[list[int], list[int], int]:
     """The kept steps up to one, and their levels; the last of them."""
     count = len(steps)
@@ -91,6 +96,7 @@ def restore(states: list[torch.Tensor]) -> None:
 _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "checkpoint.keep": (keep, 4, 3),
     "checkpoint.put": (put, 3, 1),
+    "checkpoint.own": (own, 2, 1),
     "checkpoint.back": (back, 3, 3),
     "checkpoint.top": (top, 2, 2),
     "checkpoint.generators": (generators, 0, 1),
@@ -114,6 +120,7 @@ def _verify(op: Operator, fail: Fail) -> None:
 _INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
     "checkpoint.keep": lambda op: [STEPS, STEPS, ScalarType("int")],
     "checkpoint.put": lambda op: [type_of(op.args[0])],
+    "checkpoint.own": lambda op: [type_of(op.args[0])],
     "checkpoint.back": lambda op: [STEPS, STEPS, ScalarType("int")],
     "checkpoint.top": lambda op: [type_of(op.args[0]), element_of(op.args[0])],
     "checkpoint.generators": lambda op: [GENERATORS],
