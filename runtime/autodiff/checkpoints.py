@@ -52,12 +52,16 @@ def keep_states(backward: Backward, entry: LoopEntry, scope: Scope, count: Varia
     assert session.replaying is not None
     session.replaying.location = entry.op.location
     repeated = _Repeated(session, entry, wanted)
-    types: list[Type] = [STEPS, STEPS, *(ArrayType(type_) for type_ in repeated.types)]
+    lists: list[Type] = [STEPS, *(ArrayType(type_) for type_ in repeated.types)]
+    types: list[Type] = [STEPS, *lists]  # the levels first, which backward does not ask for
 
     kept = [session.new_variable(type_, "", entry.body_scope) for type_ in types]
     step = body.args[len(entry.op.args)]
     with _at_the_beginning(session, entry.body_scope):
-        left = repeated.keep(kept, step, [_own(backward, arg, step) for arg in repeated.state], most)
+        levels, steps, *states = kept
+        steps, levels, place = session.emit("checkpoint.keep", [steps, levels, step, most])
+        state = [_own(backward, arg, step) for arg in repeated.state]
+        left = [levels, steps, *repeated.put(states, place, state)]
     body.args.extend(kept)
     body.yields.extend(left)
     entry.recorded.blocks[0].args.extend(session.new_variable(type_) for type_ in types)
@@ -67,12 +71,12 @@ def keep_states(backward: Backward, entry: LoopEntry, scope: Scope, count: Varia
     entry.recorded.args = (*entry.recorded.args, *firsts)
     entry.recorded.outputs = (*entry.recorded.outputs, *starts)
 
-    args = [session.new_variable(type_, "", scope) for type_ in types]
+    args = [session.new_variable(type_, "", scope) for type_ in lists]
     mapping: dict[Variable, Variable] = {}
     with _at_the_beginning(session, scope):
         nexts = repeated.forward_again(args, count, most, mapping)
     substitute(scope.block, mapping)
-    return args, nexts, list(starts)
+    return args, nexts, list(starts[1:])
 
 
 def _own(backward: Backward, arg: Variable, step: Variable) -> Variable:
@@ -135,14 +139,11 @@ class _Repeated:
                 todo += reads(producers[var]) if var in producers else []
         return found
 
-    def keep(self, kept: Sequence[Variable], step: Operand, state: Sequence[Operand], most: int) -> list[Operand]:
-        """Record that the state of an iteration is kept, if it is its turn: what is kept then."""
+    def put(self, lists: Sequence[Variable], place: Variable, state: Sequence[Variable]) -> list[Variable]:
+        """Record that the state of an iteration is kept, if it has a place: the lists of what is kept then."""
         emit = self.session.emit
-        steps, levels, *lists = kept
-        steps, levels, place = emit("checkpoint.keep", [steps, levels, step, most])
         values = [*state, *(emit("checkpoint.generators", []) if self.random else ())]
-        put = [emit("checkpoint.put", [states, place, value])[0] for states, value in zip(lists, values)]
-        return [steps, levels, *put]
+        return [emit("checkpoint.put", [states, place, value])[0] for states, value in zip(lists, values)]
 
     def forward_again(
         self, kept: Sequence[Variable], count: Variable, most: int, mapping: dict[Variable, Variable]
@@ -153,24 +154,26 @@ class _Repeated:
         """
         emit = self.session.emit
         (last,) = emit("scalar.sub", [count, 1])
-        steps, levels, step = emit("checkpoint.back", [*kept[:2], last])
-        pairs = [emit("checkpoint.top", [states, steps]) for states in kept[2:]]
+        steps, step = emit("checkpoint.back", [kept[0], last])
+        pairs = [emit("checkpoint.top", [states, steps]) for states in kept[1:]]
         tops: list[Variable] = [value for _, value in pairs]
         present = emit("checkpoint.generators", []) if self.random else ()
         if self.random:
             emit("checkpoint.restore", [tops.pop()])
-        firsts: list[Operand] = [step, *tops, steps, levels, *(states for states, _ in pairs)]
+        firsts: list[Operand] = [step, *tops, steps, *(states for states, _ in pairs)]
         types: list[Type] = [ScalarType("int"), *(arg.type for arg in self.state), *(var.type for var in kept)]
         with self.session.open("while_loop") as test:
             test.block.args = [self.session.new_variable(type_) for type_ in types]
             test.block.yields = [*emit("scalar.lt", [test.block.args[0], last])]
         with self.session.open("while_loop") as scope:
-            now, *rest = scope.block.args = [self.session.new_variable(type_) for type_ in types]
-            state = rest[: len(self.state)]
-            left = self.keep(rest[len(self.state) :], now, state, most)
+            scope.block.args = [self.session.new_variable(type_) for type_ in types]
+            now, *rest = scope.block.args
+            state, (steps, *lists) = rest[: len(self.state)], rest[len(self.state) :]
+            steps, place = emit("checkpoint.keep_again", [steps, now, last, most])
+            put = self.put(lists, place, state)
             following = self._copy(state, self.following, {})
             (then,) = emit("scalar.add", [now, 1])
-            scope.block.yields = [then, *following, *left]
+            scope.block.yields = [then, *following, steps, *put]
         out = emit(
             "while_loop", firsts, None, types, blocks=[test.block, scope.block],
             attrs={"backward": True, "checkpoints": most},

@@ -27,6 +27,8 @@ from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorTy
 from runtime.tracer.memory.conditions import ALWAYS, PathCondition, known, when
 from runtime.tracer.recording.session import Scope, Session
 
+_KEPT_ATTRS = ("max_iterations", "already", "backward", "checkpoints")
+
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     """The body once, with a counter carried besides; stacks of residuals are added later."""
@@ -104,7 +106,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         [*types_of(op.outputs), ScalarType("int"), *flag_types, *(ScalarType("int") for _ in counters)],
         hints=[out.hint for out in op.outputs],
         blocks=[test_scope.block, scope.block],
-        attrs={key: value for key, value in op.attrs.items() if key in ("max_iterations", "already", "backward", "checkpoints")},
+        attrs={key: value for key, value in op.attrs.items() if key in _KEPT_ATTRS},
         location=op.location,
     )
     recorded = session.scope.block.ops[-1]

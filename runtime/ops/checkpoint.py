@@ -3,19 +3,22 @@
     %steps, %levels, %place = checkpoint.keep(%steps, %levels, %step, 3)     step is kept now, something else may go
     %states = checkpoint.put(%states, %place, %state)                        the list of states follows, one a value
 
-The schedule is that of Wang, Moin and Iaccarino, "Minimal repetition dynamic checkpointing algorithm for unsteady
-adjoint calculation" (2009). A kept step has a level. While there is room, a step is kept at level 0. After that
-it takes the place of a kept step of which a later one has a higher level; where there is none, it takes the place of the
-last one, one level higher. Step 0 is never given up.
+On the way forward the schedule is that of Wang, Moin and Iaccarino, "Minimal repetition dynamic checkpointing algorithm
+for unsteady adjoint calculation" (2009). A kept step has a level. While there is room, a step is kept at level 0. After
+that it takes the place of a kept step of which a later one has a higher level; where there is none, it takes the place
+of the last one, one level higher. Step 0 is never given up.
 
 Backward goes from the last step to the first. For each it takes the last state that is kept at or before it
-(``checkpoint.back``, ``checkpoint.top``), and computes forward from there, by the same schedule.
+(``checkpoint.back``, ``checkpoint.top``), and computes forward from there. How far that is, is known: what is kept on
+the way (``checkpoint.keep_again``) follows Griewank and Walther, "Algorithm 799: revolve" (2000), which computes the
+fewest steps.
 
 No operator changes its arguments: a list here has as many items as states are kept.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -68,12 +71,37 @@ def own(state: torch.Tensor, step: int) -> torch.Tensor:
     return state if step else state.clone()
 
 
-def back(steps: list[int], levels: list[int], step: int) -> tuple[list[int], list[int], int]:
-    """The kept steps up to one, and their levels; the last of them."""
+def back(steps: list[int], step: int) -> tuple[list[int], int]:
+    """The kept steps up to one; the last of them."""
     count = len(steps)
     while steps[count - 1] > step:
         count -= 1
-    return steps[:count], levels[:count], steps[count - 1]
+    return steps[:count], steps[count - 1]
+
+
+def keep_again(steps: list[int], step: int, last: int, most: int) -> tuple[list[int], int]:
+    """The steps that are kept, with one more if it is its turn on the way to ``last``; its place."""
+    count, passed = len(steps), step - steps[-1]
+    if not passed or passed != distance(last - steps[-1] + 1, most - count + 1):
+        return steps, KEPT
+    return [*steps, step], count
+
+
+def distance(length: int, most: int) -> int:
+    """How far after a kept step the next one is kept, for the fewest steps in all; 0: none is.
+
+    So many steps, the kept one among them, are gone back over with ``most`` states, its own among them.
+
+    >>> distance(10, 3), distance(10, 1)
+    (4, 0)
+    """
+    if most < 2 or length < 2:
+        return 0
+    times = 1  # how often a step is computed at most
+    while math.comb(most + times, most) < length:
+        times += 1
+    fewer = math.comb(most + times - 2, most) if times > 1 else 0
+    return max(fewer, length - math.comb(most - 1 + times, times), 1)
 
 
 def top(states: list[Any], steps: list[int]) -> tuple[list[Any], Any]:
@@ -97,7 +125,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "checkpoint.keep": (keep, 4, 3),
     "checkpoint.put": (put, 3, 1),
     "checkpoint.own": (own, 2, 1),
-    "checkpoint.back": (back, 3, 3),
+    "checkpoint.back": (back, 2, 2),
+    "checkpoint.keep_again": (keep_again, 4, 2),
     "checkpoint.top": (top, 2, 2),
     "checkpoint.generators": (generators, 0, 1),
     "checkpoint.restore": (restore, 1, 0),
@@ -121,7 +150,8 @@ _INFER: dict[str, Callable[[Operator], list[Type | None]]] = {
     "checkpoint.keep": lambda op: [STEPS, STEPS, ScalarType("int")],
     "checkpoint.put": lambda op: [type_of(op.args[0])],
     "checkpoint.own": lambda op: [type_of(op.args[0])],
-    "checkpoint.back": lambda op: [STEPS, STEPS, ScalarType("int")],
+    "checkpoint.back": lambda op: [STEPS, ScalarType("int")],
+    "checkpoint.keep_again": lambda op: [STEPS, ScalarType("int")],
     "checkpoint.top": lambda op: [type_of(op.args[0]), element_of(op.args[0])],
     "checkpoint.generators": lambda op: [GENERATORS],
     "checkpoint.restore": lambda op: [],
