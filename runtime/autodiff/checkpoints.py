@@ -34,9 +34,14 @@ def most_kept(backward: Backward, entry: LoopEntry) -> int | None:
 
     So it is where the gradient will be differentiated itself: what ``create_graph`` asks for inside a Program.
     """
-    most: int | None = entry.op.attrs.get("checkpoints")
     target = backward.forward.target
-    return None if target is not None and target.attrs["create_graph"] else most
+    return None if target is not None and target.attrs["create_graph"] else asked(entry.op)
+
+
+def asked(op: Operator) -> int | None:
+    """How many states the user lets the gradient of a loop keep."""
+    most: int | None = op.attrs.get("checkpoints")
+    return most
 
 
 def keep_states(backward: Backward, entry: LoopEntry, scope: Scope, count: Variable, most: int) -> Passed:

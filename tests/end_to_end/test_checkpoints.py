@@ -164,6 +164,42 @@ def both(x, w, n, most):
     return x
 
 
+def over_rows(x, w, n, most):
+    i = 0
+    with loop_options(checkpoints=most):
+        while i < n:
+            h, rows = x[0], []
+            for row in x:
+                h = torch.tanh(h + F.dropout(row, 0.2) @ w)
+                rows.append(h)
+            x = torch.stack(rows)
+            i += 1
+    return x
+
+
+class Rounded(torch.autograd.Function):
+    """A step function with a gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.round(x * 4) / 4
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.cos(x)
+
+
+def own_formula(x, w, n, most):
+    i = 0
+    with loop_options(checkpoints=most):
+        while i < n:
+            x = Rounded.apply(torch.tanh(x @ w) + x * 0.3)
+            i += 1
+    return x
+
+
 def on_a_path(x, w, n, most):
     if x.sum() < 1000:
         i = 0
@@ -270,9 +306,9 @@ def gradient_inside(x, w, n, most):
 
 
 FUNCTIONS = (
-    one_tensor, several, views, written, argument_written, left, growing, reading, taking, counted, rolled, outer, inner,
-    both, on_a_path, never_reached, without_gradient, made_inside, another_size, random, told, with_a_limit, recomputed,
-    gradient_inside,
+    one_tensor, several, views, written, argument_written, left, growing, reading, taking, counted, rolled, outer,
+    inner, both, over_rows, own_formula, on_a_path, never_reached, without_gradient, made_inside, another_size, random,
+    told, with_a_limit, recomputed, gradient_inside,
 )  # fmt: skip
 
 

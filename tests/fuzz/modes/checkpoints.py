@@ -19,8 +19,7 @@ def f(x, y, k, most=None):
 
 
 class Checkpoints(Mode):
-    """Tensors, numbers, views, writes in place, lists that grow and random numbers, in loops up to nine iterations long.
-    """
+    """Tensors, numbers, writes in place, lists that grow and random numbers, in loops up to nine iterations long."""
 
     head = _HEAD
     tail = "    return p, q, r, n, items\n"
@@ -30,7 +29,8 @@ class Checkpoints(Mode):
         one, other = self.name(), self.name()
         return self.rng.choice((
             f"{one} = torch.tanh({other}) * 0.9 + 0.1", f"{one} = {one} * 0.5 + {other} * 0.4", f"{one} = {other}",
-            f"{one} = torch.sin({other} * x)", f"{one} = {other}.flip(0) - y", f"{one} = {other}.detach() + {one} * 0.5",
+            f"{one} = torch.sin({other} * x)", f"{one} = {other}.flip(0) - y",
+            f"{one} = {other}.detach() + {one} * 0.5",
             f"{one} = {one}.clone()\n{one}.mul_(0.7)", f"{one} = {one} * 1.0\n{one}[0] = {other}[1] * 0.5",
             f"{one} = F.dropout({one}, 0.3)", f"{one} = {one} + torch.rand(3) * 0.1", "n = n + 1", "n = n - 1",
             f"{one} = {one} * (n % 3) * 0.5", f"items.append({one} * 0.5)", f"{one} = {one} + items[-1] * 0.2",
