@@ -16,6 +16,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
+import torch
+
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.residuals import reads, silence, stem, substitute
 from runtime.autodiff.tape import LoopEntry
@@ -119,6 +121,7 @@ class _Repeated:
         self.body = body
         self.test = Block(test.args, test.ops if _draws(test.ops) else [])
         self.random = _draws(self.body.ops) or _draws(self.test.ops)
+        self.generators = _generators([*self.body.ops, *self.test.ops])
         following = dict(zip(body.args, body.yields))
         needed = self._sources(wanted)
         self.state: list[Variable] = []
@@ -147,7 +150,7 @@ class _Repeated:
     def put(self, lists: Sequence[Variable], place: Variable, state: Sequence[Variable]) -> list[Variable]:
         """Record that the state of an iteration is kept, if it has a place: the lists of what is kept then."""
         emit = self.session.emit
-        values = [*state, *(emit("checkpoint.generators", []) if self.random else ())]
+        values = [*state, *(emit("checkpoint.generators", [self.generators]) if self.random else ())]
         return [emit("checkpoint.put", [states, place, value])[0] for states, value in zip(lists, values)]
 
     def forward_again(
@@ -162,9 +165,9 @@ class _Repeated:
         steps, step = emit("checkpoint.back", [kept[0], last])
         pairs = [emit("checkpoint.top", [states, steps]) for states in kept[1:]]
         tops: list[Variable] = [value for _, value in pairs]
-        present = emit("checkpoint.generators", []) if self.random else ()
+        present = emit("checkpoint.generators", [self.generators]) if self.random else ()
         if self.random:
-            emit("checkpoint.restore", [tops.pop()])
+            emit("checkpoint.restore", [tops.pop(), self.generators])
         firsts: list[Operand] = [step, *tops, steps, *(states for states, _ in pairs)]
         types: list[Type] = [ScalarType("int"), *(arg.type for arg in self.state), *(var.type for var in kept)]
         with self.session.open("while_loop") as test:
@@ -186,7 +189,7 @@ class _Repeated:
         state = list(out[1 : 1 + len(self.state)])
         self._copy(state, self.wanted, mapping)
         if self.random:
-            emit("checkpoint.restore", present)
+            emit("checkpoint.restore", [*present, self.generators])
         return list(out[1 + len(self.state) :])
 
     def _copy(
@@ -210,10 +213,26 @@ class _Repeated:
         return copy.yields
 
 
+def _generators(ops: Iterable[Operator]) -> list[Operand]:
+    """The generators of the user's that some Operators, or those in their Blocks, draw from."""
+    found: list[Operand] = []
+    todo: list[Operand] = [value for op in _within(ops) for value in (*op.args, *op.kwargs.values())]
+    for value in todo:
+        if isinstance(value, (list, tuple)):
+            todo.extend(value)
+        elif isinstance(value, torch.Generator) and not any(value is one for one in found):
+            found.append(value)
+    return found
+
+
 def _draws(ops: Iterable[Operator]) -> bool:
     """Whether some Operators, or those in their Blocks, draw random numbers."""
-    return any(
-        definition_of(one.name).random
-        for op in ops
-        for one in (op, *(inner for block in op.blocks for inner in block.walk()))
-    )
+    return any(definition_of(one.name).random for one in _within(ops))
+
+
+def _within(ops: Iterable[Operator]) -> Iterator[Operator]:
+    """Operators, and those in their Blocks."""
+    for op in ops:
+        yield op
+        for block in op.blocks:
+            yield from block.walk()

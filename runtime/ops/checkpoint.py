@@ -110,14 +110,17 @@ def top(states: list[Any], steps: list[int]) -> tuple[list[Any], Any]:
     return states[:count], states[count - 1]
 
 
-def generators() -> list[torch.Tensor]:
-    """The states of PyTorch's random generators."""
-    return torch_internals.rng_state()
+def generators(own: Sequence[torch.Generator]) -> list[torch.Tensor]:
+    """The states of PyTorch's random generators, and of some of the user's."""
+    return [*torch_internals.rng_state(), *(one.get_state() for one in own)]
 
 
-def restore(states: list[torch.Tensor]) -> None:
+def restore(states: list[torch.Tensor], own: Sequence[torch.Generator]) -> None:
     """Random numbers go on from other states of the generators."""
-    torch_internals.set_rng_state(states)
+    count = len(states) - len(own)
+    torch_internals.set_rng_state(states[:count])
+    for one, state in zip(own, states[count:]):
+        one.set_state(state)
 
 
 # name -> (function, arguments, outputs)
@@ -128,8 +131,8 @@ _TABLE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "checkpoint.back": (back, 2, 2),
     "checkpoint.keep_again": (keep_again, 4, 2),
     "checkpoint.top": (top, 2, 2),
-    "checkpoint.generators": (generators, 0, 1),
-    "checkpoint.restore": (restore, 1, 0),
+    "checkpoint.generators": (generators, 1, 1),
+    "checkpoint.restore": (restore, 2, 0),
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {name: row[0] for name, row in _TABLE.items()}

@@ -434,6 +434,31 @@ def test_backward_twice():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_generators_of_the_users():
+    generators = [torch.Generator(), torch.Generator()]
+
+    def drawing(x, n, most):
+        i = 0
+        with loop_options(checkpoints=most):
+            while i < n:
+                x = torch.sin(x) * torch.rand(3, generator=generators[0])
+                if x.sum() > 0:
+                    x = x + torch.randn(3, generator=generators[1])
+                i += 1
+        return x
+
+    static = to_static(drawing)
+    for length in LENGTHS:
+        outcomes = []
+        for most in (None, 3):
+            for number, one in enumerate(generators):
+                one.manual_seed(number)
+            outcome = run(static, (torch.ones(3, requires_grad=True), torch.tensor(length), most))
+            states = [one.get_state() for one in generators]
+            outcomes.append([outcome.result, outcome.gradients, outcome.random, states])
+        same(*outcomes)
+
+
 def test_no_recursion_and_no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -98,7 +98,9 @@ def test_the_first_state_is_a_copy():
 
 
 def test_generators_go_on_from_where_they_were():
-    states = FUNCTIONS["checkpoint.generators"]()
-    first = torch.rand(3)
-    FUNCTIONS["checkpoint.restore"](states)
-    assert torch.equal(torch.rand(3), first)
+    own = [torch.Generator().manual_seed(5), torch.Generator().manual_seed(6)]
+    states = FUNCTIONS["checkpoint.generators"](own)
+    first = [torch.rand(3), *(torch.rand(3, generator=one) for one in own)]
+    FUNCTIONS["checkpoint.restore"](states, own)
+    for got, expected in zip([torch.rand(3), *(torch.rand(3, generator=one) for one in own)], first):
+        assert torch.equal(got, expected)
