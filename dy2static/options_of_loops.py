@@ -1,5 +1,5 @@
 """What code cannot say about a loop: how often it runs at most, whether it is unrolled, which sizes it may change,
-whether backward computes it again.
+what backward computes again.
 
     with dy2static.loop_options(max_iterations=100):
         while x.norm() > 1:
@@ -30,6 +30,9 @@ class loop_options:  # used like a function
             that may change: ``{"x": [None, 3]}``.
         recompute: True: backward computes each iteration's intermediate results again, rather than keeping them
             (random results are kept), as ``runtime.recompute()`` around the body does.
+        checkpoints: How many states of a staged loop are kept for backward, which computes the others again: memory
+            that does not grow with the number of iterations. Random numbers are drawn again, the same ones. A
+            ``range`` becomes a staged loop then.
 
     It changes no value, and outside a converted function it does nothing.
 
@@ -57,6 +60,7 @@ class loop_options:  # used like a function
         unroll: bool | None = None,
         shape_invariants: Mapping[str, Sequence[int | None]] | None = None,
         recompute: bool = False,
+        checkpoints: int | None = None,
     ) -> None:
         if max_iterations is not None and type(max_iterations) is not int:
             raise TypeError(f"max_iterations must be an int that is known before the loop, not {max_iterations!r}")
@@ -66,12 +70,19 @@ class loop_options:  # used like a function
             raise TypeError(f"unroll must be True, False or None, not {unroll!r}")
         if type(recompute) is not bool:
             raise TypeError(f"recompute must be True or False, not {recompute!r}")
+        if checkpoints is not None and type(checkpoints) is not int:
+            raise TypeError(f"checkpoints must be an int that is known before the loop, not {checkpoints!r}")
+        if checkpoints is not None and checkpoints < 1:
+            raise ValueError(f"checkpoints must be at least 1: {checkpoints}")
+        if unroll and checkpoints is not None:
+            raise ValueError("an unrolled loop has no checkpoints")
         if unroll and shape_invariants:
             raise ValueError("an unrolled loop has no shape_invariants")
         self.max_iterations = max_iterations
-        self.unroll = unroll
+        self.unroll = False if checkpoints is not None else unroll
         self.shape_invariants = _invariants(shape_invariants or {})
         self.recompute = recompute
+        self.checkpoints = checkpoints
         self._session: Session | None = None
         self._frame: FrameType | None = None
         self._place: Location | None = None
@@ -110,6 +121,7 @@ def options_of(session: Session, frame: FrameType) -> dict[str, Any] | None:
             chosen = {
                 "max_iterations": options.max_iterations, "unroll": options.unroll,
                 "shape_invariants": options.shape_invariants or None, "recompute": options.recompute or None,
+                "checkpoints": options.checkpoints,
             }  # fmt: skip
             return {name: value for name, value in chosen.items() if value is not None}
     return None

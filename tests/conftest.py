@@ -2,9 +2,11 @@
 
     python -m pytest tests/conformance --frames
     python -m pytest tests/conformance tests/end_to_end/test_containers_by_reference.py --held
+    python -m pytest tests/conformance --checkpoints 3
 
-run tests while a debugger reads the local variables of all frames, and as if something else referred to every object:
-the results must be the same (see ``tests.frames``).
+run tests while a debugger reads the local variables of all frames, as if something else referred to every object, and
+with gradients of loops that keep three states: the results must be the same (see ``tests.frames`` and
+``runtime.autodiff.checkpoints``).
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from unittest import mock
 
 import pytest
 import torch
 from hypothesis import settings
 
+from runtime.autodiff import checkpoints
 from tests.frames import all_held, looked_at
 from tests.leaks import watching
 from tests.oracle import seeded
@@ -52,6 +56,7 @@ _records.propagate = True
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What tests can be run under."""
+    parser.addoption("--checkpoints", type=int, help="the gradient of each loop keeps so many of its states")
     parser.addoption("--frames", action="store_true", help="a debugger reads f_locals of all frames")
     parser.addoption("--goldens", action="store_true", help="write the tracer's goldens anew (see tests.goldens)")
     parser.addoption("--held", action="store_true", help="as if something referred to every object of a trace")
@@ -89,6 +94,8 @@ def onlookers(request: pytest.FixtureRequest) -> Iterator[None]:
             stack.enter_context(looked_at())
         if request.config.getoption("--held"):
             stack.enter_context(all_held())
+        if most := request.config.getoption("--checkpoints"):
+            stack.enter_context(mock.patch.object(checkpoints, "asked", lambda op: most))
         yield
 
 

@@ -113,6 +113,9 @@ def derive(
         args = [replay.argument(session, forward, old, real) for old, real in zip(program.block.args, arguments)]
         forward.activity.update((old, known(bool(need))) for old, need in zip(program.block.args, needs))
         forward.cuts = computed_from(program, skip)
+        forward.written = frozenset(
+            write.target.type for write in program.writes if isinstance(write.target.type, TensorType)
+        )
         tape = forward.block(program.block)
         if forward.versions.chances.any():
             raise NotDifferentiable("a write of which only the run knows whether backward needs what it overwrote")

@@ -71,6 +71,8 @@ class Forward:
         self.idle: frozenset[Operator] = frozenset()
         """Operators that no gradient has to flow through."""
         self._idle = False
+        self.written: frozenset[TensorType] = frozenset()
+        """The types of arguments into which the call writes once the forward half has run."""
         self.target: Operator | None = None
         """The ``gradients`` Operator that is being written out."""
         self.cuts: frozenset[Variable] = frozenset()

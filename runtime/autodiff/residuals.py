@@ -68,6 +68,14 @@ def repeatable(op: Operator) -> bool:
                or flow_of(one).kind is Kind.FUNCTION for one in ops)  # fmt: skip
 
 
+def silence(block: Block) -> None:
+    """Leave out what only tells something: it was told when the Block ran first."""
+    block.ops[:] = [op for op in block.ops if not definition(op.name).says]
+    for op in block.ops:
+        for inner in op.blocks:
+            silence(inner)
+
+
 def rebuild(
     forward: Block, block: Block, wanted: list[Variable], rebuilds: Rebuilds, new_name: Callable[[str], str]
 ) -> list[Variable]:
@@ -100,7 +108,8 @@ def rebuild(
     return list(kept)
 
 
-def _stem(name: str) -> str:
+def stem(name: str) -> str:
+    """The user's part of a Variable's name."""
     stem = name.partition(".")[0]
     return "" if stem.isdigit() else stem
 
@@ -117,7 +126,7 @@ def _insert(
             return
         for source in reads(op):
             need(source)
-        copy = copy_block(Block([], [op], []), mapping, lambda name: new_name(_stem(name)))
+        copy = copy_block(Block([], [op], []), mapping, lambda name: new_name(stem(name)))
         ops.extend(copy.ops)
 
     for op in block.ops:

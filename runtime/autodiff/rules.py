@@ -19,7 +19,7 @@ forward.RULES |= {
     "grad.named": gradients.named,
 }
 # Operators by the first part of their name.
-forward.FAMILIES |= {"array": array.forward, "grad": gradients.repeat}
+forward.FAMILIES |= {"array": array.forward, "grad": gradients.repeat, "checkpoint": gradients.repeat}
 
 # How each entry of a tape is walked back.
 backward.RULES |= {

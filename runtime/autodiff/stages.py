@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from runtime.autodiff.residuals import reads
+from runtime.autodiff.residuals import reads, silence
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
-from runtime.ir.definition import definition_of
 from runtime.ir.ports import is_path, passed
 from runtime.ir.walk import copy_block
 
@@ -121,15 +120,8 @@ def stage_program(program: Program, stage: Stage) -> Program:
     mapping.update(leaves)
     rest = copy_block(Block([], program.block.ops[stage.start :], list(stage.given)), mapping)
     block = Block([*block.args, *leaves.values()], [*block.ops, *rest.ops], rest.yields)
-    _silence(block)
+    silence(block)
     return Program(f"{program.name}.stage", block, [Input(arg, arg.name) for arg in block.args])
-
-
-def _silence(block: Block) -> None:
-    block.ops[:] = [op for op in block.ops if not definition_of(op.name).says]
-    for op in block.ops:
-        for inner in op.blocks:
-            _silence(inner)
 
 
 __all__ = ["Stage", "computed_from", "passed_through", "stage_program"]

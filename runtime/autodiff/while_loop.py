@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from runtime.autodiff import checkpoints
 from runtime.autodiff.activity import as_operand, is_always, join_activity
 from runtime.autodiff.array import FLAGS, list_flags
 from runtime.autodiff.backward import Backward
@@ -25,6 +26,8 @@ from runtime.autodiff.versions import Inside, Memory
 from runtime.ir import ArrayType, Block, Operand, Operator, ScalarType, TensorType, Type, Variable
 from runtime.tracer.memory.conditions import ALWAYS, PathCondition, known, when
 from runtime.tracer.recording.session import Scope, Session
+
+_KEPT_ATTRS = ("max_iterations", "already", "backward", "checkpoints")
 
 
 def forward(forward: Forward, op: Operator, tape: Tape) -> None:
@@ -103,7 +106,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         [*types_of(op.outputs), ScalarType("int"), *flag_types, *(ScalarType("int") for _ in counters)],
         hints=[out.hint for out in op.outputs],
         blocks=[test_scope.block, scope.block],
-        attrs={key: value for key, value in op.attrs.items() if key in ("max_iterations", "already", "backward")},
+        attrs={key: value for key, value in op.attrs.items() if key in _KEPT_ATTRS},
         location=op.location,
     )
     recorded = session.scope.block.ops[-1]
@@ -346,7 +349,12 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
     session, forward, op = backward.session, backward.forward, entry.op
     block = body.scope.block
     starts = [backward.contiguous(given[position]) if position in given else None for position in entry.active]
-    stack_args, stack_next, stack_starts = _stacks(backward, entry, body.scope)
+    most = checkpoints.most_kept(backward, entry)
+    stack_args, stack_next, stack_starts = (
+        _stacks(backward, entry, body.scope)
+        if most is None
+        else checkpoints.keep_states(backward, entry, body.scope, body.count, most)
+    )
     again = [condition(backward, entry.again[flag][1].stale()) for flag in body.again]
     block.args = [body.count, *body.args, *body.acc_args, *stack_args, *body.again.values()]
     block.yields = [body.left, *body.nexts, *body.acc_next, *stack_next, *body.again_next]
@@ -361,7 +369,7 @@ def _emit(backward: Backward, entry: LoopEntry, body: _Body, given: dict[int, An
         None,
         [arg.type for arg in block.args],
         blocks=[test_scope.block, block],
-        attrs={"backward": True},
+        attrs={"backward": True} if most is None else {"backward": True, "checkpoints": most},
     )
     added_up = outputs[1 + len(entry.active) :]
     for var, out in zip(body.outer, added_up):

@@ -6,6 +6,7 @@ from runtime.executor import (
     array,
     assertion,
     aten,
+    checkpoint,
     cond,
     custom_grad,
     grad,
@@ -39,4 +40,6 @@ RULES |= {
 }
 
 # By the first part of the name; everything else is an overload in ``torch.ops``.
-FAMILIES |= {"scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "": aten.emit}
+FAMILIES |= {
+    "scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "checkpoint": checkpoint.emit, "": aten.emit,
+}  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from runtime.ir.block import Block
 from runtime.ir.definition import Fail, definition_of
@@ -80,9 +80,20 @@ def check_backward(op: Operator, fail: Fail) -> None:
     """An Operator that is the gradient of another draws no random numbers: they would differ from the forward ones."""
     if not op.attrs.get("backward"):
         return
-    for inner in (inner for block in op.blocks for inner in block.walk()):
+    for inner in _drawing(op):
+        fail("backward-random", f"{inner.name} draws random numbers in the backward of a {op.name}")
+
+
+def _drawing(op: Operator) -> Iterator[Operator]:
+    """The random Operators in an Operator's Blocks. A loop with checkpoints draws the numbers of the forward half again
+    and puts the generators back.
+    """
+    if "checkpoints" in op.attrs:
+        return
+    for inner in (inner for block in op.blocks for inner in block.ops):
         if definition_of(inner.name).random:
-            fail("backward-random", f"{inner.name} draws random numbers in the backward of a {op.name}")
+            yield inner
+        yield from _drawing(inner)
 
 
 def check_plain(op: Operator, fail: Fail, least: int, most: int | None, outputs: int) -> None:

@@ -13,6 +13,7 @@ from runtime.ops import (
     array,
     assertion,
     aten,
+    checkpoint,
     cond,
     custom_grad,
     grad,
@@ -43,6 +44,7 @@ STRUCTURAL: dict[str, OpDefinition] = {
         *reporting.DEFINITIONS,
         *array.DEFINITIONS,
         *grad.DEFINITIONS,
+        *checkpoint.DEFINITIONS,
         *scalar.DEFINITIONS,
     )
 }
@@ -58,7 +60,7 @@ def definition(name: str) -> OpDefinition:
     found = STRUCTURAL.get(name)
     if found is not None:
         return found
-    if "." not in name or name.startswith(("scalar.", "array.", "grad.")):
+    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.")):
         raise ProgramError(f"unknown operator {name!r}", hint=f"Known: {_similar(name)}.")
     return aten.define(name)
 

@@ -11,7 +11,8 @@
     } attrs {max_iterations: 10}
 
 ``max_iterations``: RuntimeError if the loop goes on after so many; ``already``: how many it did
-before, for the message.
+before, for the message. ``checkpoints``: how many states of the loop its gradient may keep; it computes the others
+again.
 
 The arguments are the first carried values, undef where the first iteration gives one; both Blocks have one argument
 for each. The outputs are the last ones.
@@ -41,8 +42,9 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_blocks(op, fail, ("test", "body"))
     check_outputs(op, fail, len(op.args))
     flags = {"recompute": (bool,), "checkpoint": (bool,), "backward": (bool,)}
-    check_attrs(op, fail, {"max_iterations": (int, type(None)), "already": (int,), **flags})
+    check_attrs(op, fail, {"max_iterations": (int, type(None)), "already": (int,), "checkpoints": (int,), **flags})
     check_backward(op, fail)
+    _verify_checkpoints(op, fail)
     for name in ("max_iterations", "already"):
         if (op.attrs.get(name) or 0) < 0:
             fail("attrs", f"the attribute {name!r} of while_loop must not be negative")
@@ -54,6 +56,18 @@ def _verify(op: Operator, fail: Fail) -> None:
     check_flow(op, fail, "begins with", op.args, test.args)
     check_flow(op, fail, "carries on", body.yields, test.args)
     check_flow(op, fail, "gives the body", test.args, body.args)
+
+
+def _verify_checkpoints(op: Operator, fail: Fail) -> None:
+    """What backward runs again may not do anything outside the Program."""
+    most = op.attrs.get("checkpoints")
+    if most is None:
+        return
+    if most < 1:
+        fail("attrs", "the attribute 'checkpoints' of while_loop must be at least 1")
+    for inner in (inner for block in op.blocks for inner in block.walk()):
+        if inner.name == "py_func":
+            fail("checkpoints", "a while_loop with checkpoints must not call py_func: its backward runs the body again")
 
 
 def _infer(op: Operator) -> list[Type | None]:

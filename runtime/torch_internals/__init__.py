@@ -71,7 +71,7 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
 )
-from runtime.torch_internals.generators import rng_restored, rng_state, watched_generator
+from runtime.torch_internals.generators import rng_restored, rng_state, set_rng_state, watched_generator
 from runtime.torch_internals.memory import (
     cpu_library,
     is_plain_cuda_memory,
@@ -288,6 +288,7 @@ __all__ = [
     "results_of_types",
     "rng_restored",
     "rng_state",
+    "set_rng_state",
     "saved_by",
     "saved_tensor_hooks",
     "saved_tensor_hooks_active",

@@ -15,6 +15,13 @@ def rng_state() -> list[torch.Tensor]:
     return [torch.default_generator.get_state(), *others]
 
 
+def set_rng_state(states: list[torch.Tensor]) -> None:
+    """Random numbers go on from states that ``rng_state`` gave."""
+    torch.default_generator.set_state(states[0])
+    if len(states) > 1:
+        torch.cuda.set_rng_state_all(states[1:])
+
+
 @contextlib.contextmanager
 def rng_restored(saved: list[torch.Tensor] | None) -> Iterator[None]:
     """Run with an earlier random state; afterwards the present one is back."""
@@ -23,16 +30,11 @@ def rng_restored(saved: list[torch.Tensor] | None) -> Iterator[None]:
         return
     before = rng_state()
 
-    def put(states: list[torch.Tensor]) -> None:
-        torch.default_generator.set_state(states[0])
-        if len(states) > 1:
-            torch.cuda.set_rng_state_all(states[1:])
-
-    put(saved)
+    set_rng_state(saved)
     try:
         yield
     finally:
-        put(before)
+        set_rng_state(before)
 
 
 class _Watched:
@@ -62,4 +64,4 @@ def watched_generator(meet: Callable[[str], None]) -> Iterator[None]:
         home.default_generator = before
 
 
-__all__ = ["rng_restored", "rng_state", "watched_generator"]
+__all__ = ["rng_restored", "rng_state", "set_rng_state", "watched_generator"]

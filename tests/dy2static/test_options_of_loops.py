@@ -192,6 +192,43 @@ def test_recompute_keeps_less_and_changes_nothing(n) -> None:
     assert kept[1] < kept[0]
 
 
+# -- checkpoints
+
+
+def kept_states(x, n):
+    with loop_options(checkpoints=2, max_iterations=7):
+        while x.sum() < n:
+            x = x * 1.5
+    with loop_options(checkpoints=3):
+        for _ in range(2):
+            x = torch.sin(x)
+    return x
+
+
+def test_checkpoints_travel_with_the_loop() -> None:
+    static = to_static(kept_states)
+    x = torch.tensor([0.5, 0.25], requires_grad=True)
+    y, eager = static(x, torch.tensor(5)), kept_states(x, torch.tensor(5))
+    assert [op.attrs for op in loops(static)] == [{"max_iterations": 7, "checkpoints": 2}, {"checkpoints": 3}]
+    torch.testing.assert_close(y, eager, rtol=0, atol=0)
+    (got,), (expected,) = (torch.autograd.grad(one.sum(), x) for one in (y, eager))
+    torch.testing.assert_close(got, expected)
+
+
+@pytest.mark.parametrize(("checkpoints", "error", "message"), [
+    (0, ValueError, "checkpoints must be at least 1: 0"), (True, TypeError, "must be an int .* not True"),
+    (2.0, TypeError, "must be an int .* not 2.0"),
+])  # fmt: skip
+def test_checkpoints_are_a_number(checkpoints, error, message) -> None:
+    with pytest.raises(error, match=message):
+        loop_options(checkpoints=checkpoints)
+
+
+def test_an_unrolled_loop_has_no_checkpoints() -> None:
+    with pytest.raises(ValueError, match="an unrolled loop has no checkpoints"):
+        loop_options(unroll=True, checkpoints=3)
+
+
 def test_recompute_is_a_bool() -> None:
     with pytest.raises(TypeError, match="recompute must be True or False, not 1"):
         loop_options(recompute=1)

@@ -376,7 +376,7 @@ class _Attempt:
         )
         test.yields.append(test.args[0])
         attrs: dict[str, Any] = {
-            key: options[key] for key in ("max_iterations", "already", "recompute") if key in options
+            key: options[key] for key in ("max_iterations", "already", "recompute", "checkpoints") if key in options
         }
         outputs = session.emit(
             "while_loop",

@@ -21,6 +21,7 @@ from tests.fuzz.modes.attributes import Attributes
 from tests.fuzz.modes.autocast import Autocast
 from tests.fuzz.modes.cached_helpers import CachedHelpers
 from tests.fuzz.modes.changes import Changes
+from tests.fuzz.modes.checkpoints import Checkpoints
 from tests.fuzz.modes.chosen_keys import ChosenKeys
 from tests.fuzz.modes.dependent_results import DependentResults
 from tests.fuzz.modes.deques import Deques
@@ -41,6 +42,7 @@ MODES: dict[str, type[Mode]] = {
     "autocast": Autocast,
     "cached": CachedHelpers,
     "changes": Changes,
+    "checkpoints": Checkpoints,
     "chosen_keys": ChosenKeys,
     "dependent": DependentResults,
     "deques": Deques,
