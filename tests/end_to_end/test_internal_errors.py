@@ -30,11 +30,12 @@ REPORTING = {
 }  # fmt: skip
 """Modules that tell of errors, and the slot that the session is in."""
 REPORTING_NAMES = {
-    "Session.error", "Session.location", "Place.set", "_is_slot", "_set_attribute", "_set_content", "_module_slot",
-    "attributes", "is_plain", "storage_key",
+    "Session.error", "Session.location", "Place.set", "Place.put_back", "_is_slot", "_set_attribute", "_set_content",
+    "_module_slot", "attributes", "is_plain", "storage_key",
 }  # fmt: skip
-"""Functions of other modules that do; ``Place.set`` and what it calls put the user's objects back; the next two are
-what the watch for leaks (``tests.leaks``) calls, too, and the last one what a call asks before it is traced."""
+"""Functions of other modules that do; ``Place.set``, what it calls and what calls it put the user's objects back; the
+next two are what the watch for leaks (``tests.leaks``) calls, too, and the last one what a call asks before it is
+traced."""
 FAULTS = ("assert False, 'broken'", "None.broken", "{}['broken']", "(1)(2)", "raise AssertionError('broken')")
 ACTING_FAULTS = ("assert False, 'broken'", "None.broken", "{}['broken']")
 

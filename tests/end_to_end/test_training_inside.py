@@ -51,12 +51,14 @@ def _adam(parameters: Any) -> Optimizer:
     return optim.Adam(parameters, lr=0.01)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "flags"), CASES, ids=_id)
 def test_an_optimizer(name: str, flags: dict[str, Any]) -> None:
     """Parameters, gradients, state and results are eager's bit for bit, from the first call on."""
     check(PLACEMENTS["straight"], lambda parameters: getattr(optim, name)(parameters, lr=0.01, **flags))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", list(FLAGS))
 @pytest.mark.parametrize("placement", ["rolled", "branch"])
 def test_an_optimizer_in_a_loop_or_branch(name: str, placement: str) -> None:
@@ -401,6 +403,7 @@ LOOPS = [(loop, make) for loop in (_until_small, _carried, _converged, _skipping
          if (loop, make) != (_skipping, _adam)]  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("loop", "make"), LOOPS, ids=lambda one: one.__name__[1:])
 def test_loops(loop: Any, make: Any) -> None:
     check(loop, make, calls=2)

@@ -78,7 +78,7 @@ def objects_in(value: Any) -> list[Any]:
     return [] if isinstance(value, torch.Tensor) else [value]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.filterwarnings("ignore::dy2static.RetraceWarning")  # of what a table gives nobody says how old it is
 @pytest.mark.parametrize("function", [is_it, given, held, of_a_table, of_a_set, on_a_path], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("kind", MADE)
