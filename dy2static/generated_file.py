@@ -18,7 +18,7 @@ import gast
 
 from dy2static.generate import generate
 from dy2static.origin import OriginMap, build_map, register
-from dy2static.source import FunctionSource
+from dy2static.source import FunctionSource, without_warnings
 
 _lock = threading.Lock()
 _folders: dict[int, Path] = {}
@@ -52,7 +52,8 @@ def write_generated(
     origins = build_map(plain, parsed, source.file, source.lines, source.name, set(source.lambdas), made_names)
     register(str(path), origins)
     linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
-    code = compile(text, str(path), "exec", flags=flags, dont_inherit=True)
+    with without_warnings():
+        code = compile(text, str(path), "exec", flags=flags, dont_inherit=True)
     return GeneratedFile(str(path), text, code, origins)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -16,6 +17,8 @@ import linecache
 import sys
 import textwrap
 import types
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
@@ -181,7 +184,7 @@ def _stale(function: types.FunctionType, why: str) -> SourceUnavailable:
 @lru_cache(maxsize=64)
 def candidates(text: str, path: str, flags: int) -> tuple[Candidate, ...]:
     """Every function and lambda in ``text``, in order. Raises SyntaxError as Python does."""
-    tree, twin = ast.parse(text, path), ast.parse(text, path)
+    tree, twin = parsed(text, path), parsed(text, path)
     fix_f_string_places(tree)
     mark = text.count("\n") + text.count("\r") + 2  # twin's functions get line numbers that no line has
     found: list[tuple[Function, Any, str | None, int]] = []
@@ -209,9 +212,25 @@ def candidates(text: str, path: str, flags: int) -> tuple[Candidate, ...]:
 
 
 def _compile(tree: ast.AST, path: str, flags: int) -> types.CodeType:
-    code = compile(tree, path, "exec", flags=flags, dont_inherit=True)  # type: ignore[call-overload] # any AST
+    with without_warnings():
+        code = compile(tree, path, "exec", flags=flags, dont_inherit=True)  # type: ignore[call-overload] # any AST
     assert isinstance(code, types.CodeType)
     return code
+
+
+def parsed(text: str, path: str = "<unknown>") -> ast.Module:
+    """The tree of some source text, without the warnings that Python gave when it was imported."""
+    with without_warnings():
+        return ast.parse(text, path)
+
+
+@contextlib.contextmanager
+def without_warnings() -> Iterator[None]:
+    """While the block runs, what Python warns of in source text is not said again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # an escape that is none, before Python 3.12
+        yield
 
 
 def _codes_by_mark(plain: types.CodeType, marked: types.CodeType) -> dict[tuple[int, str], types.CodeType]:

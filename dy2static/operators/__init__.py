@@ -43,7 +43,6 @@ from dy2static.operators.values.match_stmt import (
     without_keys,
 )
 from dy2static.operators.values.patches import install
-from dy2static.operators.values.percent_format import percent
 from dy2static.operators.values.subscript import del_item, item, set_item
 
 install()
@@ -53,7 +52,7 @@ __all__ = [
     "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "for_stmt",
     "format_value", "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt",
     "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks", "load", "load_free", "lookup_error",
-    "not_", "note_nonlocal", "or_", "outside", "passed", "percent", "position", "positional", "raise_stmt",
+    "not_", "note_nonlocal", "or_", "outside", "passed", "position", "positional", "raise_stmt",
     "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unary",
     "unpack", "while_stmt", "without_keys",
 ]  # fmt: skip

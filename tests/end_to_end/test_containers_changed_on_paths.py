@@ -241,6 +241,27 @@ def a_dict_in_a_dict(x):
     return g, g["k"] is d, g["m"] is d, x * 1
 
 
+def a_dict_of_several_that_takes_another(x):
+    found, key = {"up": x}, None
+    for _ in range(int((x > 0).sum())):
+        if x.sum() > 1:
+            key = 0
+        found["up"] = 1
+    if x.sum() > 0.5:
+        found |= {key: x + 1}
+    return found
+
+
+def a_list_of_several_that_takes_more(x):
+    found = [x]
+    for _ in range(int((x > 0).sum())):
+        found[0] = 1
+    if x.sum() > 0.5:
+        found += [x + 1]
+    found *= 2
+    return found
+
+
 def in_place_by_a_method(x):
     a, b = Total(), Positive()
     a += x
@@ -293,7 +314,8 @@ WORKING = [
     a_property, an_attribute_of_one_path, a_method_that_gives_itself, one_of_two, items_by_a_method,
     every_item_by_a_method, iterated_by_a_method, returned, returned_after_it_grew, counted_by_an_object,
     a_set_that_shrinks, a_set_that_grows, one_of_two_sets, a_set_that_a_loop_meets,
-    a_dict_that_takes_another, a_dict_in_a_dict,
+    a_dict_that_takes_another, a_dict_in_a_dict, a_dict_of_several_that_takes_another,
+    a_list_of_several_that_takes_more,
     in_place_by_a_method, a_chain_of_maps, made_in_a_loop, put_in_on_a_path_of_a_loop, rows_made_anew,
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import operator
 
 import pytest
 import torch
@@ -57,3 +58,62 @@ def test_plain_values_are_pythons():
         return x * ("%d" % n == "3")
 
     check(f, (torch.ones(2), 3), (torch.ones(2), 4))
+
+
+def by_name(x):
+    values = {"n": int(x.sum()), "all": x, "unused": x.mean()}
+    return "%(n)d of %(all)s, %(n)5.1f%%" % values
+
+
+def format_in_a_variable(x):
+    text = "%s and %d"
+    text %= (x, int(x.sum()))
+    return text, operator.mod("%d", int(x.sum())), operator.imod("%s", x)
+
+
+def chosen_format(x):
+    if x.sum() > 0:
+        text = "a %s"
+    else:
+        text = "b %s %%"
+    return text % x, text % int(x.sum())
+
+
+def chosen_value(x):
+    if x.sum() > 0:
+        one, many, raw = "a", ("a", 1), b"a"
+    else:
+        one, many, raw = "b", ("b", 2), b"b"
+    return "%s" % one, "%s %s" % many, "%(k)s" % {"k": one}, b"%s" % raw
+
+
+@pytest.mark.parametrize("function", [by_name, format_in_a_variable, chosen_format, chosen_value],
+                         ids=lambda f: f.__name__)
+def test_formats_and_values_of_any_kind(function):
+    check(function, *CALLS)
+
+
+def count_of_fields(x):
+    name = "a" if x.sum() > 0 else "b"
+    text = "none"
+    return text % name
+
+
+def raw_count_of_fields(x):
+    name = b"a" if x.sum() > 0 else b"b"
+    return b"none" % name
+
+
+def number_for_none(x):
+    text = "none"
+    return text % int(x.sum())
+
+
+@pytest.mark.parametrize("function", [count_of_fields, raw_count_of_fields, number_for_none], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("value", [1.0, -1.0])
+def test_too_many_values_raise_as_in_eager(function, value):
+    x = torch.full((2,), value)
+    with pytest.raises(TypeError, match="not all arguments converted"):
+        function(x)
+    with pytest.raises(TypeError, match="not all arguments converted"):
+        dy2static.to_static(function)(x)

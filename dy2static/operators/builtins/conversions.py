@@ -14,6 +14,7 @@ from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.iteration import grown_tensor
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ops.scalar import kind_of_dtype
+from runtime.tracer.numbers.scalars import StagedStr
 
 
 def _tensor(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,7 +64,7 @@ def _common_dtype(session: Session, data: Any) -> torch.dtype:
     if growing.is_growing(data):
         return grown_tensor.common_dtype(session, data)
     if isinstance(data, (list, tuple)):
-        if any(isinstance(item, str) for item in data):
+        if any(isinstance(item, (str, StagedStr)) for item in data):
             raise ValueError("too many dimensions 'str'")
         found = [_common_dtype(session, item) for item in data]
         if not found:

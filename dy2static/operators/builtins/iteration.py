@@ -241,7 +241,9 @@ def _container(kind: type) -> Any:
                 made = deque(array.copy(args[0]), *args[1:], **kwargs)
                 return growing.shortened(session, made)
             raise growing.refusal(session, f"{kind.__name__}()")
-        given = _iterables(session, args)
+        given = [*_iterables(session, args[:1]), *args[1:]]
+        if any_staged((*args[1:], *kwargs.values())):
+            return chosen.foreign(session, kind, tuple(given), kwargs)
         if kind in (set, frozenset) and len(given) == 1 and not isinstance(given[0], str):
             return chosen.hashed(session, list(given[0]), kind)
         return kind(*given, **kwargs)

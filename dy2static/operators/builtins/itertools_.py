@@ -23,7 +23,13 @@ from dy2static.operators.calls.sequences import staged_sequence
 from dy2static.operators.iteration.generator import Held, generator_of
 from dy2static.operators.provenance import chosen
 from dy2static.operators.provenance.provenance import memo
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
+from dy2static.operators.shared.staging import (
+    Choice,
+    Session,
+    Staged,
+    distribute,
+)
+from runtime.tracer.numbers.scalars import StagedBool, StagedInt
 
 Make = Callable[..., Any]
 
@@ -116,11 +122,44 @@ def _chain(session: Session, *iterables: Any) -> Any:
 
 
 def _islice(session: Session, iterable: Any, *bounds: Any) -> Any:
-    if not any_staged(bounds):
-        itertools.islice((), *bounds)  # it says which bounds it does not take
-    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, None)[:3]
-    start, step = 0 if start is None else start, 1 if step is None else step
+    if not 1 <= len(bounds) <= 3:
+        itertools.islice((), *bounds)  # it says how many it takes
+    given = (None, bounds[0], None) if len(bounds) == 1 else (*bounds, None)[:3]
+    start, stop, step = (_bound(session, bound, place, len(bounds) == 1) for place, bound in enumerate(given))
     return _run(session, "islice", _held(session, iterable), start, stop, step)
+
+
+def _bound(session: Session, bound: Any, place: int, alone: bool) -> Any:
+    """The start, stop or step of ``islice``. ``alone``: the stop was given, and nothing else.
+
+    Raises:
+        ValueError: it does not take this one; in the run for a number that only the run knows.
+    """
+    if isinstance(bound, Choice):
+        return distribute(session, bound, lambda option: _bound(session, option, place, alone))
+    if bound is None:
+        return (0, None, 1)[place]
+    if isinstance(bound, torch.Tensor):
+        bound = traced(session, operator.index, (bound,), {})
+    like = 1 if isinstance(bound, StagedInt) else bound.python_type() if isinstance(bound, Staged) else bound
+    likes = [like] if alone else [*(None,) * place, like, *(None,) * (2 - place)]
+    itertools.islice((), *likes)
+    if isinstance(bound, Staged):
+        for allowed, message in _ALLOWED[place]:
+            session.emit("assert", [session.operand(allowed(bound))],
+                         attrs={"exception": "ValueError", "message": message})
+    return bound
+
+
+_STOP = "Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+_INDICES = "Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+_STEPS = "Step for islice() must be a positive integer or None."
+_ALLOWED: tuple[tuple[tuple[Callable[[Any], Any], str], ...], ...] = (
+    ((lambda start: start >= 0, _INDICES),),
+    ((lambda stop: stop != -1, _STOP), (lambda stop: stop >= 0, _INDICES)),  # -1 is what it takes for no number
+    ((lambda step: step >= 1, _STEPS),),
+)
+"""What a start, a stop and a step that only the run knows have to be, and what Python says of those that are not."""
 
 
 def _compress(session: Session, data: Any, selectors: Any) -> Any:
@@ -129,6 +168,8 @@ def _compress(session: Session, data: Any, selectors: Any) -> Any:
 
 def _accumulate(session: Session, iterable: Any, func: Any = None, *, initial: Any = None) -> Any:
     function = operator.add if func is None else func
+    if isinstance(initial, Choice):
+        return _run(session, "accumulated_perhaps", _held(session, iterable), function, initial)
     if initial is not None:
         return _run(session, "accumulated", _held(session, iterable), function, initial)
     if inspect.isgenerator(iterable):
@@ -177,11 +218,22 @@ def _batched(session: Session, iterable: Any, n: Any) -> Any:
     return _run(session, "batched", _items(session, iterable), _number(session, n, "batched"))
 
 
+def _count(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``itertools.count``, which makes an int of a bool where the step is 1."""
+    given = dict(zip(("start", "step"), args)) | kwargs
+    if isinstance(given.get("start"), StagedBool) and type(given.get("step", 1)) in (
+            int, bool) and given.get("step", 1) == 1:
+        given["start"] = session.scalar("int", given["start"])
+    return chosen.per_option(session, itertools.count, (), given, lambda args, named: chosen.foreign(
+        session, itertools.count, args, named))
+
+
 def _chained(session: Session, iterables: Any, /) -> Any:
     return _run(session, "chained", _held(session, iterables))
 
 
 HANDLERS: list[tuple[Any, Any]] = [
+    (itertools.count, _count),
     _handler(itertools.takewhile, _takewhile, 0), _handler(itertools.dropwhile, _dropwhile, 0),
     _handler(itertools.filterfalse, _filterfalse, 0), _handler(itertools.starmap, _starmap, 0),
     _handler(itertools.accumulate, _accumulate, 1), _handler(itertools.chain, _chain),

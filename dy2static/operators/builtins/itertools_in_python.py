@@ -94,6 +94,19 @@ def accumulated(iterable: Held, function: Callable[[Any, Any], Any], initial: An
         yield total
 
 
+def accumulated_perhaps(iterable: Held, function: Callable[[Any, Any], Any], initial: Any) -> Iterator[Any]:
+    """``accumulate`` with an initial value, or None, on different paths."""
+    begun, total = initial is not None, initial
+    if begun:
+        yield total
+    for item in take(iterable):
+        if begun:
+            total = function(total, item)
+        else:
+            begun, total = True, item
+        yield total
+
+
 def accumulated_lazily(iterable: Held, function: Callable[[Any, Any], Any]) -> Iterator[Any]:
     """``accumulate`` of a generator, which goes on only when the next total is asked for."""
     first, total = True, None

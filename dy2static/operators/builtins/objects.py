@@ -90,6 +90,10 @@ def _issubclass(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _type(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) != 1 or kwargs:
+        if args and isinstance(args[0], Staged) and args[0].kind == "str":
+            refuse(args[0], "used as the name of a class")
+        if held_choice(args[:2]) is not None:
+            return spread(session, args[:2], lambda given: _type(session, (*given, *args[2:]), kwargs))
         made = type(*args, **kwargs)
         note_made_class(session, made)
         return made
@@ -168,6 +172,8 @@ def _namespace(function: Any) -> Any:
         for obj in args:
             if isinstance(obj, Choice):
                 return distribute(session, obj, lambda option: apply(session, (option,), kwargs))
+            if isinstance(obj, Staged) and function is dir:
+                return dir(obj.python_type)
             traced_attribute.require_settled(session, obj)
             if torch_internals.is_fake(obj):
                 return tensor_attributes.read(session, obj, "__dict__" if function is vars else "__dir__")

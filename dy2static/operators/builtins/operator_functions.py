@@ -13,11 +13,13 @@ from typing import Any
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.constructs.bool_ops import not_
+from dy2static.operators.provenance import chosen
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values import traced_attribute, traced_compare, traced_subscript
 from dy2static.operators.values.aug_assign import aug
 from dy2static.operators.values.binary import binary
 from dy2static.operators.values.compare import compare
+from runtime.tracer.numbers.scalars import StagedStr
 
 
 def _apply(function: Callable[..., Any]) -> Any:
@@ -62,6 +64,14 @@ def _attribute(session: Session, obj: Any, path: str) -> Any:
     return obj
 
 
+def _length_hint(session: Session, value: Any, default: Any = 0, /) -> Any:
+    if isinstance(value, StagedStr):
+        operator.length_hint((), default)  # it says which default it does not take
+        return call(len, value)
+    return chosen.per_option(session, operator.length_hint, (value, default), {}, lambda given, named: chosen.foreign(
+        session, operator.length_hint, given, named))
+
+
 _AUGMENTED = {
     operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", operator.imatmul: "@=", operator.itruediv: "/=",
     operator.ifloordiv: "//=", operator.imod: "%=", operator.ipow: "**=", operator.ilshift: "<<=",
@@ -80,6 +90,7 @@ HANDLERS: list[tuple[Any, Any]] = [
     (operator.delitem, _apply(traced_subscript.delete)), (operator.contains, _apply(traced_compare.contains)),
     (operator.is_, _compared("is")), (operator.is_not, _compared("is not")), (operator.eq, _compared("==")),
     (operator.ne, _compared("!=")), (operator.truth, _apply(truth_of)),
+    (operator.length_hint, _apply(_length_hint)),
     (operator.not_, _apply(lambda session, value, /: not_(value))),
     *((function, _binary(op)) for function, op in _BINARY.items()),
     *((function, _augmented(op)) for function, op in _AUGMENTED.items()),

@@ -119,7 +119,9 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
                 *args[first + 1 :])
     if isinstance(owner, dict) and name in ("update", "__init__", "__ior__"):
         args = tensor_keys.own_mapping(session, type(owner), args)
-    if (owner is dict and name == "fromkeys") or (isinstance(owner, (set, frozenset)) and name in _OF_ITEMS):
+    if owner is dict and name == "fromkeys":
+        args = (*(tensor_keys.own_items(session, arg) for arg in args[:1]), *args[1:])
+    if isinstance(owner, (set, frozenset)) and name in _OF_ITEMS:
         args = tuple(tensor_keys.own_items(session, arg) for arg in args)
     if isinstance(owner, dict) and name in ("get", "pop", "setdefault") and args and isinstance(args[0], Staged):
         raise session.error("a key of a dict is a number that is only known while the Program runs", code="D2S265",

@@ -32,6 +32,8 @@ def require_fitting(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     builtin = isinstance(function, (types.BuiltinFunctionType, type)) and function.__module__ in _MODULES
     if not builtin and not isinstance(function, types.FunctionType):
         return
+    if function is type and len(args) == 3:  # makes a class, with the keywords that its bases take
+        return
     if function in _UNDECLARED:
         least, most = _UNDECLARED[function]
         if least <= len(args) <= most and not kwargs:

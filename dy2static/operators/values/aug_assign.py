@@ -20,6 +20,7 @@ from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.observed import observed
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
+from dy2static.operators.values.binary import binary
 from runtime.tracer.values.containers import is_container, opened, several
 from runtime.tracer.values.structure import row_of
 
@@ -30,8 +31,8 @@ _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-_WATCHED = (list, dict, set, deque, bytearray, array.array, memoryview, numpy.ndarray)
-"""Types of Python's own, and NumPy's, that are changed in place."""
+_WATCHED = (bytearray, array.array, memoryview, numpy.ndarray)
+"""Types of Python's own, and NumPy's, that are changed in place, and of which no journal is kept."""
 
 
 def aug(op: str, target: Any, value: Any) -> Any:
@@ -65,6 +66,8 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         value = opened(value)
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _traced(session, op, target, option))
+    if isinstance(target, (str, bytes)):
+        return binary(target, op.removesuffix("="), value)
     own = f"__{_IN_PLACE[op].__name__}__"
     method = python_method(target, own)
     if method is not None:
@@ -90,14 +93,15 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
         return _IN_PLACE[op](target, value)
     if isinstance(target, torch.nn.Module):
         made_inside.require_made_inside(session, target)
-    if isinstance(target, (list, dict, set, deque)):
+    noted = isinstance(target, (list, dict, set, deque))
+    if noted:
         session.journal.note_content(target)
     if not isinstance(target, (list, deque)) or isinstance(target, deque) and target.maxlen is not None:
         given = [one for one in (value, target) if isinstance(one, (list, dict)) or row_of(one) is None]
         boundary.require_none(session, f"'{op}'", given)
     if isinstance(target, torch.Tensor) and isinstance(value, Staged):
         value = session.sizes.symbolic(value)
-    if type(target) not in _WATCHED:
+    if noted or type(target) not in _WATCHED:
         return _IN_PLACE[op](target, value)
     with observed(session, target):
         result = _IN_PLACE[op](target, value)

@@ -14,6 +14,7 @@ from dy2static.operators.calls import boundary, growing
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.operators.values.percent_format import percent
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 from runtime.tracer.values import array, structure
 from runtime.tracer.values.containers import opened
@@ -37,8 +38,12 @@ def binary(a: Any, op: str, b: Any) -> Any:
     ({2}, True)
     """
     session = active()
+    if op == "%" and isinstance(a, (str, bytes)):
+        return percent(a, b)
     if session is None or (type(a) in _ITSELF and type(b) in _ITSELF):
         return _PLAIN[op](a, b)
+    if op == "%" and isinstance(a, Choice) and any(isinstance(option, (str, bytes)) for option in a.options):
+        return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
     first, second = opened(a), opened(b)
     if first is not a and isinstance(first, Choice):
         return distribute(session, first, lambda option: binary(option, op, option if b is a else b))

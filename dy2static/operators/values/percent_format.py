@@ -15,11 +15,19 @@ from dy2static.operators.calls import boundary
 from dy2static.operators.calls.call import call
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.provenance.names_read import note_answers
-from dy2static.operators.shared.staging import Staged, active, any_staged, python_method
+from dy2static.operators.shared.staging import (
+    Choice,
+    Staged,
+    active,
+    any_staged,
+    distribute,
+    python_method,
+    spread,
+)
 from dy2static.operators.values.f_string import format_value, fstring
 from runtime.tracer.values.identities import Identity
 
-_FIELD = re.compile(r"%(?:%|([-+ 0]*)(\d*)(?:\.(\d+))?([diouxXeEfFgGsra]))")
+_FIELD = re.compile(r"%(?:%|(?:\((\w+)\))?([-+ 0]*)(\d*)(?:\.(\d+))?([diouxXeEfFgGsra]))")
 
 
 def _tells(value: Any) -> bool:
@@ -28,42 +36,63 @@ def _tells(value: Any) -> bool:
         python_method(value, "__str__") or python_method(value, "__repr__"))
 
 
-def percent(text: str, values: Any) -> Any:
+def percent(text: str | bytes, values: Any) -> Any:
     """``text % values``.
 
-    >>> percent("%d%% of %5s", (3, "a"))
-    '3% of     a'
+    >>> percent("%d%% of %5s", (3, "a")), percent("%(n)s", {"n": 1})
+    ('3% of     a', '1')
     """
-    given = values if isinstance(values, tuple) else (values,)
     session = active()
-    if session is not None:
-        boundary.require_none(session, "'%'", given)
-        note_answers(session, *given)
-        for value in given:
-            if type(value) is Identity:
-                value.refuse()
-    if session is None or not (any_staged(given) or any(map(_tells, given))):
+    if session is None:
         return text % values
-    fields = [found for found in _FIELD.finditer(text) if found[4]]
-    if "%" in _FIELD.sub("", text) or len(fields) != len(given) or not all(map(_is_spelled, fields)):
-        return text % values  # other fields need Python's own values: a located error
+    if isinstance(values, Choice) and (isinstance(text, bytes) or any(
+            isinstance(option, (tuple, dict)) for option in values.options)):
+        return distribute(session, values, lambda option: percent(text, option))
+    given = values if isinstance(values, tuple) else tuple(values.values()) if isinstance(values, dict) else (values,)
+    boundary.require_none(session, "'%'", given)
+    note_answers(session, *given)
+    for value in given:
+        if type(value) is Identity:
+            value.refuse()
+    if not (any_staged(given) or any(map(_tells, given))):
+        return text % values
+    if isinstance(text, str):
+        fields = [found for found in _FIELD.finditer(text) if found[5]]
+        given = _in_order(fields, values, given)
+        if "%" not in _FIELD.sub("", text) and len(fields) == len(given) and all(map(_is_spelled, fields)):
+            return _formatted(text, given)
+    # other fields need Python's own values: a located error
+    return spread(session, values, lambda one: text % one)
+
+
+def _in_order(fields: list[re.Match[str]], values: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values that go into the fields: those that a dict has for their names where they have names."""
+    named = [found[1] for found in fields if found[1] is not None]
+    if not named:
+        return (values,) if isinstance(values, dict) else given
+    if type(values) is not dict or len(named) != len(fields) or not values.keys() >= set(named):
+        return ()
+    return tuple(values[name] for name in named)
+
+
+def _formatted(text: str, given: tuple[Any, ...]) -> Any:
     parts: list[Any] = []
     end = 0
     remaining = iter(given)
     for found in _FIELD.finditer(text):
         parts.append(text[end:found.start()])
-        parts.append(_field(found, next(remaining)) if found[4] else "%")
+        parts.append(_field(found, next(remaining)) if found[5] else "%")
         end = found.end()
     return fstring(*(part for part in (*parts, text[end:]) if not isinstance(part, str) or part))
 
 
 def _is_spelled(found: re.Match[str]) -> bool:
     """Whether a format specification says the same."""
-    return not (found[4] in "diouxX" and found[3]) and not (found[4] == "a")
+    return not (found[5] in "diouxX" and found[4]) and not (found[5] == "a")
 
 
 def _field(found: re.Match[str], value: Any) -> Any:
-    flags, width, precision, kind = found[1], found[2], found[3], found[4]
+    flags, width, precision, kind = found[2], found[3], found[4], found[5]
     tail = f".{precision}" if precision else ""
     side = "<" if "-" in flags else ">" if width else ""
     if kind in "sr":

@@ -93,6 +93,8 @@ def _any_equal(session: Session, container: Any, value: Any) -> Any:
     flag: Any = False
     items = list(container)
     number: Any = value
+    if isinstance(container, range) and isinstance(value, Staged) and value.kind == "str":
+        return False
     if isinstance(container, range) and isinstance(value, Staged) and container.step == 1 and value.kind != "float":
         return session.scalar("and_", number >= container.start, number < container.stop)
     for item in items:

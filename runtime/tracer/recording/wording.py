@@ -18,7 +18,7 @@ from runtime.tracer.numbers.staged_size import StagedSize
 _ORDER = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 _BINARY = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "@": "matmul", "&": "and",
-    "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift", "** or pow()": "pow", "divmod()": "divmod",
+    "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift", "** or pow()": "pow", "**": "pow", "divmod()": "divmod",
 }  # fmt: skip
 _UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__", "abs()": "__abs__"}
 _ALWAYS = "__class__"

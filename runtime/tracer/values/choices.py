@@ -209,7 +209,7 @@ def _repr(self: Choice) -> str:
     return "<one of several values, known while the Program runs>"
 
 
-_BINARY = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+_BINARY = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 _REFUSED = {
     "hash": "hashed (used as a dict key or set member)",
     "bool": "used as a condition",

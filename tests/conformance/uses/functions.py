@@ -87,7 +87,7 @@ BUILTINS: dict[str, tuple[str, ...]] = {
     "str": ("str(v)", "str([v])", "str(v) == str(A)", "str({v: 1})"),
     "sum": ("sum([v, v])", "sum(v)", "sum([[v], [A]], [])", "sum([(v,)], ())"),
     "tuple": ("tuple(v)", "tuple([v])", "tuple([v]) == (A,)", "tuple({v: 1})"),
-    "type": ("type(v)", "type(v) is type(A)", "type(v).__name__", "type(v, (), {})"),
+    "type": ("type(v)", "type(v) is type(A)", "type(v).__name__", "type(v, (), {}).__name__"),
     "vars": ("vars(v)",),
     "zip": ("list(zip([v], 'a'))", "list(zip(v, 'ab'))", "dict(zip([v], [1]))", "dict(zip('a', [v]))"),
     "object": (),

@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import types
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from typing import Any
 import torch
 
 import dy2static
+from dy2static.program_cache import RetraceWarning
 from runtime.errors import Dy2StaticError
 from tests.conformance.uses import collecting, containers, functions, text
 from tests.oracle import same
@@ -146,7 +148,9 @@ def loaded(uses: list[Use]) -> Iterator[types.ModuleType]:
         module = importlib.util.module_from_spec(spec)
         sys.modules[path.stem] = module
         try:
-            spec.loader.exec_module(module)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)  # "is" with a literal
+                spec.loader.exec_module(module)
             yield module
         finally:
             del sys.modules[path.stem]
@@ -182,7 +186,8 @@ def judge(function: Any) -> Outcome:
 def _run(function: Any, x: torch.Tensor) -> tuple[Any, str]:
     printed = io.StringIO()
     try:
-        with _limited(), redirect_stdout(printed):
+        with _limited(), redirect_stdout(printed), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RetraceWarning)
             result = function(x.clone())
     except Exception as error:  # whatever it is, it is compared
         return error, printed.getvalue()
