@@ -35,6 +35,8 @@ class Paths:
     """The Operators that they go through."""
     earlier: set[Operator]
     """Those of them that they only go through in a loop's first iteration: what came before the loop."""
+    met: set[Variable]
+    """What they meet on the way, in Blocks too."""
 
 
 def reached(session: Session, roots: Iterable[Variable], stops: Collection[Variable]) -> Paths:
@@ -57,7 +59,7 @@ def reached(session: Session, roots: Iterable[Variable], stops: Collection[Varia
         for first in firsts_of_it:
             if first in found:
                 found[var] = found[first] and found.get(var, True)
-    return Paths(found, walk.through, walk.through - direct)
+    return Paths(found, walk.through, walk.through - direct, walk.met)
 
 
 def before_loops(session: Session, var: Variable) -> list[Variable]:
@@ -74,6 +76,7 @@ class _Walk:
     def __init__(self, ambient: bool, stops: frozenset[Variable]) -> None:
         self.ambient, self.stops = ambient, stops
         self.through: set[Operator] = set()
+        self.met: set[Variable] = set()
 
     def back(self, makers: dict[Variable, Operator], roots: Reached) -> Reached:
         """From ``roots`` to everything that Operators among ``makers`` made them of."""
@@ -87,6 +90,7 @@ class _Walk:
             op = makers.get(var)
             if op is not None and var not in self.stops:
                 todo += [(one, certain and sure) for one, sure in self._made_of(op, op.outputs.index(var))]
+        self.met.update(found)
         return found
 
     def _inside(self, block: Block, value: Operand) -> Reached:
