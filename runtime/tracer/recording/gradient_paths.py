@@ -18,6 +18,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of
 from runtime.ops import aten
+from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Taken
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -39,8 +40,10 @@ class Paths:
     """What they meet on the way, in Blocks too."""
 
 
-def reached(session: Session, roots: Iterable[Variable], stops: Collection[Variable]) -> Paths:
-    """What the gradients of ``roots`` reach; none goes beyond ``stops``.
+def reached(
+    session: Session, roots: Iterable[Variable], stops: Collection[Variable], taken: Taken | None = None
+) -> Paths:
+    """What the gradients of ``roots`` reach; none goes beyond ``stops``. ``taken``: on this path only.
 
     What a loop carries is taken to come from what it began with: what iterations leave to each other is not known yet.
     """
@@ -48,7 +51,7 @@ def reached(session: Session, roots: Iterable[Variable], stops: Collection[Varia
     makers = {out: op for scope in scopes for op in scope.block.ops for out in op.outputs}
     begins = {var: first for scope in scopes for var, first in scope.begins.items()}
     earlier = {var: before_loops(session, var) for var in stops}
-    walk = _Walk(session.ambient_grad, frozenset(stops).union(*earlier.values()))
+    walk = _Walk(session.ambient_grad, frozenset(stops).union(*earlier.values()), taken or {})
     found = walk.back(makers, dict.fromkeys(roots, True))
     direct = set(walk.through)
     todo = dict(found)
@@ -73,8 +76,8 @@ def before_loops(session: Session, var: Variable) -> list[Variable]:
 
 
 class _Walk:
-    def __init__(self, ambient: bool, stops: frozenset[Variable]) -> None:
-        self.ambient, self.stops = ambient, stops
+    def __init__(self, ambient: bool, stops: frozenset[Variable], taken: Taken) -> None:
+        self.ambient, self.stops, self.taken = ambient, stops, taken
         self.through: set[Operator] = set()
         self.met: set[Variable] = set()
 
@@ -110,6 +113,8 @@ class _Walk:
             yield from self._update(op, place)
         elif kind is Kind.BRANCH:
             yield from self._branch(op, place)
+        elif kind is Kind.LOOP and op in self.taken:
+            yield from self._iteration(op, place)
         elif kind is Kind.LOOP:
             yield from self._loop(op, place)
         elif op.name == "custom_grad":
@@ -152,6 +157,8 @@ class _Walk:
         """What every path makes it of is certain."""
         paths = []
         for number, block in enumerate(op.blocks):
+            if self.taken.get(op, number) != number:
+                continue
             outer = {
                 block.args[inner]: arg for port in flow_of(op).ports(op) if port.inner and port.arg is not None
                 if (inner := port.inner[number]) is not None and isinstance(arg := op.args[port.arg], Variable)
@@ -188,6 +195,18 @@ class _Walk:
                         todo.append((own[var], False))
                     else:
                         yield var, once and last and sure
+
+
+    def _iteration(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
+        """What it began with, where it had no iteration; else what the last one made of what is not from those before."""
+        own = {arg for block in op.blocks for arg in block.args}
+        for port in flow_of(op).ports(op):
+            if port.output == place and self.taken[op] == NO_ITERATION and port.arg is not None:
+                yield from ((var, False) for var in _tensors(op.args[port.arg]))
+            for block, position in zip(op.blocks, port.yields):
+                if port.output == place and self.taken[op] == LAST_ITERATION and position is not None:
+                    found = self._inside(block, block.yields[position])
+                    yield from ((var, False) for var in found if var not in own)
 
 
 def _carries(var: Variable) -> bool:

@@ -3,7 +3,8 @@
     if c: z = leaf_a; y = f(z)       the Program has z and y as two outputs of the `cond`: z is leaf_a in eager,
     else: z = leaf_b; y = g(z)       but nothing leads from the output y to the output z
 
-So a gradient of y by z, asked for after the branch, has a share that the Program does not show.
+So a gradient of y by z, asked for after the branch, has a share that the Program does not show. Whether it may have one
+is asked path by path: where z is leaf_a, y is f(z).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from runtime.ir.ports import flow_of, passed
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
 
+Taken = dict[Operator, int]
+"""Which Block of branches ran, and whether loops had an iteration."""
+NO_ITERATION, LAST_ITERATION = 0, 1
 _ITEMS = frozenset(f"array.{name}" for name in ("get", "load", "pop", "lookup"))
 """Operators that give an item of a list as it is."""
 
@@ -43,6 +47,46 @@ class Sources:
                     found.add(one)
                     todo.append(one)
         return found - {var}
+
+    def ways(self, var: Variable, taken: Taken) -> Iterator[tuple[Variable, Taken]]:
+        """What a value is, as it was made, for each way through the branches and loops that gave it."""
+        op = self._made.get(var)
+        kind = None if op is None else flow_of(op).kind
+        if op is None or (kind not in (Kind.BRANCH, Kind.LOOP) and not [*self._before(var)]):
+            yield var, taken
+            return
+        if kind is Kind.BRANCH:
+            for number, one in self._of_paths(op, op.outputs.index(var)):
+                if taken.get(op, number) == number:
+                    yield from self.ways(one, {**taken, op: number})
+            return
+        if kind is Kind.LOOP:
+            yield from self._of_loop(op, var, taken)
+            return
+        yield from ((one, taken) for one in self.of(var))
+
+    def _of_paths(self, op: Operator, place: int) -> Iterator[tuple[int, Variable]]:
+        """What each Block of a branch gives for an output."""
+        for port in flow_of(op).ports(op):
+            for number, (block, position) in enumerate(zip(op.blocks, port.yields)):
+                value = None if port.output != place or position is None else block.yields[position]
+                if isinstance(value, Variable):
+                    yield number, value
+
+    def _of_loop(self, op: Operator, var: Variable, taken: Taken) -> Iterator[tuple[Variable, Taken]]:
+        """What was there before a loop, or what its last iteration made; all that it may be, where that is not sure."""
+        inside = {out for block in op.blocks for inner in block.walk() for out in inner.outputs}
+        for one in passed(op, op.outputs.index(var)):
+            if one not in inside:
+                yield from self.ways(one, {**taken, op: NO_ITERATION})
+        for port in flow_of(op).ports(op):
+            for block, position in zip(op.blocks, port.yields):
+                value = None if port.output != op.outputs.index(var) or position is None else block.yields[position]
+                for one, others in self.ways(value, taken) if isinstance(value, Variable) else ():
+                    if one in inside:
+                        yield one, {**others, op: LAST_ITERATION}
+                    else:
+                        yield from ((earlier, taken) for earlier in passed(op, op.outputs.index(var)))
 
     def is_leaf(self, var: Variable, outside: bool = True) -> bool | None:
         """Whether a value that requires grad is the start of a graph; None: on some paths, or nobody knows yet.
@@ -78,4 +122,4 @@ def _operands(op: Operator) -> Iterator[Variable]:
     return (one for one in operands if isinstance(one, Variable) and isinstance(one.type, (ArrayType, TensorType)))
 
 
-__all__ = ["Sources"]
+__all__ = ["LAST_ITERATION", "NO_ITERATION", "Sources", "Taken"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import torch
@@ -187,16 +188,22 @@ def _require_as_now(
                 hint="Pass a .detach() of it, or ask for the gradient outside.", code="D2S213")
 
 
+_MOST_WAYS = 64
+"""Of a tensor with more than that all are taken to be possible together."""
+
+
 def _require_shown(session: Session, roots: list[Variable], goals: set[Variable], leaves: set[Variable]) -> None:
     """Refuse a gradient by what a branch, loop or list gave as it is, where the gradient meets what it may be."""
     begins = {var for scope in session.scope.chain() for var in scope.begins}
     made = {out for scope in session.scope.chain() for op in scope.block.ops for out in op.outputs}
     sources = Sources(session) if goals & made else None
     for var in goals & (made | begins):
-        may_be = set() if sources is None else sources.of(var)
+        ways = [] if sources is None else list(islice(sources.ways(var, {}), _MOST_WAYS))
+        if sources is not None and len(ways) == _MOST_WAYS:
+            ways = [(one, {}) for one in sources.of(var)]
         if var not in leaves:
-            may_be.update(before_loops(session, var))
-        if may_be and not may_be.isdisjoint(reached(session, roots, {*leaves, var}).met):
+            ways += [(one, {}) for one in before_loops(session, var)]
+        if any(one is not var and one in reached(session, roots, {*leaves, var}, taken).met for one, taken in ways):
             raise session.error(
                 "a gradient by a tensor that comes out of a branch, loop or list is asked for, of a value that was "
                 "computed from this tensor in there, or before",
