@@ -79,7 +79,7 @@ def without_graph(session: Session, tensor: torch.Tensor) -> Variable:
     (held,) = session.emit("aten.detach.default", [value], types=[type_])
     origins = [info.storage.origin for _, info in gradients.leaves(session) if info.storage.origin is not None]
     if not origins:  # there must be a way back
-        origins = session.emit("grad.leaf", [held], types=[type_])
+        origins = [*session.emit("grad.leaf", [held], types=[type_])]
     operands = [held, origins[0]]
     types = [one.type for one in operands]
     with session.open("custom_grad") as forward:

@@ -145,13 +145,16 @@ class _Walk:
             yield bases[place], True
         if not self._recorded(op):
             return
-        self.through.add(op)
         outer = dict(zip(block.args, bases))
-        inside = {out for inner in block.ops for out in inner.outputs}
-        for inner in block.ops:
-            for var in _tensors((inner.args, tuple(inner.kwargs.values()))):
-                if var not in inside:
-                    yield outer.get(var, var), len(bases) == 1
+        if place >= len(bases) and block.yields[place] not in block.args:  # a result, beside what is written: that of batch normalisation
+            yield from ((outer.get(var, var), sure) for var, sure in self._inside(block, block.yields[place]).items())
+        elif any(aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops if inner.name.startswith("aten.")):
+            self.through.add(op)
+            inside = {out for inner in block.ops for out in inner.outputs}
+            for inner in block.ops:
+                for var in _tensors((inner.args, tuple(inner.kwargs.values()))):
+                    if var not in inside:
+                        yield outer.get(var, var), len(bases) == 1
 
     def _branch(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
         """What every path makes it of is certain."""
