@@ -209,8 +209,11 @@ def _movable(session: Session, value: Any) -> Iterator[Any]:
             yield from _movable(session, option)
     elif session.holds_by_reference(type(value)):
         yield value
-    elif isinstance(value, tuple) or type(value) is list:
+    elif isinstance(value, (tuple, ListContent)) or type(value) is list:
         for item in value:
+            yield from _movable(session, item)
+    elif isinstance(value, structure.DictContent):
+        for item in value.values():
             yield from _movable(session, item)
     elif type(value) is dict or (objects.is_record(value) and structure.can_be_copied(session, value)):
         fields = structure.field_items(value)
