@@ -25,8 +25,14 @@ class Cell:
 
 KINDS = {"list": ("[{}]", "[0]"), "dict": ("{{'v': {}}}", "['v']"), "object": ("Cell({})", ".value")}
 OUTER = {"loop": "while outer.sum() < 2:\n        outer = outer + 1", "branch": "if outer.sum() < 2:\n        pass"}
-INNER = {"loop": "while inner.sum() < 2:\n            inner = inner + 1", "branch": "if inner.sum() < 2:\n            pass"}
-BEFORE = {"nothing": "", "read": "row = g[0]", "replaced": "g[-1] = NEW2", "iterated": "for row in g:\n                x = x + row.V"}
+INNER = {
+    "loop": "while inner.sum() < 2:\n            inner = inner + 1",
+    "branch": "if inner.sum() < 2:\n            pass",
+}
+BEFORE = {
+    "nothing": "", "read": "row = g[0]", "replaced": "g[-1] = NEW2",
+    "iterated": "for row in g:\n                x = x + row.V",
+}  # fmt: skip
 LATER = {"appended": "", "written": "    g[0].V = x * 3\n", "each": "    for row in g:\n        row.V = row.V + 1\n"}
 """``NEW`` and ``NEW2`` stand for a new row, ``row.V`` for what it holds."""
 
