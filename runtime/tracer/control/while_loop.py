@@ -378,7 +378,7 @@ class _Attempt:
         attrs: dict[str, Any] = {
             key: options[key] for key in ("max_iterations", "already", "recompute", "checkpoints") if key in options
         }
-        outputs = session.emit(
+        op = session.emit_operator(
             "while_loop",
             inits,
             None,
@@ -388,11 +388,10 @@ class _Attempt:
             attrs=attrs,
             location=location,
         )
-        variables = iter(outputs[1:])
+        variables = iter(op.outputs[1:])
         values = self._lifted(variables)
         for part in self.parts:
             part.recorded(variables)
-        op = session.scope.block.ops[-1]
         outs = self.inner if path.ended else self.outs
         rows = zip(outs, (slot.carried for slot in self.slots), self.inner, values)
         origins.leave_loop(session, self.loop, op, path, rows)
