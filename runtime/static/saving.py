@@ -1,4 +1,4 @@
-"""Programs that were built by hand as files: ``save`` and ``load`` to go on training, ``save_inference_model`` to use one.
+"""Programs that were built by hand as files: ``save`` and ``load`` go on training, ``save_inference_model`` does not.
 
     save(main, "run")                      every Operator and every tensor that outlives a run
     main = load("run")                     runs as before: main's inputs by name, fetched values by name
@@ -28,7 +28,18 @@ from runtime.static.executor import Fetch, Scope, global_scope, needed, variable
 from runtime.static.graph import ancestors
 from runtime.static.guard import default_main_program
 from runtime.static.program import Program, Snapshot
-from runtime.storage.artefact import MODES, Argument, Artefact, Constant, Method, ModuleEntry, Slot, State, Store, Variant
+from runtime.storage.artefact import (
+    MODES,
+    Argument,
+    Artefact,
+    Constant,
+    Method,
+    ModuleEntry,
+    Slot,
+    State,
+    Store,
+    Variant,
+)
 from runtime.storage.files import read_artefact, write_artefact
 
 _TYPE = "runtime.static.Program"

@@ -1,7 +1,7 @@
 """Gradients by a tensor that came out of a branch, a loop or a list: eager's, or a located error.
 
-What is computed from the tensor afterwards leads back to it. What was computed from it inside does not: both are outputs
-of the branch or loop. Such a gradient once was None, lacked a share, or ended in PyTorch's "not have been used".
+What is computed from the tensor afterwards leads back to it. What was computed from it inside does not: both are
+outputs of the branch or loop. Such a gradient once was None, lacked a share, or ended in an error of PyTorch's.
 """
 
 from __future__ import annotations

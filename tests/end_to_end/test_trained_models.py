@@ -1,4 +1,4 @@
-"""Models as people write them, trained fifty steps eagerly and converted, from one seed: they are the same afterwards."""
+"""Models as people write them, trained fifty steps eagerly and converted, from one seed: they end the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from dy2static import to_static
-from runtime.errors import Dy2StaticError
 from tests.end_to_end.trained_models import MODELS, Convert, Trained
 from tests.oracle import same, seeded
 

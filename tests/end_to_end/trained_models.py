@@ -104,7 +104,7 @@ def language_model(convert: Convert, steps: int) -> Trained:
     return Trained(losses, _held_by(model), norms, [model])
 
 
-# -- a recurrent network over sequences of several lengths ---------------------------------------------------------------
+# -- a recurrent network over sequences of several lengths -------------------------------------------------------------
 
 
 class DynamicRNN(nn.Module):
@@ -150,7 +150,7 @@ def dynamic_rnn(convert: Convert, steps: int) -> Trained:
     return Trained(losses, _held_by(model), shapes, [model])
 
 
-# -- adaptive computation time -------------------------------------------------------------------------------------------
+# -- adaptive computation time -----------------------------------------------------------------------------------------
 
 
 class PonderNet(nn.Module):
@@ -206,7 +206,7 @@ def ponder_net(convert: Convert, steps: int) -> Trained:
     return Trained(losses, _held_by(model), counts, [model])
 
 
-# -- a TreeLSTM ------------------------------------------------------------------------------------------------------------
+# -- a TreeLSTM --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def tree_lstm(convert: Convert, steps: int) -> Trained:
     return Trained(losses, _held_by(model), [], [model])
 
 
-# -- MAML ------------------------------------------------------------------------------------------------------------------
+# -- MAML --------------------------------------------------------------------------------------------------------------
 
 
 def sines(task: int) -> tuple[Tensor, Tensor]:
@@ -373,7 +373,7 @@ def _maml(convert: Convert, make: Callable[[], nn.Module], steps: int) -> Traine
     return Trained(losses, _held_by(model), counts, [model])
 
 
-# -- L-BFGS ----------------------------------------------------------------------------------------------------------------
+# -- L-BFGS ------------------------------------------------------------------------------------------------------------
 
 
 class Rosenbrocks(nn.Module):
@@ -481,7 +481,7 @@ def lbfgs_by_hand(convert: Convert, steps: int) -> Trained:
     return Trained(losses, {"x": x}, counts, [static])
 
 
-# -- REINFORCE ---------------------------------------------------------------------------------------------------------------
+# -- REINFORCE ---------------------------------------------------------------------------------------------------------
 
 
 class Pole:
@@ -553,7 +553,7 @@ def reinforce(convert: Convert, steps: int) -> Trained:
     return Trained(losses, _held_by(model), lengths, [model])
 
 
-# -- a diffusion sampler -------------------------------------------------------------------------------------------------------
+# -- a diffusion sampler -----------------------------------------------------------------------------------------------
 
 
 class Denoiser(nn.Module):
@@ -597,5 +597,6 @@ def diffusion(convert: Convert, steps: int) -> Trained:
 
 
 MODELS: Sequence[Callable[[Convert, int], Trained]] = (
-    language_model, dynamic_rnn, ponder_net, tree_lstm, maml, maml_until_good_enough, lbfgs_outside, lbfgs_by_hand, reinforce, diffusion,
+    language_model, dynamic_rnn, ponder_net, tree_lstm, maml, maml_until_good_enough, lbfgs_outside, lbfgs_by_hand,
+    reinforce, diffusion,
 )  # fmt: skip

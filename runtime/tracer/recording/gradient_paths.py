@@ -146,9 +146,10 @@ class _Walk:
         if not self._recorded(op):
             return
         outer = dict(zip(block.args, bases))
-        if place >= len(bases) and block.yields[place] not in block.args:  # a result, beside what is written: that of batch normalisation
+        if place >= len(bases) and block.yields[place] not in block.args:  # as of batch normalisation
+            self.through.add(op)
             yield from ((outer.get(var, var), sure) for var, sure in self._inside(block, block.yields[place]).items())
-        elif any(aten.announces_writes(aten.resolve(inner.name)) for inner in block.ops if inner.name.startswith("aten.")):
+        elif any(op.name.startswith("aten.") and aten.announces_writes(aten.resolve(op.name)) for op in block.ops):
             self.through.add(op)
             inside = {out for inner in block.ops for out in inner.outputs}
             for inner in block.ops:
@@ -201,7 +202,7 @@ class _Walk:
 
 
     def _iteration(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
-        """What it began with, where it had no iteration; else what the last one made of what is not from those before."""
+        """What it began with, where it had no iteration; else what the last one made of values from outside."""
         own = {arg for block in op.blocks for arg in block.args}
         for port in flow_of(op).ports(op):
             if port.output == place and self.taken[op] == NO_ITERATION and port.arg is not None:

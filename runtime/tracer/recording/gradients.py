@@ -135,7 +135,8 @@ def paths(
     leading = _leading(session, paths.found, goals | now.keys() if whole else goals)
     ends = set() if whole else goals
     _require_as_now(session, {var for var in paths.found if var in leading or whole}, now, ends)
-    _require_shown(session, [session.read(root) for root, _ in starts], goals | now.keys() if whole else goals, set(now))
+    asked = goals | now.keys() if whole else goals
+    _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
     _use_up(session, paths, leading, retain_graph)
     return paths.found
 
