@@ -246,7 +246,8 @@ class _Attempt:
                 picture = unification.structure_of(session, out, mine)
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
-                        carried = unification.unify(session, start, picture, mine)
+                        first = carried if slot.cell is not None and slot.init is None else start
+                        carried = unification.unify(session, first, picture, mine)
                         if isinstance(carried, structure.Known):
                             carried = unification.carried(session, picture, mine)
                 elif not unification.fits(session, picture, carried, mine):
