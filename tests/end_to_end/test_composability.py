@@ -355,3 +355,24 @@ def test_functional_call_inside_with_wrong_names():
             run(torch.ones(2, 2))
         said.append(str(raised.value).split("\n")[:3])
     assert said[0] == said[1]
+
+
+def test_errors_about_an_optimizer_stand_at_the_users_line_after_torch_compile():
+    """Once it is imported, PyTorch's compiler stands around the methods of optimizers."""
+    import torch._dynamo  # noqa: F401
+
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.LBFGS([weight])
+
+    def step(x):
+        def closure():
+            optimizer.zero_grad()
+            loss = (weight * x).sum() ** 2
+            loss.backward()
+            return loss
+
+        return optimizer.step(closure)
+
+    with pytest.raises(dy2static.TraceError) as caught:
+        dy2static.to_static(step)(torch.ones(2))
+    assert caught.value.location.file == __file__
