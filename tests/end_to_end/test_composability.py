@@ -359,7 +359,7 @@ def test_functional_call_inside_with_wrong_names():
 
 def test_errors_about_an_optimizer_stand_at_the_users_line_after_torch_compile():
     """Once it is imported, PyTorch's compiler stands around the methods of optimizers."""
-    import torch._dynamo  # noqa: F401
+    import torch._dynamo
 
     weight = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.LBFGS([weight])
