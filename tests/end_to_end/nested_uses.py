@@ -1041,6 +1041,16 @@ while i < n:
     i += 1
 rows[0].update(v=3)
 return rows
+
+g = [[x]]
+while i < n:
+    g = [[x * 2]]
+    if c:
+        g[-1] = [x]
+        g = [row + [x] for row in g]
+        g.append([x])
+    i += 1
+return g
 """)
 
 CAUGHT = _programs("""
@@ -1323,14 +1333,4 @@ while i < n:
     i += 1
 g[0].append(3)
 return 3 in g[0], g[0] == [1, 3], g
-
-g = [[x]]
-while i < n:
-    g = [[x * 2]]
-    if c:
-        g[-1] = [x]
-        g = [row + [x] for row in g]
-        g.append([x])
-    i += 1
-return g
 """)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,9 @@ class Known:
     by_reference: frozenset[str] = frozenset()
     """The classes of what is changed inside of lists that grow: these hold it by reference then (see ``heaps`` for
     lists, ``tables`` for dicts and objects)."""
+    in_variables: frozenset[str] = frozenset()
+    """Those of them that variables hold by reference as well, once an iteration of a loop has made them: several
+    variables know one on some paths only."""
     apart: frozenset[str] = frozenset()
     """Classes whose objects get other attributes, so that they have no place in a table."""
     reading: frozenset[str] = frozenset()
@@ -34,11 +38,8 @@ class Known:
 
     def and_also(self, other: Known) -> Known:
         """Both."""
-        return Known(
-            self.shared | other.shared, self.detached | other.detached, self.whole | other.whole,
-            self.by_reference | other.by_reference, self.apart | other.apart, self.reading | other.reading,
-            self.peeled | other.peeled,
-        )  # fmt: skip
+        names = [one.name for one in dataclasses.fields(Known)]
+        return Known(**{name: getattr(self, name) | getattr(other, name) for name in names})
 
 
 def tensors_in(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:

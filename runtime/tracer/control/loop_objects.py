@@ -261,8 +261,9 @@ class LoopObjects:
         return tuple(containers.as_content(part) if n == 0 else part for n, part in enumerate(held))
 
     def _refuse(self, what: str) -> NoReturn:
-        kinds = {type(known.value) for known in self._known.values() if not structure.is_container(known.value)}
-        self._session.hold_by_reference(*kinds)
+        values = [known.value for known in self._known.values()]
+        self._session.hold_by_reference(*{type(one) for one in values if not structure.is_container(one)})
+        self._session.hold_by_reference(*{type(one) for one in values} & {list, dict}, in_variables=True)
         names = sorted({type(known.value).__name__ for known in self._known.values()})
         raise self._session.error(
             f"objects that an iteration of this loop makes ({', '.join(names)}) {what}",

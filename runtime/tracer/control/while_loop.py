@@ -159,6 +159,8 @@ class _Attempt:
         entered = set(map(id, self.inner))
         changed = [value for value in self.names.get() if id(value) not in entered]
         changed += [place.owner if place.kind == "content" else place.get() for place in session.journal.frames[-1]]
+        if session.known.in_variables:
+            heaps.move_inside(session, [one for one in changed if heaps.is_there(session, one)])
         heaps.settle(session, changed)
 
     def _enter(self, scope: Scope) -> None:

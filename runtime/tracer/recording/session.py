@@ -283,12 +283,14 @@ class Session:
             )
         return Restart(known)
 
-    def hold_by_reference(self, *classes: type) -> None:
+    def hold_by_reference(self, *classes: type, in_variables: bool = False) -> None:
         """Objects of some classes are changed inside of a list that grows: trace again with lists that hold such by
-        reference."""
-        new = frozenset(map(_name_of, classes)) - self.known.by_reference - self.known.apart
-        if new and not self.advanced:
-            raise self.restart(Known(by_reference=new))
+        reference. ``in_variables``: and variables of loops."""
+        names = frozenset(map(_name_of, classes)) - self.known.apart
+        new = names - self.known.by_reference
+        also = names - self.known.in_variables if in_variables else frozenset()
+        if (new or also) and not self.advanced:
+            raise self.restart(Known(by_reference=new, in_variables=also))
 
     @property
     def has_contents(self) -> bool:

@@ -12,7 +12,8 @@ row's number, so each sees what another changes, and ``is`` compares numbers. Wh
 after the move: it may happen anywhere, but not where a value is handed from one Block to another.
 
 This costs a load for each use of such a list. So the trace begins with copies, which is enough where nobody changes
-them, and begins again with references where somebody does (``Known.by_reference``).
+them, and begins again with references where somebody does (``Known.by_reference``). So it does where an iteration of a
+loop makes lists that several variables share on some paths only: the variables hold rows then (``Known.in_variables``).
 """
 
 from __future__ import annotations
@@ -231,13 +232,21 @@ def move_inside(session: Session, items: Iterable[Any], like: structure.Structur
     found = [one for item in items if not isinstance(item, Growing) for one in _movable(session, item)]
     lists = [one for one in found if type(one) is list]
     waiting = [one for one in lists if list_row(one) is None]
-    heap = _heap_in(like) or next((row.heap for one in lists if (row := list_row(one)) is not None), None)
+    heap = _heap_in(like) or next((row.heap for one in lists for row in _rows_of(one)), None)
     if heap is None:
         filled = next((one for one in waiting if one), None)
         heap = _heap(session, None if filled is None else _kind_of(session, filled))
     moved = [_move(session, one, heap, ()) for one in waiting]
     moved += [tables.move(session, one) for one in found if type(one) is not list and row_of(one) is None]
     return any(moved)
+
+
+def _rows_of(value: list[Any]) -> Iterator[structure.Row]:
+    """The row that a list is; where its content is one of several, those that it is on some paths."""
+    choice = containers.several(value)
+    for one in (value,) if choice is None else choice.options:
+        if (row := list_row(one)) is not None:
+            yield row
 
 
 def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...]) -> bool:
@@ -252,6 +261,11 @@ def _move(session: Session, value: list[Any], heap: Heap, around: tuple[int, ...
             hint="Put what it holds in.", code="D2S251")
     choice = containers.several(value)
     if choice is not None:
+        if any(row.heap is not heap for row in _rows_of(value)):  # others know that row by its number
+            raise session.error(
+                "a list that holds different kinds of things on different paths is put into a list whose length is "
+                "only known while the Program runs, or used like one",
+                hint="Let it hold items of one kind.", code="D2S251")
 
         def added(hidden: Any) -> Any:
             row = list_row(hidden)
@@ -302,26 +316,26 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
             items = list(value) if direct else [item for _, item in containers.items_of(value)]
             if isinstance(value, (list, deque)):
                 if not any(isinstance(item, Growing) for item in items):
-                    moved = move_inside(session, [item for item in items if _is_there(session, item)]) or moved
+                    moved = move_inside(session, [item for item in items if is_there(session, item)]) or moved
                 elif len(items) > 1:
                     structure.growing(value)  # joins them, here where lists may move
             todo += items
     return moved
 
 
-def _is_there(session: Session, value: Any) -> bool:
+def is_there(session: Session, value: Any) -> bool:
     """Whether what an item holds is known where the trace stands: that of an iteration traced in vain is not."""
     if isinstance(value, Growing):
         return all(map(session.visible, value.arrays))
     choice = value if isinstance(value, Choice) else containers.several(value)
     if choice is not None:
-        return _is_there(session, choice.selector) and all(_is_there(session, option) for option in choice.options)
+        return is_there(session, choice.selector) and all(is_there(session, option) for option in choice.options)
     if isinstance(value, Staged):
         return session.visible(value.var)
     if isinstance(value, torch.Tensor):
         return not torch_internals.is_fake(value) or session.visible(session.info(value).storage.value)
-    if type(value) is list and row_of(value) is None:
-        return all(_is_there(session, item) for item in value)
+    if type(value) in (list, dict) and row_of(value) is None:
+        return all(is_there(session, item) for item in (value if type(value) is list else value.values()))
     return True
 
 
@@ -330,14 +344,20 @@ def identical(session: Session, a: Any, b: Any) -> Any:
     if type(a) is not type(b) or not session.holds_by_reference(type(a)):
         return None
     for one, other in ((a, b), (b, a)):
-        if (row := row_of(one)) is not None and one is not other and row_of(other) is None:
-            if containers.several(other) is not None:  # it may have moved on some paths
-                _move(session, other, row.heap, ()) if isinstance(row.heap, Heap) else tables.move(session, other)
+        if row_of(one) is not None and row_of(other) is None and (choice := containers.several(other)) is not None:
+            runs = [lambda one=one, hidden=hidden: _same_row(one, hidden) for hidden in choice.options]
+            return staging.switch(session, choice.selector, runs)  # it may have moved on some paths
     first, second = row_of(a), row_of(b)
     if first is None and second is None:
         return None
+    return a is b if first is None or second is None else _same_row(a, b)
+
+
+def _same_row(a: Any, b: Any) -> Any:
+    """Whether two names stand for one row."""
+    first, second = row_of(a), row_of(b)
     if first is None or second is None or first.heap is not second.heap:
-        return a is b
+        return False
     return first.number == second.number
 
 
