@@ -80,6 +80,10 @@ def _leaves(tree: Any, path: tuple[Any, ...], target: tuple[str, str]) -> Iterat
         fields = dict(tree.fields)
         if tree.kind in ("growing", "growing tuple") and "arrays" in fields:
             arrays = fields["arrays"]
+            if not _is_plain_item(fields.get("item")):
+                raise StorageError(
+                    f"a list whose items differ in structure has no form in {target[0]}",
+                    hint="Put tensors or numbers of one kind into the list.", code=target[1])  # fmt: skip
             for place, item in enumerate(arrays):
                 yield from _leaves(item, path if len(arrays) == 1 else (*path, place), target)
             return
@@ -99,6 +103,16 @@ def _leaves(tree: Any, path: tuple[Any, ...], target: tuple[str, str]) -> Iterat
             return
         for name, item in tree.fields:
             yield from _leaves(item, (*path, name), target)
+
+
+def _is_plain_item(item: Any) -> bool:
+    """Whether each item of a list that grew is made of values of the run only, in one way."""
+    if isinstance(item, Record):
+        return item.kind == "column" or (item.kind in _PLAIN and all(
+            _is_plain_item(one) for name, one in item.fields if name != "keys"))  # fmt: skip
+    if isinstance(item, dict):
+        return all(map(_is_plain_item, item.values()))
+    return isinstance(item, (list, tuple)) and all(map(_is_plain_item, item))
 
 
 def _any_leaf(tree: Any) -> bool:

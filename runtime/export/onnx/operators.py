@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from runtime.export.onnx.translator import Translator, shape_of
+from runtime.export.onnx.composites import COMPOSITES, INSTEAD, Composite, parts
+from runtime.export.onnx.translator import Nothing, Translator, shape_of
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, dtype_of, is_sequence, torch_dtype
 from runtime.ir import ArrayType, Operator, ScalarType, TensorType, Variable
 from runtime.ir.definition import definition_of
@@ -43,15 +44,30 @@ def of_operator(t: Translator, op: Operator) -> None:
     bound = aten.arguments(overload, op.args, op.kwargs)
     packet = op.name.rpartition(".")[0]
     own = OWN.get(op.name) or OWN.get(packet)
-    if own is not None:
+    if packet in COMPOSITES:
+        made = _apart(t, op, COMPOSITES[packet], bound)
+    elif own is not None:
         made = own(t, op, bound)
     else:
-        made = _converted(t, op, overload, bound)
+        try:
+            made = _converted(t, op, overload, bound)
+        except Refused:
+            if packet not in INSTEAD:
+                raise
+            made = _apart(t, op, INSTEAD[packet], bound)
     _give(t, op, made)
+
+
+def _apart(t: Translator, op: Operator, composite: Composite, bound: Mapping[str, Any]) -> Any:
+    made = composite(parts(t, op, of_operator), op, bound)
+    return [t.value(one) for one in made] if isinstance(made, list) else t.value(made)
 
 
 def _give(t: Translator, op: Operator, made: Any) -> None:
     w = t.w
+    if isinstance(made, Nothing):
+        t.give(op.outputs[0], made)
+        return
     if len(op.outputs) == 1 and not isinstance(op.outputs[0].type, ArrayType) and not (
             isinstance(made, (list, tuple)) or is_sequence_of(made)):  # fmt: skip
         made = [made]
@@ -66,9 +82,6 @@ def _give(t: Translator, op: Operator, made: Any) -> None:
         made = [w.node("SequenceAt", made, w.constant(place, torch.int64), dtype=t.dtype(out.type),
                        shape=shape_of(out.type)) for place, out in enumerate(op.outputs)]  # fmt: skip
     for out, value in zip(op.outputs, made):
-        if isinstance(out.type, ScalarType):
-            t.give(out, value)
-            continue
         told = t.dtype(out.type)
         if value.type is None:
             _typed(value, w.value(told, shape_of(out.type)))
@@ -380,7 +393,24 @@ def _index_put(t: Translator, op: Operator, bound: Mapping[str, Any]) -> Any:
     return w.node("Where", flag, t.value(values, torch_dtype(before)), before, like=before)
 
 
+def _dtype_of(t: Translator, op: Operator, bound: Mapping[str, Any]) -> Any:
+    return Nothing("a dtype as a value of the run")
+
+
+def _broadcast(t: Translator, op: Operator, bound: Mapping[str, Any]) -> Any:
+    """``broadcast_tensors``: each to the sizes that their sum has."""
+    w = t.w
+    zeros = [w.cast(w.node("Identity", t.value(one), like=t.value(one)), torch.float32) for one in bound["tensors"]]
+    whole = zeros[0]
+    for one in zeros[1:]:
+        whole = w.node("Add", whole, one, dtype=torch.float32)
+    sizes = w.sizes(whole)
+    return [w.node("Expand", t.value(one), sizes, dtype=t.dtype(out.type), shape=shape_of(out.type))
+            for one, out in zip(bound["tensors"], op.outputs)]  # fmt: skip
+
+
 OWN: dict[str, Own] = {
+    "aten.promote_types": _dtype_of, "aten.broadcast_tensors": _broadcast,
     **dict.fromkeys(
         ("aten.alias", "aten.detach", "aten.clone", "aten.contiguous", "aten.lift_fresh", "aten.lift_fresh_copy",
          "aten.positive", "aten.view_as_real_copy", "aten.real"), _same),

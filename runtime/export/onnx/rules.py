@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runtime.export.onnx import branches, failures, lists, loops, operators, scalars, writes
+from runtime.export.onnx import branches, composites, failures, lists, loops, operators, scalars, writes
 from runtime.export.onnx.translator import Rule, Translator
 from runtime.export.onnx.writer import Refused
 from runtime.ir import Operator, Program
@@ -75,7 +75,7 @@ def require_all(program: Program, converters: OnnxConverters) -> None:
 def _has_form(op: Operator, converters: OnnxConverters) -> bool:
     overload = aten.resolve(op.name)
     packet = op.name.rpartition(".")[0]
-    if op.name in operators.OWN or packet in operators.OWN or aten.writes(overload, op.args, op.kwargs):
+    if op.name in operators.OWN or packet in operators.OWN or packet in composites.COMPOSITES or aten.writes(overload, op.args, op.kwargs):
         return True
     return any(converters.find(getattr(overload.overloadpacket, name)) is not None
                for name in overload.overloadpacket.overloads())  # fmt: skip

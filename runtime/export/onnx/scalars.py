@@ -361,7 +361,7 @@ def _math(t: Translator, c: Calculator, op: Operator) -> Value:
 
 
 def _text(t: Translator, c: Calculator, op: Operator) -> Value:
-    raise Refused("text as a value of the run")
+    raise Refused("there is no rule for it")
 
 
 _RULES: dict[str, Callable[[Translator, Calculator, Operator], Value]] = {
@@ -373,6 +373,10 @@ _RULES: dict[str, Callable[[Translator, Calculator, Operator], Value]] = {
     "size": _size, "numel": _numel, "dim": _dim,
     **{f"math.{name}": _math for name in (*_MATH, "floor", "ceil", "trunc", "pow", "isnan", "isinf", "isfinite")},
 }  # fmt: skip
+
+
+_MOST = {"min": 2**31, "max": 2**31, "select": 3}
+"""How many arguments a rule takes, where it may be more than two."""
 
 
 def _short(op: Operator) -> str:
@@ -391,7 +395,10 @@ def emit(t: Translator, op: Operator) -> None:
     if isinstance(type_, ScalarType) and type_.kind == "str":
         t.give(op.outputs[0], text_of(t, op))
         return
-    t.give(op.outputs[0], _RULES.get(_short(op), _text)(t, Calculator(t.w), op))
+    short = _short(op)
+    if op.kwargs or len(op.args) > _MOST.get(short, 2):
+        raise Refused("this many arguments")
+    t.give(op.outputs[0], _RULES.get(short, _text)(t, Calculator(t.w), op))
 
 
 def operators() -> list[str]:
