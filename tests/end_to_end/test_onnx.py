@@ -16,7 +16,7 @@ from tests.runtime.export.onnx.harness import check, operators
 
 
 def vec(*values: float) -> torch.Tensor:
-    return torch.tensor(values)
+    return torch.tensor(values, dtype=torch.float32)
 
 
 X = [InputSpec([3], "float32", "x")]
@@ -371,7 +371,7 @@ def test_a_transformer(name: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     if name == "bert":
         config = transformers.BertConfig(vocab_size=20, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-                                         intermediate_size=32, max_position_embeddings=32)
+                                         intermediate_size=32, max_position_embeddings=32, attn_implementation="eager")
         inner = transformers.BertModel(config, add_pooling_layer=False)
     else:
         config = transformers.GPT2Config(vocab_size=20, n_embd=16, n_layer=2, n_head=2, n_positions=32)

@@ -124,7 +124,150 @@ def _attention(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
     return aten("matmul.default", aten("softmax.int", scores, -1), a["value"])
 
 
+def _square(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    return aten("mul.Tensor", a["self"], a["self"])
+
+
+def _sizes(var: Any) -> Any:
+    shape = shape_of(var.type)
+    if shape is None:
+        raise Refused("an argument whose number of dimensions only the run knows")
+    return shape
+
+
+def _variance(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    """``var`` and ``std``, over some dimensions or all: squares of what is left of the mean."""
+    shape = _sizes(a["self"])
+    dims = a.get("dim")
+    dims = list(range(len(shape))) if not dims else list(dims)
+    if not all(isinstance(shape[dim], int) for dim in dims):
+        raise Refused("the variance over a size that only the run knows")
+    count = 1
+    for dim in dims:
+        count *= int(shape[dim])
+    correction = a["correction"] if a.get("correction") is not None else int(a.get("unbiased", True))
+    left = aten("sub.Tensor", a["self"], aten("mean.dim", a["self"], dims, True))
+    total = aten("sum.dim_IntList", aten("mul.Tensor", left, left), dims, a.get("keepdim", False))
+    made = aten("div.Tensor", total, max(count - correction, 0) or float("nan"))
+    return aten("sqrt.default", made) if op.name.startswith("aten.std.") else made
+
+
+def _norm(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    if a.get("p", 2) not in (2, 2.0, None) or a.get("dtype") is not None:
+        raise Refused("a norm other than the second")
+    squares = aten("mul.Tensor", a["self"], a["self"])
+    dims = a.get("dim")
+    total = aten("sum.dim_IntList", squares, list(dims), a.get("keepdim", False)) if dims else (
+        aten("sum.default", squares))  # fmt: skip
+    return aten("sqrt.default", total)
+
+
+def _outer(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    return aten("mul.Tensor", aten("unsqueeze.default", a["self"], 1), aten("unsqueeze.default", a["vec2"], 0))
+
+
+def _pooled(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    """Adaptive pools to one place."""
+    size = a["output_size"]
+    if any(one != 1 for one in size):
+        raise Refused("an adaptive pool to more than one place")
+    return aten("mean.dim", a["self"], list(range(-len(size), 0)), True)
+
+
+def _hypot(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    both = [aten("mul.Tensor", a[name], a[name]) for name in ("self", "other")]
+    return aten("sqrt.default", aten("add.Tensor", *both))
+
+
+def _rms_norm(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    dims = list(range(-len(a["normalized_shape"]), 0))
+    eps = a.get("eps")
+    value = a["input"]
+    if eps is None:
+        eps = torch.finfo(value.type.dtype).eps
+    mean = aten("mean.dim", aten("mul.Tensor", value, value), dims, True)
+    made = aten("mul.Tensor", value, aten("rsqrt.default", aten("add.Tensor", mean, eps)))
+    return made if a.get("weight") is None else aten("mul.Tensor", made, a["weight"])
+
+
+def _moved(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    rank = len(_sizes(a["self"]))
+    sources = [a["source"]] if isinstance(a["source"], int) else a["source"]
+    targets = [a["destination"]] if isinstance(a["destination"], int) else a["destination"]
+    where = {target % rank: source % rank for source, target in zip(sources, targets)}
+    rest = iter([dim for dim in range(rank) if dim not in where.values()])
+    return aten("permute.default", a["self"], [where[dim] if dim in where else next(rest) for dim in range(rank)])
+
+
+def _turned(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    return aten("permute.default", a["self"], list(range(len(_sizes(a["self"])) - 1, -1, -1)))
+
+
+def _one_hot(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    if not isinstance(a["num_classes"], int) or a["num_classes"] < 1:
+        raise Refused("one_hot without the number of classes")
+    classes = aten("arange.default", a["num_classes"])
+    return aten("to.dtype", aten("eq.Tensor", aten("unsqueeze.default", a["self"], -1), classes), torch.int64)
+
+
+def _all_true(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    return aten("all.default", a["self"])
+
+
+def _count_nonzero(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    flags = aten("ne.Scalar", a["self"], 0)
+    dims = a.get("dim")
+    if dims is None or dims == []:
+        return aten("sum.default", flags)
+    return aten("sum.dim_IntList", flags, [dims] if isinstance(dims, int) else list(dims))
+
+
+def _transposed_convolution(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    count = len(_sizes(a["weight"])) - 2
+
+    def each(name: str) -> list[int]:
+        given = list(a[name])
+        return given * count if len(given) == 1 else given
+
+    return aten("convolution.default", a["input"], a["weight"], a.get("bias"), each("stride"), each("padding"),
+                each("dilation"), True, each("output_padding"), a["groups"])  # fmt: skip
+
+
+def _l1(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    made = aten("abs.default", aten("sub.Tensor", a["self"], a["target"]))
+    return made if a["reduction"] == 0 else aten("mean.default" if a["reduction"] == 1 else "sum.default", made)
+
+
+def _taken(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    if a.get("dim") is None:
+        flat = aten("reshape.default", a["self"], [-1])
+        return aten("gather.default", flat, 0, aten("reshape.default", a["indices"], [-1]))
+    sizes, others = list(_sizes(a["self"])), list(_sizes(a["indices"]))
+    dim = a["dim"] % len(sizes)
+    if [one for place, one in enumerate(sizes) if place != dim] != [one for place, one in enumerate(others)
+                                                                      if place != dim]:  # fmt: skip
+        raise Refused("indices that are broadcast")
+    return aten("gather.default", a["self"], dim, a["indices"])
+
+
+RENAMED: dict[str, str] = {
+    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "absolute": "abs", "negative": "neg",
+    "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "greater": "gt", "less": "lt",
+    "greater_equal": "ge", "less_equal": "le", "not_equal": "ne", "clip": "clamp", "concat": "cat",
+    "concatenate": "cat", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "fix": "trunc",
+    "special_expit": "sigmoid", "swapaxes": "transpose", "swapdims": "transpose", "special_erf": "erf",
+    "special_exp2": "exp2", "special_log1p": "log1p", "special_softmax": "softmax",
+}  # fmt: skip
+"""Other names of operators: the arguments are the same."""
+
 COMPOSITES: dict[str, Composite] = {
+    "aten.square": _square, "aten.var": _variance, "aten.std": _variance, "aten.norm": _norm, "aten.outer": _outer,
+    "aten.adaptive_avg_pool1d": _pooled, "aten.adaptive_avg_pool2d": _pooled, "aten.adaptive_avg_pool3d": _pooled,
+    "aten.hypot": _hypot, "aten.rms_norm": _rms_norm, "aten.movedim": _moved, "aten.moveaxis": _moved,
+    "aten.numpy_T": _turned, "aten.one_hot": _one_hot, "aten._is_all_true": _all_true,
+    "aten.count_nonzero": _count_nonzero, "aten.conv_transpose1d": _transposed_convolution,
+    "aten.conv_transpose2d": _transposed_convolution, "aten.conv_transpose3d": _transposed_convolution,
+    "aten.l1_loss": _l1, "aten.take_along_dim": _taken,
     "aten.gru_cell": _gru_cell, "aten.lstm_cell": _lstm_cell, "aten.rnn_tanh_cell": _rnn_cell("tanh.default"),
     "aten.rnn_relu_cell": _rnn_cell("relu.default"), "aten.batch_norm": _batch_norm, "aten.trace": _trace,
 }  # fmt: skip
@@ -133,4 +276,4 @@ COMPOSITES: dict[str, Composite] = {
 INSTEAD: dict[str, Composite] = {"aten.scaled_dot_product_attention": _attention}
 """What is tried where PyTorch's converter does not take the arguments."""
 
-__all__ = ["COMPOSITES", "INSTEAD", "parts"]
+__all__ = ["COMPOSITES", "INSTEAD", "RENAMED", "Composite", "parts"]

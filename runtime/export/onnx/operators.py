@@ -10,11 +10,12 @@ the run makes are put together by nodes of our own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from runtime.export.onnx.composites import COMPOSITES, INSTEAD, Composite, parts
+from runtime.export.onnx.composites import COMPOSITES, INSTEAD, RENAMED, Composite, parts
 from runtime.export.onnx.translator import Nothing, Translator, shape_of
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, dtype_of, is_sequence, torch_dtype
 from runtime.ir import ArrayType, Operator, ScalarType, TensorType, Variable
@@ -34,6 +35,7 @@ Own = Callable[[Translator, Operator, Mapping[str, Any]], Value]
 
 def of_operator(t: Translator, op: Operator) -> None:
     """Any ATen Operator that writes nothing."""
+    op = renamed(op)
     overload = aten.resolve(op.name)
     if aten.writes(overload, op.args, op.kwargs):
         raise Refused("a write outside of an update")
@@ -56,6 +58,15 @@ def of_operator(t: Translator, op: Operator) -> None:
                 raise
             made = _apart(t, op, INSTEAD[packet], bound)
     _give(t, op, made)
+
+
+def renamed(op: Operator) -> Operator:
+    """An Operator under the name that rules and converters know."""
+    _, name, kind = op.name.split(".") if op.name.count(".") == 2 else ("", "", "")
+    other = RENAMED.get(name)
+    if other is None or not hasattr(getattr(torch.ops.aten, other), kind):
+        return op
+    return replace(op, name=f"aten.{other}.{kind}")
 
 
 def _apart(t: Translator, op: Operator, composite: Composite, bound: Mapping[str, Any]) -> Any:

@@ -73,6 +73,7 @@ def require_all(program: Program, converters: OnnxConverters) -> None:
 
 
 def _has_form(op: Operator, converters: OnnxConverters) -> bool:
+    op = operators.renamed(op)
     overload = aten.resolve(op.name)
     packet = op.name.rpartition(".")[0]
     if op.name in operators.OWN or packet in operators.OWN or packet in composites.COMPOSITES or aten.writes(overload, op.args, op.kwargs):
