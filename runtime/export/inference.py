@@ -17,12 +17,19 @@ def variant_for_inference(artefact: Artefact, method: str) -> Variant:
     return variants.get(WITHOUT_GRADIENTS["eval"]) or variants["eval"]
 
 
-def program_for_inference(artefact: Artefact, method: str, where: str, code: str) -> tuple[Program, list[torch.Tensor]]:
-    """A copy of a method's Program, and its parameters' tensors.
+def variants_for_inference(artefact: Artefact, method: str) -> list[Variant]:
+    """The Programs of a method that run in eval: the one for calls without gradients first, where it is another."""
+    variants = artefact.methods[method].variants
+    without, plain = variants.get(WITHOUT_GRADIENTS["eval"]), variants["eval"]
+    return [plain] if without is None or without is plain else [without, plain]
+
+
+def program_for_inference(artefact: Artefact, variant: Variant, where: str, code: str,
+                          ) -> tuple[Program, list[torch.Tensor]]:  # fmt: skip
+    """A copy of a Program that is exported, and its parameters' tensors.
 
     Errors raised: StorageError with ``code`` for one that keeps something, in what is exported to (``where``).
     """
-    variant = variant_for_inference(artefact, method)
     if variant.stores:
         raise StorageError(
             f"the function stores to objects that were there before the call: {where} keeps nothing",
@@ -35,4 +42,4 @@ def program_for_inference(artefact: Artefact, method: str, where: str, code: str
     return program, tensors
 
 
-__all__ = ["program_for_inference", "variant_for_inference"]
+__all__ = ["program_for_inference", "variant_for_inference", "variants_for_inference"]

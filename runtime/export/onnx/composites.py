@@ -250,12 +250,31 @@ def _taken(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
     return aten("gather.default", a["self"], dim, a["indices"])
 
 
+def _side_by_side(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    """``hstack`` and ``vstack``."""
+    tensors = list(a["tensors"])
+    ranks = [len(_sizes(one)) for one in tensors]
+    if op.name.startswith("aten.hstack."):
+        tensors = [aten("reshape.default", one, [1]) if not rank else one for one, rank in zip(tensors, ranks)]
+        return aten("cat.default", tensors, 0 if ranks[0] <= 1 else 1)
+    return aten("cat.default", [one if rank > 1 else aten("reshape.default", one, [1, -1])
+                                for one, rank in zip(tensors, ranks)], 0)  # fmt: skip
+
+
+def _eye(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    if not isinstance(a["n"], int) or not isinstance(a.get("m", a["n"]), int):
+        raise Refused("a size that only the run knows")
+    rows = aten("unsqueeze.default", aten("arange.default", a["n"]), 1)
+    flags = aten("eq.Tensor", rows, aten("arange.default", a.get("m", a["n"])))
+    return aten("to.dtype", flags, op.outputs[0].type.dtype)  # type: ignore[union-attr]  # it gives a tensor
+
+
 RENAMED: dict[str, str] = {
     "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "absolute": "abs", "negative": "neg",
     "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "greater": "gt", "less": "lt",
     "greater_equal": "ge", "less_equal": "le", "not_equal": "ne", "clip": "clamp", "concat": "cat",
     "concatenate": "cat", "arccos": "acos", "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "fix": "trunc",
-    "special_expit": "sigmoid", "swapaxes": "transpose", "swapdims": "transpose", "special_erf": "erf",
+    "special_expit": "sigmoid", "swapaxes": "transpose.int", "swapdims": "transpose.int", "special_erf": "erf",
     "special_exp2": "exp2", "special_log1p": "log1p", "special_softmax": "softmax",
 }  # fmt: skip
 """Other names of operators: the arguments are the same."""
@@ -267,6 +286,7 @@ COMPOSITES: dict[str, Composite] = {
     "aten.numpy_T": _turned, "aten.one_hot": _one_hot, "aten._is_all_true": _all_true,
     "aten.count_nonzero": _count_nonzero, "aten.conv_transpose1d": _transposed_convolution,
     "aten.conv_transpose2d": _transposed_convolution, "aten.conv_transpose3d": _transposed_convolution,
+    "aten.hstack": _side_by_side, "aten.vstack": _side_by_side, "aten.eye": _eye,
     "aten.l1_loss": _l1, "aten.take_along_dim": _taken,
     "aten.gru_cell": _gru_cell, "aten.lstm_cell": _lstm_cell, "aten.rnn_tanh_cell": _rnn_cell("tanh.default"),
     "aten.rnn_relu_cell": _rnn_cell("relu.default"), "aten.batch_norm": _batch_norm, "aten.trace": _trace,

@@ -18,7 +18,7 @@ import onnx_ir
 import torch
 
 from runtime.errors import StorageError
-from runtime.export.inference import program_for_inference
+from runtime.export.inference import program_for_inference, variants_for_inference
 from runtime.export.lists import refine
 from runtime.export.onnx.rules import require_all, rule_of
 from runtime.export.onnx.sizes import require_sizes
@@ -27,7 +27,7 @@ from runtime.export.onnx.writer import DTYPES, Refused, Value, Writer
 from runtime.export.results import outputs_of, plain_name
 from runtime.ir import Operator, Program, TensorType
 from runtime.ir.location import Location
-from runtime.storage.artefact import Artefact
+from runtime.storage.artefact import Artefact, Variant
 from runtime.torch_internals.onnx_converters import HIGHEST_OPSET, LOWEST_OPSET, OnnxConverters
 from runtime.version import __version__
 
@@ -44,6 +44,8 @@ class Exported:
     path: Path
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    program: Program
+    """What the model computes; its ``output`` says how the function's result is made of the outputs."""
 
 
 def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: str = "forward",
@@ -54,8 +56,17 @@ def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: st
     that have none; ImportError where onnx, onnx_ir or onnxscript are not installed.
     """
     target = Path(path)
-    model = model_of(artefact, method, opset_version)
-    proto = _checked(model)
+    refused: StorageError | None = None
+    for variant in variants_for_inference(artefact, method):  # what is fast without gradients may have no form
+        try:
+            model = model_of(artefact, variant, opset_version)
+            proto = _checked(model)
+            break
+        except StorageError as error:
+            refused = refused or error
+    else:
+        assert refused is not None
+        raise refused
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, made = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
     try:
@@ -68,15 +79,16 @@ def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: st
             os.unlink(made)
         raise
     graph = model.graph
-    return Exported(target, tuple(str(one.name) for one in graph.inputs), tuple(str(one.name) for one in graph.outputs))
+    return Exported(target, tuple(str(one.name) for one in graph.inputs), tuple(str(one.name) for one in graph.outputs),
+                    variant.program)  # fmt: skip
 
 
-def model_of(artefact: Artefact, method: str = "forward", opset_version: int | None = None) -> Any:
+def model_of(artefact: Artefact, variant: Variant, opset_version: int | None = None) -> Any:
     """The model, an ``onnx_ir.Model``. Errors raised: as ``export_artefact``."""
     opset = DEFAULT_OPSET if opset_version is None else opset_version
     if not LOWEST_OPSET <= opset <= HIGHEST_OPSET:
         raise ValueError(f"opset_version is {opset}; PyTorch's ONNX forms are for {LOWEST_OPSET} to {HIGHEST_OPSET}")
-    program, tensors = program_for_inference(artefact, method, "ONNX", "D2S541")
+    program, tensors = program_for_inference(artefact, variant, "ONNX", "D2S541")
     if program.writes:
         names = {one.var: one.name for one in (*program.inputs, *program.params)}
         raise _no_form(f"the function writes to '{names[program.writes[0].target]}', which was there before the call: "

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from runtime.export.onnx import division
 from runtime.export.onnx.composites import COMPOSITES, INSTEAD, RENAMED, Composite, parts
 from runtime.export.onnx.translator import Nothing, Translator, shape_of
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, dtype_of, is_sequence, torch_dtype
@@ -63,8 +64,9 @@ def of_operator(t: Translator, op: Operator) -> None:
 def renamed(op: Operator) -> Operator:
     """An Operator under the name that rules and converters know."""
     _, name, kind = op.name.split(".") if op.name.count(".") == 2 else ("", "", "")
-    other = RENAMED.get(name)
-    if other is None or not hasattr(getattr(torch.ops.aten, other), kind):
+    other, _, own_kind = RENAMED.get(name, "").partition(".")
+    kind = own_kind or kind
+    if not other or not hasattr(getattr(torch.ops.aten, other), kind):
         return op
     return replace(op, name=f"aten.{other}.{kind}")
 
@@ -332,11 +334,9 @@ def _full(t: Translator, op: Operator, bound: Mapping[str, Any]) -> Value:
     value = bound["fill_value"] if "fill_value" in bound else int("ones" in name)
     if "size" in bound:
         sizes = _row(t, bound["size"])
-        w.fail_if(w.node("ReduceMax", w.node("Cast", w.node("Less", w.node(
-            "Concat", sizes, w.ints(0), dtype=torch.int64, shape=["?"], axis=0), w.constant(0, torch.int64),
-            dtype=torch.bool, shape=["?"]), dtype=torch.int64, shape=["?"], to=7), dtype=torch.int64, shape=[],
-            keepdims=0), "RuntimeError: a size below 0") if any(
-                isinstance(one, Variable) for one in bound["size"]) else None  # fmt: skip
+        if any(isinstance(one, Variable) for one in bound["size"]):
+            least = w.node("ReduceMin", sizes, dtype=torch.int64, shape=[], keepdims=0)
+            w.fail_if(w.test("Less", least, w.constant(0, torch.int64)), "RuntimeError: a size below 0")
     else:
         sizes = w.sizes(t.value(bound["self"]))
     return w.node("Expand", t.value(value, dtype), sizes, dtype=dtype, shape=shape_of(type_))
@@ -431,7 +431,7 @@ OWN: dict[str, Own] = {
     **dict.fromkeys(
         (f"aten.{stem}{form}" for stem in ("full", "zeros", "ones", "empty") for form in ("", "_like")), _full),
     **dict.fromkeys((f"aten.new_{stem}" for stem in ("full", "zeros", "ones", "empty")), _full),
-    "aten.cat": _put_together(0), "aten.stack": _put_together(1),
+    "aten.cat": _put_together(0), "aten.stack": _put_together(1), **division.RULES,
 }  # fmt: skip
 """Rules by the operator's name, with or without its overload."""
 

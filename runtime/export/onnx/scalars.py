@@ -83,7 +83,9 @@ class Calculator:
         """``a // b`` and ``a % b``: the remainder has the divisor's sign."""
         b = self.require_divisor(b, "integer division or modulo by zero")
         if torch_dtype(a) is torch.int64:
-            self.w.fail_if(self.w.test("Equal", a, self.int(_LEAST)), OVERFLOW)
+            least = self.w.test("Equal", a, self.int(_LEAST))
+            self.w.fail_if(least, OVERFLOW)
+            a = self.w.either(least, self.int(0), a)  # divided by -1 it would end the process
             rest = self.op("Mod", a, b)
             return self.op("Div", self.op("Sub", a, rest), b), rest
         w, zero = self.w, self.float(0.0)
