@@ -42,7 +42,8 @@ class OnnxConverters:
             from torch.onnx._internal.exporter import _building, _tensors
 
             self._registry = _registry(opset_version)
-        self._building, self._tensors, self._evaluator = _building, _tensors, onnxscript.evaluator
+        self._recorder: Any = _building.OpRecorder
+        self._tensors, self._evaluator = _tensors, onnxscript.evaluator
         self._opset = onnxscript.values.Opset("", opset_version)
 
     def new_value(self, name: str | None = None, type: Any = None, shape: Any = None) -> Any:
@@ -61,7 +62,7 @@ class OnnxConverters:
 
     def call(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Converted:
         """Call a converter. Errors raised: NoConversion."""
-        recorder = self._building.OpRecorder(self._opset, {})
+        recorder: Any = self._recorder(self._opset, {})
         with _quiet(), self._evaluator.default_as(recorder):
             try:
                 results = function(*args, **kwargs)

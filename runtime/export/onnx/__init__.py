@@ -2,8 +2,9 @@
 
     Artefact > Variant -> Program -> rules.require_all -> Translator -> onnx_ir.Model -> checked -> a file
 
-``rules`` is the index of what has a form: ``branches``, ``loops``, ``lists``, ``scalars``, ``writes``, ``failures``, and
-``operators`` for ATen's, which PyTorch's own converters write. ``writer`` knows nodes, graphs and constants.
+``rules`` is the index of what has a form: ``branches``, ``loops``, ``lists``, ``scalars``, ``writes``, ``failures``,
+and ``operators`` for ATen's: PyTorch's own converters write most, ``division`` and ``composites`` the others.
+``writer`` knows nodes, graphs and constants.
 """
 
 from __future__ import annotations

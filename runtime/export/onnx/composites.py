@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 
-from runtime.export.onnx.translator import Translator, shape_of
+from runtime.export.onnx.translator import Translator, shape_of, told
 from runtime.export.onnx.writer import Refused
 from runtime.ir import Operator, TensorType, Variable
-from runtime.ir.definition import definition_of
 
 Parts = Callable[..., Any]
 """Calls an ATen operator: ``aten("mm.default", a, b)`` is its result."""
@@ -28,10 +27,10 @@ def parts(t: Translator, op: Operator, emit: Callable[[Translator, Operator], No
         name = f"aten.{name}"
         out = Variable("", TensorType(None, None))
         one = Operator(name, args, kwargs, (out,), location=op.location)
-        told = definition_of(name).infer(one)
-        if len(told) != 1 or not isinstance(told[0], TensorType):
+        types = told(one)
+        if len(types) != 1 or not isinstance(types[0], TensorType):
             raise Refused("its parts have sizes that only the run knows")
-        out.type = told[0]
+        out.type = types[0]
         emit(t, one)
         return out
 

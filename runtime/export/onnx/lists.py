@@ -132,7 +132,7 @@ def _extend(t: Translator, op: Operator) -> None:
 def _slice(t: Translator, op: Operator) -> None:
     w, c = t.w, Calculator(t.w)
     type_ = _list_type(op)
-    where = op.args[1]
+    where: Any = op.args[1]
     array = sequence(t, op.args[0], type_)
     if where.step not in (None, 1):
         raise Refused("a slice of a list with a step")

@@ -90,7 +90,7 @@ def model_of(artefact: Artefact, variant: Variant, opset_version: int | None = N
         raise ValueError(f"opset_version is {opset}; PyTorch's ONNX forms are for {LOWEST_OPSET} to {HIGHEST_OPSET}")
     program, tensors = program_for_inference(artefact, variant, "ONNX", "D2S541")
     if program.writes:
-        names = {one.var: one.name for one in (*program.inputs, *program.params)}
+        names = {one.var: one.name for one in program.inputs} | {one.var: one.name for one in program.params}
         raise _no_form(f"the function writes to '{names[program.writes[0].target]}', which was there before the call: "
                        "a model changes nothing", "Return the new value, and let the caller keep it.")  # fmt: skip
     refine(program)
@@ -145,7 +145,8 @@ def _translated(program: Program, tensors: Sequence[torch.Tensor], writer: Write
 
 def _input(t: Translator, var: Any, name: str, taken: set[str]) -> Value:
     type_ = var.type
-    if not isinstance(type_, TensorType) or type_.dtype not in DTYPES or type_.shape is None or type_.device is not None:
+    known = isinstance(type_, TensorType) and type_.dtype in DTYPES and type_.shape is not None
+    if not known or type_.device is not None:
         raise _no_form(f"'{name}' cannot be an argument of a model: {type_}",
                        "Export tensors of the CPU, of dtypes that docs/export.md lists.")  # fmt: skip
     made = t.w.value(type_.dtype, type_.shape)
@@ -181,7 +182,9 @@ def _functions(writer: Writer) -> list[Any]:
 
 
 def _name_all(model: Any, held: Sequence[Value], taken: set[str]) -> None:
-    """Give every value and node a name that no other has, at any depth; values inside keep their dtype only, and that they are single numbers.
+    """Give every value and node a name that no other has, at any depth.
+
+    Of their sizes values inside keep none, but that they are single numbers.
 
     A name inside a graph would hide one outside, and sizes of one symbol may differ from one iteration to the next.
     """
@@ -202,7 +205,8 @@ def _name_all(model: Any, held: Sequence[Value], taken: set[str]) -> None:
 
     for one in held:
         if one.const_value.name:
-            one.name = plain_name(one.const_value.name, taken) if one.const_value.name in taken else one.const_value.name
+            name = one.const_value.name
+            one.name = plain_name(name, taken) if name in taken else name
             taken.add(one.name)
         else:
             one.name = fresh("c")
@@ -211,18 +215,18 @@ def _name_all(model: Any, held: Sequence[Value], taken: set[str]) -> None:
             model.graph.initializers[one.name] = one
     for node in onnx_ir.traversal.RecursiveGraphIterator(model.graph):
         where = node.meta.get("place", "")
-        node.name = fresh(node.name if node.op_type == "Gather" and " " in (node.name or "") else
-                          f"{where}{' ' if where else ''}{node.op_type}")  # fmt: skip
+        said = node.meta.get("said")  # why a node fails, if it is one that may
+        node.name = fresh(said or f"{where}{' ' if where else ''}{node.op_type}")
         graphs = [attr.value for attr in node.attributes.values() if attr.type == onnx_ir.AttributeType.GRAPH]
         for value in (*node.outputs, *(one for graph in graphs for one in graph.inputs)):
             if value not in keep:
                 value.name = fresh("v")
                 value.shape = None if value.shape is None or len(value.shape) else value.shape
+    known = {dim.value for given in model.graph.inputs for dim in given.shape if isinstance(dim, onnx_ir.SymbolicDim)}
     for one in model.graph.outputs:
         if one.shape is not None:
-            known = {dim.value for given in model.graph.inputs for dim in given.shape
-                     if isinstance(dim, onnx_ir.SymbolicDim)}  # fmt: skip
-            one.shape = onnx_ir.Shape([dim if isinstance(dim, int) or dim.value in known else None for dim in one.shape])
+            one.shape = onnx_ir.Shape([dim if isinstance(dim, int) or dim.value in known else None
+                                       for dim in one.shape])  # fmt: skip
 
 
 def _checked(model: Any) -> bytes:

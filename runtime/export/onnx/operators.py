@@ -17,10 +17,9 @@ import torch
 
 from runtime.export.onnx import division
 from runtime.export.onnx.composites import COMPOSITES, INSTEAD, RENAMED, Composite, parts
-from runtime.export.onnx.translator import Nothing, Translator, shape_of
+from runtime.export.onnx.translator import Nothing, Translator, shape_of, told
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, dtype_of, is_sequence, torch_dtype
 from runtime.ir import ArrayType, Operator, ScalarType, TensorType, Variable
-from runtime.ir.definition import definition_of
 from runtime.ops import aten
 from runtime.torch_internals.onnx_converters import NoConversion
 
@@ -42,7 +41,7 @@ def of_operator(t: Translator, op: Operator) -> None:
         raise Refused("a write outside of an update")
     if op.autocast is not None:
         raise Refused("autocast")
-    if definition_of(op.name).random and aten.is_random(overload, op.args, op.kwargs):
+    if aten.is_random(overload, op.args, op.kwargs):
         raise Refused("random numbers: no runtime draws those of PyTorch")
     bound = aten.arguments(overload, op.args, op.kwargs)
     packet = op.name.rpartition(".")[0]
@@ -95,11 +94,11 @@ def _give(t: Translator, op: Operator, made: Any) -> None:
         made = [w.node("SequenceAt", made, w.constant(place, torch.int64), dtype=t.dtype(out.type),
                        shape=shape_of(out.type)) for place, out in enumerate(op.outputs)]  # fmt: skip
     for out, value in zip(op.outputs, made):
-        told = t.dtype(out.type)
+        dtype = t.dtype(out.type)
         if value.type is None:
-            _typed(value, w.value(told, shape_of(out.type)))
-        elif torch_dtype(value) is not told:
-            value = w.cast(value, told)
+            _typed(value, w.value(dtype, shape_of(out.type)))
+        elif torch_dtype(value) is not dtype:
+            value = w.cast(value, dtype)
         t.give(out, value)
 
 
@@ -172,9 +171,9 @@ def _given(t: Translator, value: Any, type_: str, dtype: torch.dtype | None) -> 
 
 def _for_tensors(overload: Any, bound: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
     """The overload that takes a tensor where numbers of the run are given."""
+    number = ("number", "optional[number", "float", "optional[float")
     staged = {one.name for one in overload._schema.arguments
-              if isinstance(bound.get(one.name), Variable) and "Tensor" not in str(one.type)
-              and str(one.type).lower().startswith(("number", "optional[number", "float", "optional[float"))}  # fmt: skip
+              if isinstance(bound.get(one.name), Variable) and str(one.type).lower().startswith(number)}  # fmt: skip
     if not staged:
         return overload, bound
     names = {one.name for one in overload._schema.arguments}
@@ -239,8 +238,8 @@ def functional(t: Translator, op: Operator, before: Value) -> Value:
     other = getattr(packet, kind, None)
     if other is None or not name.endswith("_"):
         raise Refused("an operator that writes, and has no form that does not")
-    target = Variable("", op.outputs[0].type if op.outputs else TensorType(None, None))
-    target.type = TensorType(torch_dtype(before), None if before.shape is None else tuple(map(_dim, before.shape)))
+    shape = None if before.shape is None else tuple(map(_dim, before.shape))
+    target = Variable("", TensorType(torch_dtype(before), shape))
     first = overload._schema.arguments[0].name
     given = {**bound, first: target}
     t.give(target, before)
@@ -248,9 +247,9 @@ def functional(t: Translator, op: Operator, before: Value) -> Value:
     kwargs = {one.name: given[one.name] for one in other._schema.arguments if one.kwarg_only and one.name in given}
     made = Variable("", target.type)
     same = Operator(str(other), tuple(args), kwargs, (made,), location=op.location)
-    told = definition_of(same.name).infer(same)[0]
-    if isinstance(told, TensorType):
-        made.type = TensorType(told.dtype, target.type.shape)
+    (type_,) = told(same)
+    if isinstance(type_, TensorType):
+        made.type = TensorType(type_.dtype, shape)
     of_operator(t, same)
     return t.value(made)
 
@@ -267,8 +266,8 @@ def _of_out(t: Translator, op: Operator, overload: Any, bound: Mapping[str, Any]
     kwargs = {one.name: bound[one.name] for one in other._schema.arguments if one.kwarg_only and one.name in bound}
     made = Variable("", op.outputs[0].type)
     same = Operator(str(other), tuple(args), kwargs, (made,), location=op.location)
-    told = definition_of(same.name).infer(same)[0]
-    made.type = told or made.type
+    (type_,) = told(same)
+    made.type = type_ or made.type
     of_operator(t, same)
     return t.value(made)
 

@@ -5,7 +5,6 @@ It is asked for every Operator of a Program before one of them is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from runtime.export.onnx import branches, composites, failures, lists, loops, operators, scalars, writes
@@ -76,12 +75,10 @@ def _has_form(op: Operator, converters: OnnxConverters) -> bool:
     op = operators.renamed(op)
     overload = aten.resolve(op.name)
     packet = op.name.rpartition(".")[0]
-    if op.name in operators.OWN or packet in operators.OWN or packet in composites.COMPOSITES or aten.writes(overload, op.args, op.kwargs):
+    if {op.name, packet} & {*operators.OWN, *composites.COMPOSITES} or aten.writes(overload, op.args, op.kwargs):
         return True
     return any(converters.find(getattr(overload.overloadpacket, name)) is not None
                for name in overload.overloadpacket.overloads())  # fmt: skip
 
-
-Ask = Callable[[Operator], Rule]
 
 __all__ = ["CONSTRUCTS", "Capability", "require_all", "rule_of"]

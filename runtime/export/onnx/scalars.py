@@ -18,6 +18,7 @@ from runtime.ir import Operator, ScalarType, TensorType, Variable
 _EXACT = 2**53
 """Up to here every int is a float64."""
 _LEAST = -(2**63)
+_DOMAIN = "ValueError: math domain error, or a result too large"
 OVERFLOW = "OverflowError: an int beyond 64 bits"
 
 
@@ -342,7 +343,7 @@ def _math(t: Translator, c: Calculator, op: Operator) -> Value:
         t.kind(arg)
     value = t.number(op.args[0], "float")
     if short in _MATH and len(op.args) == 1:
-        return c.require_finite(c.op(_MATH[short], value), "ValueError: math domain error, or a result too large", value)
+        return c.require_finite(c.op(_MATH[short], value), _DOMAIN, value)
     if short in ("floor", "ceil", "trunc"):
         if t.kind(op.args[0]) != "float":
             return t.number(op.args[0], "int")
@@ -351,8 +352,7 @@ def _math(t: Translator, c: Calculator, op: Operator) -> Value:
         return c.whole(c.op(short.capitalize(), value))
     if short == "pow":
         power = t.number(op.args[1], "float")
-        return c.require_finite(c.op("Pow", value, power), "ValueError: math domain error, or a result too large",
-                                value, power)  # fmt: skip
+        return c.require_finite(c.op("Pow", value, power), _DOMAIN, value, power)
     if short == "isnan":
         return t.w.node("IsNaN", value, dtype=torch.bool, shape=[])
     if short == "isinf":

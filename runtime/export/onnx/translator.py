@@ -62,9 +62,9 @@ class Translator:
         """Give results whose number of dimensions no type says what the operator's definition tells of them."""
         if all(not isinstance(out.type, TensorType) or out.type.shape is not None for out in op.outputs):
             return
-        for out, told in zip(op.outputs, definition_of(op.name).infer(op) if op.name.startswith("aten.") else ()):
-            if isinstance(out.type, TensorType) and isinstance(told, TensorType) and out.type.shape is None:
-                out.type = told
+        for out, type_ in zip(op.outputs, told(op) if op.name.startswith("aten.") else ()):
+            if isinstance(out.type, TensorType) and isinstance(type_, TensorType) and out.type.shape is None:
+                out.type = type_
 
     # -- values
 
@@ -166,6 +166,12 @@ class Translator:
         return found
 
 
+def told(op: Operator) -> Sequence[Type | None]:
+    """The types of an Operator's results, as far as its definition tells."""
+    infer = definition_of(op.name).infer
+    return [None] * len(op.outputs) if infer is None else infer(op)
+
+
 def shape_of(type_: Type) -> Sequence[Dim] | None:
     """The sizes that a type tells; none of a number."""
     if isinstance(type_, TensorType):
@@ -173,4 +179,4 @@ def shape_of(type_: Type) -> Sequence[Dim] | None:
     return ()
 
 
-__all__ = ["Nothing", "Rule", "Translator", "place", "shape_of"]
+__all__ = ["Nothing", "Rule", "Translator", "place", "shape_of", "told"]

@@ -129,7 +129,7 @@ class Writer:
 
     def node(
         self, operator: str, *inputs: Value, dtype: torch.dtype | None = None, shape: Sequence[Dim] | None = None,
-        like: Value = None, name: str = "", sequence: bool = False, **attributes: Any,
+        like: Value = None, said: str = "", sequence: bool = False, **attributes: Any,
     ) -> Value:  # fmt: skip
         """A node with one result, of a dtype, or like another value."""
         if like is not None:
@@ -138,15 +138,17 @@ class Writer:
         else:
             assert dtype is not None
             out = self.value(dtype, shape, sequence=sequence)
-        self.add(operator, inputs, [out], attributes, name)
+        self.add(operator, inputs, [out], attributes, said)
         return out
 
     def add(self, operator: str, inputs: Sequence[Value], outputs: Sequence[Value], attributes: dict[str, Any],
-            name: str = "") -> None:  # fmt: skip
+            said: str = "") -> None:  # fmt: skip
         """A node with any number of results."""
         named = {key.rstrip("_"): value for key, value in attributes.items()}
         node = onnx_ir.Node("", operator, list(inputs), onnx_ir.convenience.convert_attributes(named),
-                            outputs=list(outputs), name=name or None)  # fmt: skip
+                            outputs=list(outputs))  # fmt: skip
+        if said:
+            node.meta["said"] = said
         self._append(node)
 
     def take(self, made: Converted) -> None:
@@ -232,7 +234,7 @@ class Writer:
         """
         index = self.cast(flag, torch.int64)
         where = f" ({self.place})" if self.place else ""
-        self.node("Gather", self.ints(0), index, dtype=torch.int64, shape=[], name=f"{said}{where}")
+        self.node("Gather", self.ints(0), index, dtype=torch.int64, shape=[], said=f"{said}{where}")
 
 
 __all__ = ["DTYPES", "NUMBERS", "Inner", "Refused", "Value", "Writer", "dtype_of", "is_sequence", "torch_dtype"]

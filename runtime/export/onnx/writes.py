@@ -61,7 +61,7 @@ def _write(t: Translator, op: Operator, views: dict[Variable, tuple[Variable, li
         made = _put(t, base, bases[base], steps, target, made)
     bases[base] = made
     t.give(base, made)
-    for var, (above, chain) in views.items():
+    for above, chain in list(views.values()):
         if above is base and chain:
             t.operator(chain[-1])  # in order: a view of a view comes after it
     for out in op.outputs:

@@ -71,7 +71,8 @@ def outcome(case: Case) -> Outcome:
         try:
             model = export(static, Path(room))
         except Dy2StaticError as error:
-            return Outcome("refused" if error.code in ("D2S540", "D2S541") else "no Program", f"{error.code} {error.summary}")
+            kind = "refused" if error.code in ("D2S540", "D2S541") else "no Program"
+            return Outcome(kind, f"{error.code} {error.summary}")
         except Exception as error:
             if "nothing says what" in str(error) or not static.programs:
                 return Outcome("no Program", type(error).__name__)

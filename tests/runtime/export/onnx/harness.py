@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+import onnx
+import onnxruntime
 import pytest
 import torch
-
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-pytest.importorskip("onnxscript")
 
 from dy2static.errors import Dy2StaticError
 from dy2static.exporting import artefact_to_export
@@ -109,7 +107,8 @@ def held(model: Model, eager: Any, call: Sequence[Any], tolerance: float = 1e-5)
 
 
 def operators(model: Model) -> list[str]:
-    """Every node of a model, those of graphs inside included, without the names of nodes."""
+    """The operator of every node of a model, those of graphs inside included."""
+
     def walk(graph: Any) -> list[str]:
         found = []
         for node in graph.node:

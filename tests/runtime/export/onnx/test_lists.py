@@ -70,7 +70,10 @@ def of_a_path(x, n):
     return total, items
 
 
-@pytest.mark.parametrize("function", [grown, changed, sliced, extended, of_numbers, other_sizes, put_together, of_a_path])
+LISTS = [grown, changed, sliced, extended, of_numbers, other_sizes, put_together, of_a_path]
+
+
+@pytest.mark.parametrize("function", LISTS)
 def test_lists(function, tmp_path):
     check(function, tmp_path, SPECS, *CALLS)
 

@@ -37,7 +37,8 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
     "shapes": lambda x, n: (x.t(), x.reshape(-1), x.view(-1, 2, 2), x.unsqueeze(1), x.unsqueeze(0).squeeze(0), x.mT,
                             x.movedim(0, 1), x.swapaxes(0, 1), x.flatten(), x.permute(1, 0), x.T, x.expand(2, -1, 4)),
     "indices": lambda x, n: (x[0], x[-1, 1:3], x[:, ::2], x[n[:, 0] % 2], x[x > 0], n[n[:, 0] > 2], x[..., None, 0],
-                             x.gather(1, n.abs() % 4), x.index_select(1, torch.tensor([3, 0])), x[[0, 0]], x[:, [1, 2]]),
+                             x.gather(1, n.abs() % 4), x.index_select(1, torch.tensor([3, 0])), x[[0, 0]],
+                             x[:, [1, 2]]),
     "together": lambda x, n: (torch.cat([x, n]), torch.stack([x, x * 2], 1), torch.cat([x, x], -1), x.repeat(2, 1),
                               torch.hstack([x, x]), torch.vstack([x, x])),
     "apart": lambda x, n: (x.split(2, 1), x.chunk(2, -1), x.unbind(1), x.tril(), x.triu(1), x.flip(0), x.roll(1, 1)),
@@ -50,7 +51,8 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
     "products": lambda x, n: (x @ x.t(), x @ x[0], torch.outer(x[0], x[1]), torch.einsum("ij,kj->ik", x, x), n @ n.t(),
                               F.linear(x, x), x[0].dot(x[1]), torch.trace(x[:, :3])),
     "casts": lambda x, n: (x.long(), n.float(), x.bool(), (x > 0).int(), n.to(torch.int8), x.double(), n.type_as(x)),
-    "counts": lambda x, n: (torch.count_nonzero(x), F.one_hot(n.abs() % 5, 5), (x > 0).any(), (x > 0).all(1), x.numel()),
+    "counts": lambda x, n: (torch.count_nonzero(x), F.one_hot(n.abs() % 5, 5), (x > 0).any(), (x > 0).all(1),
+                            x.numel()),
     "losses": lambda x, n: (F.mse_loss(x, x * 2), F.l1_loss(x, x * 2), F.cross_entropy(x, n[:, 0] % 4)),
 }  # fmt: skip
 
@@ -89,7 +91,8 @@ def test_a_division_of_ints_by_zero_ends_the_run(tmp_path):
 def test_numbers_of_the_run_as_arguments(tmp_path):
     def f(x, n):
         limit, scale = n.max().item(), x.max().item()
-        return x.clamp(max=limit), x * scale, x + limit, n > limit // 2, torch.full((2, 2), scale), x.masked_fill(x > 0, scale)
+        large = n > limit // 2
+        return x.clamp(max=limit), x * scale, x + limit, large, torch.full((2, 2), scale), x.masked_fill(x > 0, scale)
 
     check(f, tmp_path, SPECS, (ROWS, WHOLE), (-ROWS, WHOLE * 2))
 

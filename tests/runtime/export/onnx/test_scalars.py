@@ -13,7 +13,8 @@ F = [InputSpec([], "float64", "a"), InputSpec([], "float64", "b")]
 INTS = [(7, 2), (-7, 2), (7, -2), (-7, -2), (0, 5), (6, 3), (-6, 3), (5, 0), (2**62, 2), (2**62, 4), (-(2**63), -1),
         (2**53 + 1, 3), (2**31, 2**31), (2**32, 2**31), (1, 63), (3, 62), (1, 62), (-5, 64), (9, -1)]  # fmt: skip
 FLOATS = [(7.5, 2.0), (-7.5, 2.0), (7.5, -2.0), (-0.0, 3.0), (0.0, -3.0), (1e300, 1e300), (1.0, 0.0), (-8.0, 0.5),
-          (2.5, 1.0), (3.5, -1.0), (float("inf"), 2.0), (float("nan"), 1.0), (1e19, 2.0), (0.3, 0.1), (6.0, 0.1)]  # fmt: skip
+          (2.5, 1.0), (3.5, -1.0), (float("inf"), 2.0), (float("nan"), 1.0), (1e19, 2.0), (0.3, 0.1),
+          (6.0, 0.1)]  # fmt: skip
 
 
 def ints(*pairs: tuple[int, int]) -> list[tuple[torch.Tensor, ...]]:
@@ -33,8 +34,8 @@ def of(text: str):
 
 @pytest.mark.parametrize("text", [
     "a + b", "a - b", "a * b", "a // b", "a % b", "divmod", "a / b", "-a", "abs(a)", "~a", "a & b", "a | b", "a ^ b",
-    "a << b", "a >> b", "a ** 3", "a < b", "a == b", "a != b", "min", "max", "not a", "bool(a) and b", "float(a)", "a + 0.5",
-    "a * True", "a >= 2.5",
+    "a << b", "a >> b", "a ** 3", "a < b", "a == b", "a != b", "min", "max", "not a", "bool(a) and b", "float(a)",
+    "a + 0.5", "a * True", "a >= 2.5",
 ])  # fmt: skip
 def test_ints(text, tmp_path):
     check(of(text), tmp_path, N, *ints(*INTS), tolerance=0.0)
