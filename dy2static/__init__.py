@@ -98,8 +98,8 @@ _HOMES = {
     "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
     "export_c": "dy2static.exporting",
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
-    "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving", "to_static": "dy2static.api",
-    "vmap": "dy2static.mapping",
+    "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
+    "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip
 """Where public names come from. They are imported when they are first used: who loads a file needs no converter."""
 

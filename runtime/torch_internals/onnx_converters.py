@@ -84,15 +84,17 @@ def _registry(opset_version: int) -> Any:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without what these modules log and warn of while they are loaded."""
-    logger = logging.getLogger("torch.onnx._internal.exporter")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
+    loggers = [logging.getLogger(name) for name in ("torch.onnx._internal.exporter", "onnx_ir")]
+    before = [one.level for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(before)
+        for one, level in zip(loggers, before):
+            one.setLevel(level)
 
 
 __all__ = ["HIGHEST_OPSET", "LOWEST_OPSET", "Converted", "NoConversion", "OnnxConverters"]

@@ -197,6 +197,7 @@ CONSTRUCTS = [branch, other_dtypes, other_sizes, other_ranks, halving, ranged, b
               stacking, branch_in_loop, counting, Buffered(), nonlocals, ternary, chains, deep, raising, numbers]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", CONSTRUCTS, ids=lambda one: getattr(one, "__name__", type(one).__name__))
 def test_constructs(function, tmp_path):
     check(function, tmp_path, X, (UP,), (DOWN,), (MIXED,), (vec(0.1, 0.2, 0.05),))
@@ -388,3 +389,20 @@ def test_a_transformer(name: str, tmp_path: Path) -> None:
     model = Encoder().eval()
     calls = [(torch.randint(20, (b, t)),) for b, t in ((1, 4), (3, 9))]
     check(model, tmp_path, [InputSpec([None, None], "int64", "ids")], *calls)
+
+
+def test_a_loop_with_a_limit(tmp_path):
+    def f(x):
+        with dy2static.loop_options(max_iterations=3):
+            while x.sum() > 1:
+                x = x / 2
+        return x
+
+    check(f, tmp_path, X, (vec(1, 1, 1),), (vec(0, 0, 0),))
+    model = harness.export(f, tmp_path, X)
+    with pytest.raises(Exception, match="RuntimeError: the loop has not ended after 3 iterations"):
+        model.run(vec(100, 100, 100))
+
+
+def test_a_loop_on_nan_ends_as_in_eager(tmp_path):
+    check(halving, tmp_path, X, (vec(4, 1, 1),), (vec(4, float("nan"), 1),))

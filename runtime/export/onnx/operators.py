@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from runtime.export.onnx import division
+from runtime.export.onnx import division, extremes
 from runtime.export.onnx.composites import COMPOSITES, INSTEAD, RENAMED, Composite, parts
 from runtime.export.onnx.translator import Nothing, Translator, shape_of, told
 from runtime.export.onnx.writer import NUMBERS, Refused, Value, dtype_of, is_sequence, torch_dtype
@@ -57,7 +57,7 @@ def of_operator(t: Translator, op: Operator) -> None:
             if packet not in INSTEAD:
                 raise
             made = _apart(t, op, INSTEAD[packet], bound)
-    _give(t, op, made)
+    _give(t, op, extremes.with_nan(t, op, bound, made) if op.name in extremes.NAMES else made)
 
 
 def renamed(op: Operator) -> Operator:
@@ -99,6 +99,8 @@ def _give(t: Translator, op: Operator, made: Any) -> None:
             _typed(value, w.value(dtype, shape_of(out.type)))
         elif torch_dtype(value) is not dtype:
             value = w.cast(value, dtype)
+        if value.shape is None:
+            value.shape = w.value(dtype, shape_of(out.type)).shape
         t.give(out, value)
 
 
@@ -423,7 +425,7 @@ OWN: dict[str, Own] = {
     "aten.promote_types": _dtype_of, "aten.broadcast_tensors": _broadcast,
     **dict.fromkeys(
         ("aten.alias", "aten.detach", "aten.clone", "aten.contiguous", "aten.lift_fresh", "aten.lift_fresh_copy",
-         "aten.positive", "aten.view_as_real_copy", "aten.real"), _same),
+         "aten.positive", "aten.real"), _same),
     **dict.fromkeys(("aten.to", "aten._to_copy", "aten.type_as"), _to),
     "aten.rsub": _rsub, "aten.scalar_tensor": _scalar_tensor, "aten.arange": _arange, "aten.index.Tensor": _index,
     "aten.index_put": _index_put,
@@ -431,6 +433,7 @@ OWN: dict[str, Own] = {
         (f"aten.{stem}{form}" for stem in ("full", "zeros", "ones", "empty") for form in ("", "_like")), _full),
     **dict.fromkeys((f"aten.new_{stem}" for stem in ("full", "zeros", "ones", "empty")), _full),
     "aten.cat": _put_together(0), "aten.stack": _put_together(1), **division.RULES,
+    **dict.fromkeys(("aten.clamp", "aten.clamp_min", "aten.clamp_max"), extremes.clamped), "aten.sign": extremes.sign,
 }  # fmt: skip
 """Rules by the operator's name, with or without its overload."""
 

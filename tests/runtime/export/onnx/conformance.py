@@ -62,25 +62,26 @@ def outcome(case: Case) -> Outcome:
     eager = case.target().eval() if case.kind == "module" else case.target
     if case.kind == "module":
         eager.load_state_dict(target.state_dict())
-    first = case.calls[0]
+    return attempt(target, eager, case.calls, max(case.tolerance, 1e-5))
+
+
+def attempt(target: Any, eager: Any, calls: Sequence[Sequence[Any]], tolerance: float) -> Outcome:
+    """What became of a function or module, whose first call is traced. AssertionError: a result is not eager's."""
+    first = calls[0]
     static = dy2static.to_static(target)
-    with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception):
-        static(*copied(first))
     with tempfile.TemporaryDirectory() as room, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception):
+            static(*copied(first))
         try:
             model = export(static, Path(room))
         except Dy2StaticError as error:
             kind = "refused" if error.code in ("D2S540", "D2S541") else "no Program"
             return Outcome(kind, f"{error.code} {error.summary}")
-        except Exception as error:
-            if "nothing says what" in str(error) or not static.programs:
-                return Outcome("no Program", type(error).__name__)
-            raise
-    fitting = [call for call in case.calls if _constants(call) == _constants(first)]
+    fitting = [call for call in calls if _constants(call) == _constants(first)]
     fitting = [_without_history(call) for call in fitting if len(tensors_of(list(call))) == len(model.exported.inputs)]
     for call in fitting:
-        held(model, eager, call, max(case.tolerance, 1e-5))
+        held(model, eager, call, tolerance)
     return Outcome("exported", ran=len(fitting))
 
 

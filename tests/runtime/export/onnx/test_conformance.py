@@ -9,7 +9,7 @@ from tests.runtime.export.onnx import conformance
 CASES = conformance.cases()
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_case(case):
     found = conformance.outcome(case)

@@ -76,6 +76,7 @@ def test_sizes_that_do_not_fit_end_the_run(tmp_path):
     check(f, tmp_path, two, (torch.ones(2, 3), torch.ones(2, 3)), (torch.ones(2, 3), torch.ones(4, 3)))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("version", [18, 20, 23])
 def test_opsets(version, tmp_path):
     model = export(Net(), tmp_path, X, opset_version=version)

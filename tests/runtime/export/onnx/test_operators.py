@@ -57,6 +57,7 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", USES)
 def test_uses(name, tmp_path):
     more = torch.cat([ROWS, -ROWS * 1.7]), torch.cat([WHOLE, WHOLE * 3])
@@ -73,6 +74,7 @@ MODULES: dict[str, tuple[Any, tuple[int | None, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", MODULES)
 def test_modules(name, tmp_path):
     torch.manual_seed(0)
@@ -112,3 +114,13 @@ def test_what_has_no_form_is_refused_by_its_name(tmp_path):
 
     error = refused(f, tmp_path, SPECS, "D2S540")
     assert "svd" in error.summary and error.location.text.strip() == "return torch.linalg.svd(y)[0]"
+
+
+def test_nan_and_infinite_values(tmp_path):
+    def f(x, n):
+        return (x.max(), x.min(), x.amax(1), x.amin(0, keepdim=True), x.max(1), x.min(0), x.argmax(), x.argmin(1),
+                x.clamp(min=0), x.clamp(-1, 1), x.sign(), x.relu(), torch.maximum(x, x * 0), x.topk(2).values, x != x)
+
+    nan, inf = float("nan"), float("inf")
+    strange = torch.tensor([[1.0, nan, -inf, 3.0], [inf, 2.0, nan, nan], [-inf, 0.5, 1.0, inf]])
+    check(f, tmp_path, SPECS, (ROWS, WHOLE), (strange, WHOLE))

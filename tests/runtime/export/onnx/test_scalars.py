@@ -32,6 +32,7 @@ def of(text: str):
     return formulas.TABLE[text]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("text", [
     "a + b", "a - b", "a * b", "a // b", "a % b", "divmod", "a / b", "-a", "abs(a)", "~a", "a & b", "a | b", "a ^ b",
     "a << b", "a >> b", "a ** 3", "a < b", "a == b", "a != b", "min", "max", "not a", "bool(a) and b", "float(a)",
@@ -41,6 +42,7 @@ def test_ints(text, tmp_path):
     check(of(text), tmp_path, N, *ints(*INTS), tolerance=0.0)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("text", [
     "a + b", "a - b", "a * b", "a // b", "a % b", "a / b", "-a", "abs(a)", "a ** 3", "a < b", "a == b", "min",
     "max", "not a", "int(a)", "round(a)", "floor", "ceil", "trunc", "isnan", "isfinite", "sqrt", "is_integer",
