@@ -44,7 +44,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
             ends.append([forward.plain(operand) for operand in block.yields])
         insides.append(inside)
         paths.append((scope, inner))
-    outputs = session.emit(
+    recorded = session.emit_operator(
         op.name,
         [forward.lower(op.args[0])],
         None,
@@ -55,14 +55,13 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         location=op.location,
     )
     outer = session.scope
-    recorded = outer.block.ops[-1]
 
     def taken(parts: Sequence[PathCondition]) -> PathCondition:
         if all(part.always for part in parts):
             return ALWAYS
         return when(_path_flag(forward, outer, recorded, paths, parts, []))
 
-    for position, (old, new) in enumerate(zip(op.outputs, outputs)):
+    for position, (old, new) in enumerate(zip(op.outputs, recorded.outputs)):
         forward.env[old] = forward.lift(new, old, [row[position] for row in likes])
         forward.versions.joined(forward.env[old], [row[position] for row in ends], taken)
         per_path = [row[position] for row in reached]

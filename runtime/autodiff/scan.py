@@ -87,7 +87,7 @@ def _recorded(forward: Forward, op: Operator, tape: Tape) -> bool:
     for guess, end in zip(stand_ins, ends):
         if isinstance(guess, torch.Tensor) and isinstance(end, torch.Tensor) and guess.device != end.device:
             return False
-    outputs = session.emit(
+    recorded = session.emit_operator(
         "scan",
         operands,
         None,
@@ -97,8 +97,7 @@ def _recorded(forward: Forward, op: Operator, tape: Tape) -> bool:
         attrs={"carried": count},
         location=op.location,
     )
-    recorded = session.scope.block.ops[-1]
-    for place, (old, new) in enumerate(zip(op.outputs, outputs)):
+    for place, (old, new) in enumerate(zip(op.outputs, recorded.outputs)):
         end = ends[place]
         if place < count:
             forward.env[old] = forward.lift(new, old, [inits[place], end])

@@ -99,7 +99,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
     scope.block.args.extend(before for before, _ in counters.values())
     scope.block.yields.extend(after for _, after in counters.values())
     flags_before = [_flag(session, before[i], operands[i]) for i in flag_args]
-    outputs = session.emit(
+    recorded = session.emit_operator(
         "while_loop",
         [*operands, 0, *flags_before, *(0 for _ in counters)],
         None,
@@ -109,7 +109,7 @@ def forward(forward: Forward, op: Operator, tape: Tape) -> None:
         attrs={key: value for key, value in op.attrs.items() if key in _KEPT_ATTRS},
         location=op.location,
     )
-    recorded = session.scope.block.ops[-1]
+    outputs = recorded.outputs
     for position, (old, new) in enumerate(zip(op.outputs, outputs)):
         forward.env[old] = forward.lift(new, old, [inits[position], ends[position]])
         forward.versions.joined(forward.env[old], [inits[position], ends[position]])

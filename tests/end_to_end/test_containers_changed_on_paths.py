@@ -262,6 +262,17 @@ def a_list_of_several_that_takes_more(x):
     return found
 
 
+def a_set_made_anew_and_changed(x):
+    names, found = {"a", 1}, {"a": x, "b": x}
+    if x[0] > 0.5:
+        found = {"a": x}
+    for _ in range(int((x > 0).sum())):
+        names.update(["a", 2])
+        found = {name: value * 2 for name, value in found.items()}
+        names = names | {"a"}
+    return names, found
+
+
 def in_place_by_a_method(x):
     a, b = Total(), Positive()
     a += x
@@ -315,7 +326,7 @@ WORKING = [
     every_item_by_a_method, iterated_by_a_method, returned, returned_after_it_grew, counted_by_an_object,
     a_set_that_shrinks, a_set_that_grows, one_of_two_sets, a_set_that_a_loop_meets,
     a_dict_that_takes_another, a_dict_in_a_dict, a_dict_of_several_that_takes_another,
-    a_list_of_several_that_takes_more,
+    a_list_of_several_that_takes_more, a_set_made_anew_and_changed,
     in_place_by_a_method, a_chain_of_maps, made_in_a_loop, put_in_on_a_path_of_a_loop, rows_made_anew,
 ]  # fmt: skip
 

@@ -94,11 +94,47 @@ def another_variable_in_a_branch(x, n):
     return out, other, out is other
 
 
+def items_of_an_iteration_in_vain(x, n):
+    rows = [[x]]
+    outer, inner = x * 1, x * 1
+    while outer.sum() < 2:
+        outer = outer + 1
+        rows[-1] = [x * 2]
+        while inner.sum() < 2:
+            inner = inner + 1
+            rows[-1] = [x * 3]
+            for row in rows:
+                x = x + row[0]
+            rows = [[x]]
+    for _ in range(n):
+        rows.append([x])
+    while outer.sum() < 4:
+        outer = outer + 1
+        rows.append([outer])
+    return rows, x
+
+
+def rows_made_anew_in_loops(x, n):
+    rows = [[x]]
+    outer, inner = x * 1, x * 1
+    while outer.sum() < 2:
+        outer = outer + 1
+        rows[-1] = [x * 2]
+        while inner.sum() < 2:
+            inner = inner + 1
+            rows[-1] = [x * 3]
+            rows = [[item * 0.5 for item in row] for row in rows]
+    while outer.sum() < 4:
+        outer = outer + 1
+        rows.append([outer])
+    return rows, x
+
+
 @pytest.mark.parametrize(
     "function",
     [
         a_loop_in_a_branch, a_branch_in_loops, a_dict_in_loops, after_what_was_raised_and_caught, a_raise_before,
-        another_variable_in_a_branch,
+        another_variable_in_a_branch, items_of_an_iteration_in_vain, rows_made_anew_in_loops,
     ],
 )  # fmt: skip
 def test_equal_eager(function):

@@ -106,18 +106,17 @@ class Join:
             carried += part.carried()
         for index, path in enumerate(self.paths):
             path.scope.block.yields.extend(self._yields(index, path) if not path.ended else [UNDEF] * len(carried))
-        outputs = session.emit(
+        op = session.emit_operator(
             name, [session.operand(pred)], None, [type_ for type_, _ in carried], hints=[hint for _, hint in carried],
             blocks=[path.scope.block for path in self.paths], location=location,
         )  # fmt: skip
-        op = session.scope.block.ops[-1]
         session.looks.path_ends[op] = tuple(PathEnd(path.scope, path.ended) for path in self.paths)
-        rest = iter(outputs[count:])
+        rest = iter(op.outputs[count:])
         for part in self.parts:
             part.recorded(op, rest)
         if all(path.ended for path in self.paths):
             return []
-        results = self._lifted(list(outputs[:count]))
+        results = self._lifted(list(op.outputs[:count]))
         rows = [([None if value is NOWHERE else value for value in values], item, result)
                 for (values, item, _), result in zip(self.items, results)]  # fmt: skip
         origins.note_join(session, op, self.paths, rows)

@@ -246,7 +246,8 @@ class _Attempt:
                 picture = unification.structure_of(session, out, mine)
                 if isinstance(carried, structure.Known):
                     if not structure.same_known(out, carried.value):
-                        carried = unification.unify(session, start, picture, mine)
+                        first = carried if slot.cell is not None and slot.init is None else start
+                        carried = unification.unify(session, first, picture, mine)
                         if isinstance(carried, structure.Known):
                             carried = unification.carried(session, picture, mine)
                 elif not unification.fits(session, picture, carried, mine):
@@ -378,7 +379,7 @@ class _Attempt:
         attrs: dict[str, Any] = {
             key: options[key] for key in ("max_iterations", "already", "recompute", "checkpoints") if key in options
         }
-        outputs = session.emit(
+        op = session.emit_operator(
             "while_loop",
             inits,
             None,
@@ -388,11 +389,10 @@ class _Attempt:
             attrs=attrs,
             location=location,
         )
-        variables = iter(outputs[1:])
+        variables = iter(op.outputs[1:])
         values = self._lifted(variables)
         for part in self.parts:
             part.recorded(variables)
-        op = session.scope.block.ops[-1]
         outs = self.inner if path.ended else self.outs
         rows = zip(outs, (slot.carried for slot in self.slots), self.inner, values)
         origins.leave_loop(session, self.loop, op, path, rows)

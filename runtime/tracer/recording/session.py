@@ -430,6 +430,25 @@ class Session:
 
         ``types`` None: the results are what the operator's definition tells.
         """
+        op = self.emit_operator(
+            name, args, kwargs, types, hints=hints, blocks=blocks, attrs=attrs, modes=modes, location=location
+        )
+        return op.outputs
+
+    def emit_operator(
+        self,
+        name: str,
+        args: Sequence[Operand],
+        kwargs: dict[str, Operand] | None = None,
+        types: Sequence[Type] | None = None,
+        *,
+        hints: Sequence[str] = (),
+        blocks: Sequence[Block] = (),
+        attrs: dict[str, Any] | None = None,
+        modes: tuple[Any, Any] | None = None,
+        location: Location | None = None,
+    ) -> Operator:
+        """As `emit`; the Operator itself."""
         if self.catching:
             catching.require_uncaught(self, name, args, attrs or {})
         grad, autocast = modes or self.modes()
@@ -444,7 +463,7 @@ class Session:
             autocast=autocast,
             location=location or self.location(),
         )
-        op.outputs = outputs = tuple(
+        op.outputs = tuple(
             self.new_variable(type, hints[index] if index < len(hints) else "")
             for index, type in enumerate(inference.told(op) if types is None else types)
         )
@@ -462,7 +481,7 @@ class Session:
                 op.attrs["settings"] = settings
             self._require_hooks()
         self.scope.append(op)
-        return outputs
+        return op
 
     def _require_hooks(self) -> None:
         """Refuse an Operator under hooks that traced code has set for saved tensors: a Program saves on its own.

@@ -21,9 +21,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from runtime import torch_internals
 from runtime.ir import ArrayType, Operand, Variable
 from runtime.tracer.ambient import objects
 from runtime.tracer.numbers import staging
+from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state import held
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import array, columns, containers, flattening, structure, tables, unification
@@ -205,8 +209,11 @@ def _movable(session: Session, value: Any) -> Iterator[Any]:
             yield from _movable(session, option)
     elif session.holds_by_reference(type(value)):
         yield value
-    elif isinstance(value, tuple) or type(value) is list:
+    elif isinstance(value, (tuple, ListContent)) or type(value) is list:
         for item in value:
+            yield from _movable(session, item)
+    elif isinstance(value, structure.DictContent):
+        for item in value.values():
             yield from _movable(session, item)
     elif type(value) is dict or (objects.is_record(value) and structure.can_be_copied(session, value)):
         fields = structure.field_items(value)
@@ -304,9 +311,18 @@ def settle(session: Session, values: Iterable[Any]) -> bool:
 
 def _is_there(session: Session, value: Any) -> bool:
     """Whether what an item holds is known where the trace stands: that of an iteration traced in vain is not."""
-    if type(value) is not list or len(value) != 1 or type(value[0]) is not Growing:
-        return True
-    return all(map(session.visible, value[0].arrays))
+    if isinstance(value, Growing):
+        return all(map(session.visible, value.arrays))
+    choice = value if isinstance(value, Choice) else containers.several(value)
+    if choice is not None:
+        return _is_there(session, choice.selector) and all(_is_there(session, option) for option in choice.options)
+    if isinstance(value, Staged):
+        return session.visible(value.var)
+    if isinstance(value, torch.Tensor):
+        return not torch_internals.is_fake(value) or session.visible(session.info(value).storage.value)
+    if type(value) is list and row_of(value) is None:
+        return all(_is_there(session, item) for item in value)
+    return True
 
 
 def identical(session: Session, a: Any, b: Any) -> Any:

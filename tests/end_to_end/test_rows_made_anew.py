@@ -1,0 +1,82 @@
+"""A list of lists, dicts or objects that is made anew inside of loops and branches, and grows in a later loop."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.oracle import check
+
+
+@dataclass
+class Cell:
+    """A record of a user's."""
+
+    value: Any
+
+
+KINDS = {"list": ("[{}]", "[0]"), "dict": ("{{'v': {}}}", "['v']"), "object": ("Cell({})", ".value")}
+OUTER = {"loop": "while outer.sum() < 2:\n        outer = outer + 1", "branch": "if outer.sum() < 2:\n        pass"}
+INNER = {
+    "loop": "while inner.sum() < 2:\n            inner = inner + 1",
+    "branch": "if inner.sum() < 2:\n            pass",
+}
+BEFORE = {
+    "nothing": "", "read": "row = g[0]", "replaced": "g[-1] = NEW2",
+    "iterated": "for row in g:\n                x = x + row.V",
+}  # fmt: skip
+LATER = {"appended": "", "written": "    g[0].V = x * 3\n", "each": "    for row in g:\n        row.V = row.V + 1\n"}
+"""``NEW`` and ``NEW2`` stand for a new row, ``row.V`` for what it holds."""
+
+CASES = ["-".join(names) for names in itertools.product(KINDS, OUTER, INNER, BEFORE, LATER)]
+
+
+def source_of(case: str) -> str:
+    """The program of a case."""
+    kind, outer, inner, before, later = case.split("-")
+    made, held = KINDS[kind]
+    text = f"""
+def f(x, y):
+    g = [NEW]
+    outer, inner = y * 1, y * 1
+    {OUTER[outer]}
+        {INNER[inner]}
+            {BEFORE[before]}
+            g = [NEW2]
+    while y.sum() < 9:
+        y = y + 1
+        g.append(NEW)
+{LATER[later]}    return [row.V for row in g], len(g), x
+"""
+    return text.replace(".V", held).replace("NEW2", made.format("x * 2")).replace("NEW", made.format("x"))
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> types.ModuleType:
+    """All programs, in one file."""
+    path = Path(tmp_path_factory.mktemp("rows")) / "rows_made_anew.py"
+    text = "from tests.end_to_end.test_rows_made_anew import Cell\n\n"
+    for number, case in enumerate(CASES):
+        text += source_of(case).replace("def f(", f"def f{number}(") + "\n"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("case", CASES)
+def test_as_eager(case: str, programs: types.ModuleType) -> None:
+    x = torch.tensor([0.5, -1.0, 2.0])
+    calls = [(x.clone().requires_grad_(), torch.full((3,), value)) for value in (-1.0, 0.5, 4.0)]
+    check(getattr(programs, f"f{CASES.index(case)}"), *calls)
