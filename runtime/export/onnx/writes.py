@@ -53,6 +53,9 @@ def _write(t: Translator, op: Operator, views: dict[Variable, tuple[Variable, li
     if len(names) > 1 or not isinstance(target, Variable) or target not in views:
         raise Refused("an operator that writes several tensors", op)
     base, steps = views[target]
+    repeated = next((one for one in steps if one.name.rpartition(".")[0] in _REPEATING), None)
+    if repeated is not None:
+        raise Refused(f"a write through {repeated.name}, whose elements may be one memory", op)
     before = t.value(target)
     made = functional(t, op, before)
     if torch_dtype(made) is not torch_dtype(before):
@@ -67,6 +70,11 @@ def _write(t: Translator, op: Operator, views: dict[Variable, tuple[Variable, li
     for out in op.outputs:
         t.give(out, t.value(target))
         views[out] = views[target]
+
+
+_REPEATING = frozenset(f"aten.{name}" for name in (
+    "expand", "expand_as", "broadcast_to", "as_strided", "unfold"))  # fmt: skip
+"""Views in which one element may stand at several places: PyTorch refuses most writes to those."""
 
 
 def _put(t: Translator, base: Variable, whole: Value, steps: Sequence[Operator], target: Variable, made: Value,

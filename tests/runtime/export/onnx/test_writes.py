@@ -103,3 +103,12 @@ def test_writes_to_buffers_are_refused(tmp_path):
             return x * self.calls
 
     assert "'calls'" in refused(Counting(), tmp_path, SPECS, "D2S541").summary
+
+
+def test_writes_to_expanded_views_are_refused(tmp_path):
+    def f(x, n):
+        y = x.sum(1, keepdim=True)
+        y.expand(-1, 4).add_(1)
+        return y
+
+    refused(f, tmp_path, SPECS, "D2S540")
