@@ -9,7 +9,7 @@ becomes, whatever views there are between the base and what is written,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -53,6 +53,11 @@ def _write(t: Translator, op: Operator, views: dict[Variable, tuple[Variable, li
     if len(names) > 1 or not isinstance(target, Variable) or target not in views:
         raise Refused("an operator that writes several tensors", op)
     base, steps = views[target]
+    place = _place(steps, views)
+    others = [one for one in op.inputs if one in views and views[one][0] is base
+              and _place(views[one][1], views) != place]  # fmt: skip
+    if others:
+        raise Refused("a write that reads other elements of what it writes: PyTorch refuses some of these", op)
     repeated = next((one for one in steps if one.name.rpartition(".")[0] in _REPEATING), None)
     if repeated is not None:
         raise Refused(f"a write through {repeated.name}, whose elements may be one memory", op)
@@ -70,6 +75,14 @@ def _write(t: Translator, op: Operator, views: dict[Variable, tuple[Variable, li
     for out in op.outputs:
         t.give(out, t.value(target))
         views[out] = views[target]
+
+
+def _place(steps: Sequence[Operator], views: Mapping[Variable, object]) -> list[object]:
+    """Where views lead to, for comparison: their names and arguments, whatever they are taken of."""
+    def told(operand: Any) -> Any:
+        return None if isinstance(operand, Variable) and operand in views else operand
+
+    return [(step.name, [told(one) for one in step.args], dict(step.kwargs)) for step in steps]
 
 
 _REPEATING = frozenset(f"aten.{name}" for name in (

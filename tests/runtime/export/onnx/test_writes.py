@@ -112,3 +112,22 @@ def test_writes_to_expanded_views_are_refused(tmp_path):
         return y
 
     refused(f, tmp_path, SPECS, "D2S540")
+
+
+def test_writes_that_read_what_they_write_are_refused(tmp_path):
+    def f(x, n):
+        y = x.clone()
+        y[[0, 1]] = y[0]
+        return y
+
+    assert "reads other elements" in refused(f, tmp_path, SPECS, "D2S540").summary
+
+
+def test_a_write_may_read_the_same_elements(tmp_path):
+    def f(x, n):
+        y = x.clone()
+        y.mul_(y)
+        y[0].add_(y[0] * 2)
+        return y
+
+    check(f, tmp_path, SPECS, *CALLS)
