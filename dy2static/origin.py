@@ -32,7 +32,7 @@ Span = tuple[int, int, int, int]
 
 
 _TORCH_TRAINING = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), name) for name in (
-    "optim" + os.sep, os.path.join("utils", "_contextlib.py")))
+    "optim" + os.sep, os.path.join("utils", "_contextlib.py"), os.path.join("_dynamo", "eval_frame.py")))
 """Optimizers, and what stands around their methods."""
 _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), *path) for path in (
     ("functional.py",), ("_tensor.py",), ("_jit_internal.py",), ("nn", "functional.py"), ("nn", "utils", "rnn.py"),

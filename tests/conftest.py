@@ -24,6 +24,7 @@ from unittest import mock
 import pytest
 import torch
 from hypothesis import settings
+from torch.distributions import Distribution
 
 from runtime.autodiff import checkpoints
 from tests.frames import all_held, looked_at
@@ -109,11 +110,16 @@ def nothing_leaks() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def clean_torch_state() -> Iterator[None]:
-    """Seeds every random generator; restores dtype, grad mode and determinism however the test left them."""
+    """Seeds every random generator; restores dtype, grad mode and determinism however the test left them.
+
+    torch.compile lets distributions check no arguments from then on; that is undone as well.
+    """
     seeded(0)
+    validate = Distribution._validate_args
     dtype, threads = torch.get_default_dtype(), torch.get_num_threads()
     grad, deterministic = torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled()
     yield
+    Distribution.set_default_validate_args(validate)
     torch.set_default_dtype(dtype)
     torch.set_grad_enabled(grad)
     torch.use_deterministic_algorithms(deterministic)

@@ -47,6 +47,7 @@ SLOW = {
     "tests/runtime/executor/test_reuse.py": 22,
     "tests/end_to_end/test_identity_of_state.py": 20,
     "tests/fuzz/test_fuzz.py": 20,
+    "tests/runtime/static/test_saving.py": 31,
     "tests/end_to_end/test_debugger.py": 20,
     "tests/runtime/native/test_threads.py": 19,
     "tests/runtime/kernels/test_random_nests.py": 19,

@@ -40,7 +40,8 @@ ARROWS: dict[str, set[str]] = {
     "runtime.translated": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
     "runtime.static": BASE
-    | {"runtime.ops", "runtime.tracer", "runtime.autodiff", "runtime.calling", "runtime.translated"},
+    | {"runtime.ops", "runtime.tracer", "runtime.autodiff", "runtime.calling", "runtime.storage",
+       "runtime.translated"},
     "runtime": {"runtime"},
     "dy2static": {"runtime", "dy2static"},
 }

@@ -29,10 +29,11 @@ from runtime.static.guard import (
 from runtime.static.layers import accuracy, cross_entropy, fc
 from runtime.static.program import ClonedProgram, Program
 from runtime.static.py_func import py_func
+from runtime.static.saving import LoadedProgram, load, save, save_inference_model
 
 __all__ = [
-    "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "ClonedProgram", "Executor", "Program", "Scope",
-    "accuracy", "case", "cond", "create_global_var", "create_parameter", "cross_entropy", "data", "data_parallel",
-    "default_main_program", "default_startup_program", "fc", "global_scope", "optimizer", "program_guard", "py_func",
-    "switch_case", "while_loop",
+    "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "ClonedProgram", "Executor", "LoadedProgram",
+    "Program", "Scope", "accuracy", "case", "cond", "create_global_var", "create_parameter", "cross_entropy", "data",
+    "data_parallel", "default_main_program", "default_startup_program", "fc", "global_scope", "load", "optimizer",
+    "program_guard", "py_func", "save", "save_inference_model", "switch_case", "while_loop",
 ]  # fmt: skip

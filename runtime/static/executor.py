@@ -83,7 +83,7 @@ class Executor:
         if not isinstance(program, Program):
             raise ProgramError(f"a {type(program).__name__} cannot be run here", hint="Pass runtime.static.Program().")
         fetched = [fetch_list] if isinstance(fetch_list, (torch.Tensor, str, Variable)) else list(fetch_list or ())
-        variables = [_variable(program, one) for one in fetched]
+        variables = [variable(program, one) for one in fetched]
         prepared = self._prepare(program, variables)
         where = scope if scope is not None else _global
         inputs = prepared.inputs(feed or {}, self.device)
@@ -114,9 +114,9 @@ class _Prepared:
     def __init__(self, program: Program, snapshot: Snapshot, fetched: list[Variable], backend: str) -> None:
         graph = program.graph
         self.stores = list(snapshot.stores)
-        needed = _needed(snapshot, [*fetched, *snapshot.stores.values()])
-        self._inputs = [one for one in snapshot.inputs if one.var in needed]
-        self._params = [one for one in snapshot.params if one.var in needed]
+        used = needed(snapshot, [*fetched, *snapshot.stores.values()])
+        self._inputs = [one for one in snapshot.inputs if one.var in used]
+        self._params = [one for one in snapshot.params if one.var in used]
         self._all = [one.name for one in snapshot.inputs if one.name not in graph.given]
         self._given = dict(graph.given)
         self.live = {one.parameter.name: one.real for one in graph.session.inputs.live}
@@ -170,7 +170,7 @@ class _Prepared:
         return found
 
 
-def _needed(snapshot: Snapshot, wanted: Sequence[Any]) -> set[Variable]:
+def needed(snapshot: Snapshot, wanted: Sequence[Any]) -> set[Variable]:
     """What values are computed from, effects included."""
     found = {one for one in wanted if isinstance(one, Variable)}
     for op in reversed(snapshot.ops):
@@ -203,7 +203,12 @@ def _fed(given: Input, value: Any, device: torch.device) -> torch.Tensor:
     return tensor.detach().to(device)
 
 
-def _variable(program: Program, one: Fetch) -> Variable:
+def variable(program: Program, one: Fetch) -> Variable:
+    """What a tensor of the Program, or a name, stands for.
+
+    Raises:
+        ProgramError: It has none of them.
+    """
     graph = program.graph
     if isinstance(one, Variable):
         return one
@@ -212,6 +217,8 @@ def _variable(program: Program, one: Fetch) -> Variable:
         if made is not None and made.name in graph.stand_ins:
             one = graph.stand_ins[made.name]
         return graph.variable(one)
+    if one in graph.fetched:
+        return graph.fetched[one]
     for name, tensor in (*graph.named.items(), *graph.stand_ins.items()):
         if name == one:
             return graph.variable(tensor)
@@ -231,4 +238,4 @@ def _array(value: Any) -> Any:
     return np.asarray(value.detach().cpu()) if isinstance(value, torch.Tensor) else value
 
 
-__all__ = ["Executor", "Scope", "global_scope"]
+__all__ = ["Executor", "Fetch", "Scope", "global_scope", "needed", "variable"]

@@ -67,6 +67,8 @@ class Graph:
         """Inputs that an executor asks for itself, and who knows them: learning rates."""
         self.named: dict[str, torch.Tensor] = {}
         """Data, by name, and what was given a name."""
+        self.fetched: dict[str, Variable] = {}
+        """What a loaded Program gives, by the names that it was saved with."""
         self._written_out: tuple[list[Operator], frozenset[Operator]] = [], frozenset()
         """The Operators before a gradient was added, and what they became, with it: composite ones are taken apart."""
         self.gradients: list[Variable] = []
@@ -219,7 +221,7 @@ class Graph:
 
     def drop(self, ops: Sequence[Operator]) -> None:
         """Operators that belong to another Program: those go that what is made here does not need, too."""
-        kept = {*_needed(self.program.block.ops, self.stores().values())}
+        kept = {*ancestors(self.program.block.ops, self.stores().values())}
         gone = {op for op in ops if op not in kept}
         self.program.block.ops[:] = [op for op in self.program.block.ops if op not in gone]
 
@@ -248,7 +250,7 @@ class Graph:
             var = startup.session.read(value)
         mapping: dict[Variable, Any] = {
             one.parameter.var: self.session.read(one.real) for one in startup.session.inputs.live}
-        ops = _needed(startup.program.block.ops, [var])
+        ops = ancestors(startup.program.block.ops, [var])
         startup.drop(ops)
         for op in ops:
             (copy,) = copy_block(Block(ops=[op]), mapping, lambda name: self.session.new_name()).ops
@@ -261,8 +263,8 @@ class Graph:
         return fake
 
 
-def _needed(ops: list[Operator], variables: Iterable[Variable]) -> list[Operator]:
-    """The Operators that compute Variables, in order."""
+def ancestors(ops: list[Operator], variables: Iterable[Variable]) -> list[Operator]:
+    """The Operators that compute Variables, in order; none that are there for an effect only."""
     wanted, found = set(variables), []
     for op in reversed(ops):
         if wanted.isdisjoint(op.outputs):
@@ -355,4 +357,4 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from tensors(one)
 
 
-__all__ = ["Graph", "Kind", "Names", "Number", "Numbers", "Persistable", "tensors"]
+__all__ = ["Graph", "Kind", "Names", "Number", "Numbers", "Persistable", "ancestors", "tensors"]

@@ -12,6 +12,7 @@ from torch.nn.utils import parametrizations, parametrize
 
 import dy2static
 from dy2static.static_function import StaticFunction
+from tests import oracle
 
 X = [torch.full((2, 3), 0.5), torch.full((2, 3), -0.7)]
 
@@ -295,3 +296,83 @@ def test_inside_compile():
     compiled = torch.compile(lambda x: static(x) * 2, backend="eager")
     for x in X:
         torch.testing.assert_close(compiled(x), eager(x) * 2)
+
+
+class Counted(torch.nn.Module):
+    """Branches on its data, and counts its calls in a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        y = self.first(x)
+        return self.second(y) if y.sum() > 0 else y * 2
+
+
+@pytest.mark.parametrize("replaced", ["all", "some", "buffers too"])
+def test_functional_call_inside(replaced):
+    """The module is as it was afterwards; what the call wrote to a buffer that was given is in the dict."""
+    torch.manual_seed(0)
+    module = Counted()
+
+    def f(x, scale):
+        given = {name: value * scale for name, value in module.named_parameters()}
+        if replaced == "some":
+            given = {name: value for name, value in given.items() if name.startswith("first")}
+        if replaced == "buffers too":
+            given["calls"] = torch.ones(()) * 5
+        total = functional_call(module, given, (x,))
+        if total.sum() > 0:
+            total = total + functional_call(module, given, args=(x * 2,))
+        return total, given.get("calls"), module.first.weight is module.second.weight
+
+    own, state = dict(module.named_parameters()), {name: one.clone() for name, one in module.state_dict().items()}
+    static, ends = dy2static.to_static(f), []
+    for run in (f, static):
+        module.load_state_dict(state)
+        found = []
+        for sign in (1.0, -1.0, 1.0):
+            result = run(torch.full((2, 3), sign), torch.tensor(2.0, requires_grad=True))
+            found.append((result, torch.autograd.grad(result[0].sum(), list(own.values()), allow_unused=True)))
+        ends.append((found, module.calls.clone()))
+        assert all(one is own[name] for name, one in module.named_parameters())
+    oracle.same(ends[1], ends[0], tolerance=1e-6)
+
+
+def test_functional_call_inside_with_wrong_names():
+    module = torch.nn.Linear(2, 2)
+
+    def f(x):
+        return functional_call(module, {"weights": x}, (x,), strict=True)
+
+    said = []
+    for run in (f, dy2static.to_static(f)):
+        with pytest.raises(RuntimeError) as raised:
+            run(torch.ones(2, 2))
+        said.append(str(raised.value).split("\n")[:3])
+    assert said[0] == said[1]
+
+
+def test_errors_about_an_optimizer_stand_at_the_users_line_after_torch_compile():
+    """Once it is imported, PyTorch's compiler stands around the methods of optimizers."""
+    import torch._dynamo
+
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.LBFGS([weight])
+
+    def step(x):
+        def closure():
+            optimizer.zero_grad()
+            loss = (weight * x).sum() ** 2
+            loss.backward()
+            return loss
+
+        return optimizer.step(closure)
+
+    with pytest.raises(dy2static.TraceError) as caught:
+        dy2static.to_static(step)(torch.ones(2))
+    assert caught.value.location.file == __file__

@@ -66,6 +66,33 @@ def test_an_optimizer_in_a_loop_or_branch(name: str, placement: str) -> None:
     assert placement != "rolled" or loops(static) == [1, 1]
 
 
+@pytest.mark.parametrize("mode", ["straight", "rolled", "branch"])
+def test_batch_normalisation(mode: str) -> None:
+    """Running statistics are written without a history: no gradient goes through them."""
+    nets = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        nets.append(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 1), nn.BatchNorm1d(1)))
+    opts = [_adam(net.parameters()) for net in nets]
+    static = to_static(PLACEMENTS[mode])
+    for _ in range(3 if mode == "straight" else 2):
+        losses = [run(net, opt, X, Y) for run, net, opt in zip((static, PLACEMENTS[mode]), nets, opts)]
+        assert torch.equal(*losses)
+        for one, other in zip(nets[0].state_dict().values(), nets[1].state_dict().values()):
+            assert torch.equal(one, other)
+
+
+def test_running_statistics_need_no_gradient() -> None:
+    norm = nn.BatchNorm1d(3)
+
+    def f(x: torch.Tensor) -> tuple[bool, bool]:
+        y = norm(x)
+        assert norm.running_mean is not None
+        return (norm.running_mean * 2).requires_grad, y.requires_grad
+
+    assert f(X) == to_static(f)(X) == (False, True)
+
+
 def test_many_steps_are_one_loop() -> None:
     def many(net: nn.Module, opt: Optimizer, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         for _ in range(1000):

@@ -78,8 +78,10 @@ def without_graph(session: Session, tensor: torch.Tensor) -> Variable:
     value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
     (held,) = session.emit("aten.detach.default", [value], types=[type_])
     origins = [info.storage.origin for _, info in gradients.leaves(session) if info.storage.origin is not None]
-    operands = [held, *origins[:1]]  # a leaf, so that there is a way back
-    types = [type_, *(one.type for one in origins[:1])]
+    if not origins:  # there must be a way back
+        origins = [*session.emit("grad.leaf", [held], types=[type_])]
+    operands = [held, origins[0]]
+    types = [one.type for one in operands]
     with session.open("custom_grad") as forward:
         forward.block.args = [session.new_variable(one) for one in types]
         forward.block.yields = list(forward.block.args)

@@ -18,6 +18,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.operator import leaves
 from runtime.ir.ports import flow_of
 from runtime.ops import aten
+from runtime.tracer.recording.gradient_sources import LAST_ITERATION, NO_ITERATION, Taken
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -35,10 +36,14 @@ class Paths:
     """The Operators that they go through."""
     earlier: set[Operator]
     """Those of them that they only go through in a loop's first iteration: what came before the loop."""
+    met: set[Variable]
+    """What they meet on the way, in Blocks too."""
 
 
-def reached(session: Session, roots: Iterable[Variable], stops: Collection[Variable]) -> Paths:
-    """What the gradients of ``roots`` reach; none goes beyond ``stops``.
+def reached(
+    session: Session, roots: Iterable[Variable], stops: Collection[Variable], taken: Taken | None = None
+) -> Paths:
+    """What the gradients of ``roots`` reach; none goes beyond ``stops``. ``taken``: on this path only.
 
     What a loop carries is taken to come from what it began with: what iterations leave to each other is not known yet.
     """
@@ -46,7 +51,7 @@ def reached(session: Session, roots: Iterable[Variable], stops: Collection[Varia
     makers = {out: op for scope in scopes for op in scope.block.ops for out in op.outputs}
     begins = {var: first for scope in scopes for var, first in scope.begins.items()}
     earlier = {var: before_loops(session, var) for var in stops}
-    walk = _Walk(session.ambient_grad, frozenset(stops).union(*earlier.values()))
+    walk = _Walk(session.ambient_grad, frozenset(stops).union(*earlier.values()), taken or {})
     found = walk.back(makers, dict.fromkeys(roots, True))
     direct = set(walk.through)
     todo = dict(found)
@@ -57,7 +62,7 @@ def reached(session: Session, roots: Iterable[Variable], stops: Collection[Varia
         for first in firsts_of_it:
             if first in found:
                 found[var] = found[first] and found.get(var, True)
-    return Paths(found, walk.through, walk.through - direct)
+    return Paths(found, walk.through, walk.through - direct, walk.met)
 
 
 def before_loops(session: Session, var: Variable) -> list[Variable]:
@@ -71,9 +76,10 @@ def before_loops(session: Session, var: Variable) -> list[Variable]:
 
 
 class _Walk:
-    def __init__(self, ambient: bool, stops: frozenset[Variable]) -> None:
-        self.ambient, self.stops = ambient, stops
+    def __init__(self, ambient: bool, stops: frozenset[Variable], taken: Taken) -> None:
+        self.ambient, self.stops, self.taken = ambient, stops, taken
         self.through: set[Operator] = set()
+        self.met: set[Variable] = set()
 
     def back(self, makers: dict[Variable, Operator], roots: Reached) -> Reached:
         """From ``roots`` to everything that Operators among ``makers`` made them of."""
@@ -87,6 +93,7 @@ class _Walk:
             op = makers.get(var)
             if op is not None and var not in self.stops:
                 todo += [(one, certain and sure) for one, sure in self._made_of(op, op.outputs.index(var))]
+        self.met.update(found)
         return found
 
     def _inside(self, block: Block, value: Operand) -> Reached:
@@ -106,6 +113,8 @@ class _Walk:
             yield from self._update(op, place)
         elif kind is Kind.BRANCH:
             yield from self._branch(op, place)
+        elif kind is Kind.LOOP and op in self.taken:
+            yield from self._iteration(op, place)
         elif kind is Kind.LOOP:
             yield from self._loop(op, place)
         elif op.name == "custom_grad":
@@ -136,18 +145,24 @@ class _Walk:
             yield bases[place], True
         if not self._recorded(op):
             return
-        self.through.add(op)
         outer = dict(zip(block.args, bases))
-        inside = {out for inner in block.ops for out in inner.outputs}
-        for inner in block.ops:
-            for var in _tensors((inner.args, tuple(inner.kwargs.values()))):
-                if var not in inside:
-                    yield outer.get(var, var), len(bases) == 1
+        if place >= len(bases) and block.yields[place] not in block.args:  # as of batch normalisation
+            self.through.add(op)
+            yield from ((outer.get(var, var), sure) for var, sure in self._inside(block, block.yields[place]).items())
+        elif any(op.name.startswith("aten.") and aten.announces_writes(aten.resolve(op.name)) for op in block.ops):
+            self.through.add(op)
+            inside = {out for inner in block.ops for out in inner.outputs}
+            for inner in block.ops:
+                for var in _tensors((inner.args, tuple(inner.kwargs.values()))):
+                    if var not in inside:
+                        yield outer.get(var, var), len(bases) == 1
 
     def _branch(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
         """What every path makes it of is certain."""
         paths = []
         for number, block in enumerate(op.blocks):
+            if self.taken.get(op, number) != number:
+                continue
             outer = {
                 block.args[inner]: arg for port in flow_of(op).ports(op) if port.inner and port.arg is not None
                 if (inner := port.inner[number]) is not None and isinstance(arg := op.args[port.arg], Variable)
@@ -184,6 +199,18 @@ class _Walk:
                         todo.append((own[var], False))
                     else:
                         yield var, once and last and sure
+
+
+    def _iteration(self, op: Operator, place: int) -> Iterator[tuple[Variable, bool]]:
+        """What it began with, where it had no iteration; else what the last one made of values from outside."""
+        own = {arg for block in op.blocks for arg in block.args}
+        for port in flow_of(op).ports(op):
+            if port.output == place and self.taken[op] == NO_ITERATION and port.arg is not None:
+                yield from ((var, False) for var in _tensors(op.args[port.arg]))
+            for block, position in zip(op.blocks, port.yields):
+                if port.output == place and self.taken[op] == LAST_ITERATION and position is not None:
+                    found = self._inside(block, block.yields[position])
+                    yield from ((var, False) for var in found if var not in own)
 
 
 def _carries(var: Variable) -> bool:

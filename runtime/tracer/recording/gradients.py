@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import torch
 
 from runtime.ir import Location, Operand, Operator, Variable
-from runtime.ir.ports import passed
+from runtime.ir.ports import flow_of, passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.storage_table import TensorInfo, mark_uncertain
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording.gradient_paths import Paths, Reached, before_loops, reached
+from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.structure import Choice
 
@@ -103,12 +105,15 @@ def leaves(session: Session) -> list[tuple[torch.Tensor, TensorInfo]]:
     found = [(live.real, session.info(live.real)) for live in session.inputs.live
              if live.fake is not None and live.real.requires_grad and live.real.is_leaf]  # fmt: skip
     found += [(fake, session.info(fake)) for fake in session.inputs.leaf_arguments()]
-    made = {out for scope in session.scope.chain() for op in scope.block.ops if op.name == "grad.leaf"
-            for out in op.outputs}  # fmt: skip
-    if made:
-        found += [(one, info) for one, info in session.known_with_tensors()
-                  if not info.steps and info.storage.first in made and info.itself is None]  # fmt: skip
-    return found
+    makers = {out: op for scope in session.scope.chain() for op in scope.block.ops for out in op.outputs}
+    starts = {out for out, op in makers.items() if op.name == "grad.leaf"}
+    joins = {out for out, op in makers.items() if flow_of(op).is_path}
+    inside = [(one, info) for one, info in session.known_with_tensors() if starts or joins
+              if not info.steps and info.itself is None and info.requires_grad]  # fmt: skip
+    if any(info.storage.first in joins for _, info in inside):
+        sources = Sources(session)
+        starts |= {out for out in joins if sources.is_leaf(out, outside=False)}
+    return found + [(one, info) for one, info in inside if info.storage.first in starts]
 
 
 def paths(
@@ -120,7 +125,8 @@ def paths(
 
     Raises:
         TraceError: D2S213: they go through a tensor that was written since, that the caller made of others, or that an
-            earlier iteration of a loop made; or through what a gradient has used up.
+            earlier iteration of a loop made; through what a gradient has used up; or to a tensor by more ways than the
+            Program shows.
     """
     session.gradients_asked += 1
     now = {session.read(tensor): info for tensor, info in leaves(session)}
@@ -129,6 +135,8 @@ def paths(
     leading = _leading(session, paths.found, goals | now.keys() if whole else goals)
     ends = set() if whole else goals
     _require_as_now(session, {var for var in paths.found if var in leading or whole}, now, ends)
+    asked = goals | now.keys() if whole else goals
+    _require_shown(session, [session.read(root) for root, _ in starts], asked, set(now))
     _use_up(session, paths, leading, retain_graph)
     return paths.found
 
@@ -179,6 +187,29 @@ def _require_as_now(
             raise session.error(
                 "a gradient is asked for that goes back through what the caller computed an argument of",
                 hint="Pass a .detach() of it, or ask for the gradient outside.", code="D2S213")
+
+
+_MOST_WAYS = 64
+"""Of a tensor with more than that all are taken to be possible together."""
+
+
+def _require_shown(session: Session, roots: list[Variable], goals: set[Variable], leaves: set[Variable]) -> None:
+    """Refuse a gradient by what a branch, loop or list gave as it is, where the gradient meets what it may be."""
+    begins = {var for scope in session.scope.chain() for var in scope.begins}
+    made = {out for scope in session.scope.chain() for op in scope.block.ops for out in op.outputs}
+    sources = Sources(session) if goals & made else None
+    for var in goals & (made | begins):
+        ways = [] if sources is None else list(islice(sources.ways(var, {}), _MOST_WAYS))
+        if sources is not None and len(ways) == _MOST_WAYS:
+            ways = [(one, {}) for one in sources.of(var)]
+        if var not in leaves:
+            ways += [(one, {}) for one in before_loops(session, var)]
+        if any(one is not var and one in reached(session, roots, {*leaves, var}, taken).met for one, taken in ways):
+            raise session.error(
+                "a gradient by a tensor that comes out of a branch, loop or list is asked for, of a value that was "
+                "computed from this tensor in there, or before",
+                hint="Ask for it in the branch or iteration that computes both, or compute the value anew from it.",
+                code="D2S213")
 
 
 def _use_up(session: Session, paths: Paths, leading: set[Variable], retain_graph: bool) -> None:
@@ -351,12 +382,16 @@ def needed(session: Session, tensor: torch.Tensor) -> Any:
 
 
 def is_leaf(session: Session, info: TensorInfo, value: Variable | None = None) -> bool:
-    """Whether ``requires_grad_()`` made this tensor, inside the trace, the start of a graph; ``value``: in the past."""
-    value = value or info.storage.value
-    return not info.steps and any(
-        op.name == "grad.leaf" and value in op.outputs
-        for scope in session.scope.chain() for op in scope.block.ops
-    )
+    """Whether this tensor, which requires grad, is the start of a graph; ``value``: in the past.
+
+    Raises:
+        TraceError: D2S213, that depends on the path that was taken.
+    """
+    answer = False if info.steps else Sources(session).is_leaf(value or info.storage.value)
+    if answer is None:
+        raise session.error("whether a tensor is a leaf depends on the path that was taken, or the iteration",
+                            code="D2S213", hint="Ask where it is made, or use .detach().requires_grad_() here.")
+    return answer
 
 
 def starts(session: Session) -> dict[Variable, Location | None]:

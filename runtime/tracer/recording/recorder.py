@@ -344,7 +344,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             return self._record_metadata_change(func, name, args, kwargs)
         infos = {id(tensor): session.info(tensor) for tensor in tensors_in(args, kwargs)}
         apart = metadata_changes.out_of_graph(session, func, args, kwargs, infos)
-        seen = torch.is_grad_enabled() and not apart and not torch_internals.writes_unseen(func)
+        noted = aten.announces_writes(func) and not torch_internals.writes_unseen(func)
+        seen = torch.is_grad_enabled() and not apart and noted
         nonwritable_views.require_writable(session, [infos[id(tensor)] for tensor in written], infos.values())
         refused = nonwritable_views.refusal([infos[id(tensor)] for tensor in written], infos.values())
         bases: list[Storage] = []

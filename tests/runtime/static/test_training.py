@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import dy2static
 from runtime import static
 from runtime.errors import ProgramError
 from runtime.static import optimizer
@@ -227,3 +228,26 @@ def test_two_optimizers_of_one_program() -> None:
     for name, one in zip("wv", eager):
         held = scope.find_var(name)
         assert held is not None and torch.equal(held, one)
+
+
+def test_losses_are_those_of_the_converted_model() -> None:
+    """A Program built by hand and the same training step, converted as a whole, are equal step by step."""
+
+    def step(model: nn.Module, adam: torch.optim.Optimizer, x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        adam.zero_grad()
+        loss = F.mse_loss(model(x), target)
+        loss.backward()
+        adam.step()
+        return loss.detach()
+
+    torch.manual_seed(0)
+    model = network()
+    adam = torch.optim.Adam(model.parameters(), 0.01)
+    converted = dy2static.to_static(step)
+    expected = [float(converted(model, adam, x, target)) for x, target in batches(6)]
+    main, startup, loss = built(OPTIMIZERS["adam"][0])
+    scope = static.Scope()
+    torch.manual_seed(0)
+    static.Executor().run(startup, scope=scope)
+    assert losses_of(main, loss, scope, 6) == expected
+    assert all(torch.equal(one, other) for one, other in zip(parameters(scope), model.parameters(), strict=True))
