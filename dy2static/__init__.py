@@ -68,6 +68,7 @@ from runtime.version import UntestedTorchWarning, __version__
 assert _torch_internals, "imported for what it says"
 
 if TYPE_CHECKING:
+    from dy2static import onnx
     from dy2static.api import to_static
     from dy2static.exclusions import ignore_module, not_to_static
     from dy2static.exporting import export_c
@@ -85,8 +86,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
     "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
-    "__version__", "enable_to_static", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "save",
-    "to_static", "vmap",
+    "__version__", "enable_to_static", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "onnx",
+    "save", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -97,8 +98,8 @@ _HOMES = {
     "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
     "export_c": "dy2static.exporting",
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
-    "not_to_static": "dy2static.exclusions", "save": "dy2static.saving", "to_static": "dy2static.api",
-    "vmap": "dy2static.mapping",
+    "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
+    "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip
 """Where public names come from. They are imported when they are first used: who loads a file needs no converter."""
 
@@ -106,7 +107,8 @@ _HOMES = {
 def __getattr__(name: str) -> _Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'dy2static' has no attribute {name!r}")
-    value = globals()[name] = getattr(_importlib.import_module(_HOMES[name]), name)
+    home = _importlib.import_module(_HOMES[name])
+    value = globals()[name] = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
     return value
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from dy2static.saving import make_artefact
 from runtime.export.c import export_artefact
+from runtime.storage.artefact import Artefact
 from runtime.translated import TranslatedLayer
 from runtime.translated.located import located
 
@@ -37,6 +38,12 @@ def export_c(
     """
     target = Path(folder)
     name = re.sub(r"\W", "_", target.name) if name is None else name
+    artefact = artefact_to_export(layer, input_spec, method)
+    return export_artefact(artefact, target, name, method).folder
+
+
+def artefact_to_export(layer: Any, input_spec: Any, method: str) -> Artefact:
+    """What is exported of a layer, a function or a loaded layer. Errors raised: ValueError for a method it has not."""
     if isinstance(layer, TranslatedLayer):
         if input_spec is not None:
             raise TypeError("a loaded layer is exported as it is; it takes no input_spec")
@@ -45,7 +52,7 @@ def export_c(
         artefact = make_artefact(layer, input_spec, None if method == "forward" else [method])
     if method not in artefact.methods:
         raise ValueError(f"there is no method {method!r} to export; there are: {', '.join(artefact.methods)}")
-    return export_artefact(artefact, target, name, method).folder
+    return artefact
 
 
-__all__ = ["export_c"]
+__all__ = ["artefact_to_export", "export_c"]

@@ -55,8 +55,10 @@ THIRD_PARTY: dict[str, set[str]] = {
     "astor": {"dy2static"},
     "rich": {"dy2static.cli", "dy2static.progress"},
     "safetensors": {"runtime.storage"},
-    "onnx": {"runtime.export"},
-    "onnxruntime": {"runtime.export"},
+    "onnx": {"runtime.export.onnx"},
+    "onnx_ir": {"runtime.export.onnx"},
+    "onnxruntime": {"runtime.export.onnx"},
+    "onnxscript": {"runtime.torch_internals"},
 }
 """A library, and the rooms that may import it; a library that is not listed may be imported nowhere."""
 

@@ -18,18 +18,16 @@ from pathlib import Path
 import numpy
 import torch
 
-from runtime.errors import StorageError
 from runtime.export.c import templates
 from runtime.export.c.failures import literal
 from runtime.export.c.interface import MAX_RANK
 from runtime.export.c.runtime_text import PIECES, needed
 from runtime.export.c.source import Source, write
+from runtime.export.inference import program_for_inference, variant_for_inference
 from runtime.ir import Program, TensorType
-from runtime.ir.walk import copy_program
 from runtime.native.values import Items, Number, Value
 from runtime.native.writer import annotated
-from runtime.passes import BuildStrategy, PassManager, chosen
-from runtime.storage.artefact import WITHOUT_GRADIENTS, Artefact, State, Variant
+from runtime.storage.artefact import Artefact
 
 _NOTE = re.compile("/\\*\x01 (\\d+)\\*/")
 """A note on a line of the user's, which is no name of the library's."""
@@ -45,12 +43,6 @@ class Exported:
     name: str
     header: str
     source: str
-
-
-def variant_for_inference(artefact: Artefact, method: str) -> Variant:
-    """The Program of a method that runs in eval, without gradients."""
-    variants = artefact.methods[method].variants
-    return variants.get(WITHOUT_GRADIENTS["eval"]) or variants["eval"]
 
 
 def export_artefact(artefact: Artefact, folder: str | os.PathLike[str], name: str, method: str = "forward") -> Exported:
@@ -95,16 +87,8 @@ def _is_ours(folder: Path) -> bool:
 
 def files_of(artefact: Artefact, name: str, method: str = "forward") -> dict[str, str | bytes]:
     """The files of the library: name -> content. Errors raised: StorageError for what C cannot do."""
-    variant = variant_for_inference(artefact, method)
-    if variant.stores:
-        raise StorageError(
-            "the function stores to objects that were there before the call: exported C keeps nothing",
-            hint="Return the new value, and let the caller keep it.", code="D2S531")  # fmt: skip
-    program = copy_program(variant.program)
-    PassManager(chosen(BuildStrategy())).run(program)
-    state = artefact.state()
-    tensors = [artefact.tensors[state[one.name]] if isinstance(one, State) else artefact.constants[one.index]
-               for one in variant.params]  # fmt: skip
+    program, tensors = program_for_inference(
+        artefact, variant_for_inference(artefact, method), "exported C", "D2S531")
     weights, offsets, fingerprint = _weights(program, tensors)
     source = write(program, offsets)
     about = re.sub(r"[^\w ]", "?", f"{artefact.name}.{method}" if method != "forward" else artefact.name)

@@ -14,8 +14,8 @@ from runtime.errors import StorageError
 from runtime.executor.liveness import analyse
 from runtime.export.c.failures import Failures, literal
 from runtime.export.c.interface import DTYPES, MAX_RANK, Given, Result, inputs_of, outputs_of
-from runtime.export.c.lists import refine
 from runtime.export.c.rules import Refused, rules_of
+from runtime.export.lists import refine
 from runtime.ir import Assume, Operator, Program, Variable
 from runtime.ir.assume import symbols_of
 from runtime.ir.location import Location

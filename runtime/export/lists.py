@@ -1,4 +1,4 @@
-"""What lists hold, told from what is put into them: C has to know how many dimensions an item has.
+"""What lists hold, told from what is put into them: what is exported has to know how many dimensions an item has.
 
     %xs : list<f32[*]> = array.append(%ys, %x : f32[s0, 3])      ->      %xs, %ys : list<f32[?0, 3]>
 """

@@ -1,0 +1,58 @@
+"""The page about ONNX: its example gives what it says, its table is the code's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+from runtime.export.onnx import composites, lists, operators, scalars
+from runtime.export.onnx.rules import CONSTRUCTS
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "docs" / "export.md"
+
+
+def _wrapped(names: Iterable[str]) -> str:
+    text = ", ".join(f"`{name}`" for name in sorted(names))
+    return "\n".join(textwrap.wrap(text, 118, break_long_words=False, break_on_hyphens=False))
+
+
+def table() -> str:
+    """The table as the page has it. ``python -m tests.docs.test_export`` writes it."""
+    rows = ["| construct | in ONNX |", "| --- | --- |"]
+    rows += [f"| `{name}` | {one.form if one.rule is not None else f'refused: {one.form}'} |"
+             for name, one in CONSTRUCTS.items()]  # fmt: skip
+    ours = {name.split(".")[1] for name in (*operators.OWN, *composites.COMPOSITES, *composites.INSTEAD)}
+    parts = ["\n".join(rows), f"Of Python's numbers:\n{_wrapped(scalars.operators())}",
+             f"Of lists:\n{_wrapped(lists.operators())}",
+             f"Of PyTorch's operators, beside those that its own ONNX converters write:\n"
+             f"{_wrapped(ours | set(composites.RENAMED))}"]  # fmt: skip
+    return "\n\n".join(parts)
+
+
+_TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.S)
+
+
+def test_the_table_is_that_of_the_code() -> None:
+    assert f"<!-- table -->\n{table()}\n<!-- end -->" in FILE.read_text("utf-8"), (
+        "python -m tests.docs.test_export writes the table")
+
+
+def blocks(kind: str) -> list[str]:
+    """The page's blocks of one language."""
+    return re.findall(rf"```{kind}\n(.*?)```", FILE.read_text("utf-8"), re.S)
+
+
+def test_the_example_gives_what_the_page_says(tmp_path: Path) -> None:
+    (tmp_path / "example.py").write_text(blocks("python")[0])
+    done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, check=True, env={"PYTHONPATH": str(ROOT)},
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.stdout == blocks("text")[0]
+
+
+if __name__ == "__main__":
+    FILE.write_text(_TABLE.sub(lambda found: f"{found[1]}{table()}\n{found[2]}", FILE.read_text("utf-8")), "utf-8")

@@ -1,0 +1,134 @@
+"""The file: its names, its checks, what is refused, and that nothing half-written is left."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import pytest
+import torch
+from torch import nn
+
+import dy2static.onnx
+from dy2static import InputSpec
+from dy2static.errors import StorageError
+from runtime.export.onnx import model as writing
+from tests.runtime.export.onnx.harness import check, export, onnx, refused
+
+X = [InputSpec([None, 3], "float32", "x")]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = nn.Linear(3, 3)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        steps = 0
+        while x.abs().max() > 1:
+            x = self.drop(self.step(x)).tanh() * 0.9
+            steps += 1
+        return {"y": x, "steps": steps}
+
+
+def walk(graph):
+    for node in graph.node:
+        yield graph, node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from walk(attribute.g)
+
+
+def test_names_are_unique_at_every_depth(tmp_path):
+    model = check(Net().train(), tmp_path, X, (torch.full((2, 3), 4.0),), (torch.zeros(1, 3),))
+    proto = onnx.load(str(model.exported.path))
+    values = [name for _, node in walk(proto.graph) for name in node.output if name]
+    nodes = [node.name for _, node in walk(proto.graph)]
+    assert len(set(values)) == len(values) and len(set(nodes)) == len(nodes)
+    assert {one.name for one in proto.graph.initializer} >= {"step.weight", "step.bias"}
+    assert model.exported.inputs == ("x",) and model.exported.outputs == ("out_y", "out_steps")
+    assert proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param
+    assert any("test_model.py:" in name for name in nodes)
+
+
+def test_a_module_in_training_is_exported_in_eval_and_stays_as_it_is(tmp_path):
+    net = Net().train()
+    dy2static.onnx.export(net, tmp_path / "net.onnx", X)
+    assert net.training and net.drop.training
+
+
+def test_a_failure_says_the_exception_and_the_line(tmp_path):
+    def f(x):
+        if x.sum() < 0:
+            raise ValueError(f"the sum is {x.sum().item()}")
+        return x
+
+    model = check(f, tmp_path, X, (torch.ones(1, 3),), (-torch.ones(1, 3),))
+    with pytest.raises(Exception, match=r"ValueError: the sum is \{\} \(test_model.py:\d+\)"):
+        model.run(-torch.ones(1, 3))
+
+
+def test_sizes_that_do_not_fit_end_the_run(tmp_path):
+    def f(x, y):
+        return x + y
+
+    two = [InputSpec([None, 3], "float32", "x"), InputSpec([None, 3], "float32", "y")]
+    check(f, tmp_path, two, (torch.ones(2, 3), torch.ones(2, 3)), (torch.ones(2, 3), torch.ones(4, 3)))
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("version", [18, 20, 23])
+def test_opsets(version, tmp_path):
+    model = export(Net(), tmp_path, X, opset_version=version)
+    assert onnx.load(str(model.exported.path)).opset_import[0].version == version
+    assert set(model.run(torch.ones(1, 3))) == {"y", "steps"}
+
+
+def test_an_unknown_opset_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="18 to 23"):
+        dy2static.onnx.export(Net(), tmp_path / "net.onnx", X, opset_version=9)
+
+
+def prints(x):
+    print(x.sum())
+    return x
+
+
+def text(x):
+    mode = "up" if x.sum() > 0 else "down"
+    return x, f"{mode}{x.sum().item()}"
+
+
+def nothing(x):
+    return None
+
+
+def stores(x):
+    KEPT.append(x)
+    return x
+
+
+KEPT: list = []
+
+
+@pytest.mark.parametrize("function, code", [(prints, "D2S540"), (text, "D2S540"), (nothing, "D2S541")])
+def test_refusals(function, code, tmp_path):
+    refused(function, tmp_path, X, code)
+
+
+def test_a_file_that_is_there_stays_where_the_export_fails(tmp_path):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(b"mine")
+    with pytest.raises(StorageError):
+        dy2static.onnx.export(prints, path, X)
+    with mock.patch.object(writing.os, "replace", side_effect=OSError("no space")), pytest.raises(OSError):
+        dy2static.onnx.export(Net(), path, X)
+    assert path.read_bytes() == b"mine" and list(tmp_path.iterdir()) == [path]
+    dy2static.onnx.export(Net(), path, X)
+    assert path.read_bytes() != b"mine" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_method_that_is_not_there(tmp_path):
+    dy2static.save(Net(), tmp_path / "net", X)
+    with pytest.raises(ValueError, match="no method 'other'"):
+        dy2static.onnx.export(dy2static.load(tmp_path / "net"), tmp_path / "net.onnx", method="other")

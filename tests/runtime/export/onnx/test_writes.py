@@ -1,0 +1,133 @@
+"""Writes to tensors as functional operators: through views of views, of bases that are read later."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dy2static import InputSpec
+from tests.runtime.export.onnx.harness import check, refused
+
+SPECS = [InputSpec([None, 4], "float32", "x"), InputSpec([], "int64", "n")]
+CALLS = [(torch.arange(8.0).reshape(2, 4) - 3, torch.tensor(1)), (torch.arange(12.0).reshape(3, 4), torch.tensor(2))]
+
+
+def views_of_views(x, n):
+    y = x.clone()
+    y[1:].t()[0] = 7
+    y.view(-1)[::3] += 10
+    y.transpose(0, 1)[2, :1].mul_(-1)
+    return y
+
+
+def views_seen_later(x, n):
+    y = x * 2
+    row = y[0]
+    y.add_(1)
+    row[1] = -5
+    return y, row, row.sum()
+
+
+def staged_places(x, n):
+    y = x.clone()
+    y[n - 1, n] = 9
+    y[n - 1 :, 0] = torch.tensor(3)
+    return y
+
+
+def masks(x, n):
+    y = x.clone()
+    y[y > 2] = 0
+    y.masked_fill_(y < 0, 1.5)
+    y[y == 0] += 4
+    return y
+
+
+def other_dtypes(x, n):
+    y = x.clone()
+    y += n
+    y[0] = n
+    y *= torch.tensor(True)
+    z = torch.zeros(2, dtype=torch.int64)
+    z[n - 1] = 3
+    z.fill_(n)
+    return y, z
+
+
+def in_a_loop(x, n):
+    out = torch.zeros(x.shape[0] + 1, 4)
+    for i in range(x.shape[0]):
+        out[i + 1] = out[i] + x[i]
+    return out
+
+
+def on_a_path(x, n):
+    y = torch.zeros(4)
+    for i in range(3):
+        if x.sum() > i:
+            y[i] = x[0, i]
+        else:
+            y.zero_()
+    return y
+
+
+def indices(x, n):
+    y = x.clone()
+    y[[0, 1], [1, 2]] = torch.tensor([5.0, 6.0])
+    y[:, torch.tensor([3])] = -1.0
+    return y
+
+
+@pytest.mark.parametrize("function", [views_of_views, views_seen_later, staged_places, masks, other_dtypes, in_a_loop,
+                                      on_a_path, indices])
+def test_writes(function, tmp_path):
+    check(function, tmp_path, SPECS, *CALLS)
+
+
+def test_writes_to_arguments_are_refused(tmp_path):
+    def f(x, n):
+        x.add_(n)
+        return x.sum()
+
+    assert "'x'" in refused(f, tmp_path, SPECS, "D2S541").summary
+
+
+def test_writes_to_buffers_are_refused(tmp_path):
+    class Counting(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x, n):
+            self.calls += 1
+            return x * self.calls
+
+    assert "'calls'" in refused(Counting(), tmp_path, SPECS, "D2S541").summary
+
+
+def test_writes_to_expanded_views_are_refused(tmp_path):
+    def f(x, n):
+        y = x.sum(1, keepdim=True)
+        y.expand(-1, 4).add_(1)
+        return y
+
+    refused(f, tmp_path, SPECS, "D2S540")
+
+
+def test_writes_that_read_what_they_write_are_refused(tmp_path):
+    def f(x, n):
+        y = x.clone()
+        y[[0, 1]] = y[0]
+        return y
+
+    assert "reads other elements" in refused(f, tmp_path, SPECS, "D2S540").summary
+
+
+def test_a_write_may_read_the_same_elements(tmp_path):
+    def f(x, n):
+        y = x.clone()
+        y.mul_(y)
+        y[0].add_(y[0] * 2)
+        return y
+
+    check(f, tmp_path, SPECS, *CALLS)
