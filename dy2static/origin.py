@@ -37,7 +37,7 @@ _TORCH_TRAINING = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__fil
 _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), *path) for path in (
     ("functional.py",), ("_tensor.py",), ("_jit_internal.py",), ("nn", "functional.py"), ("nn", "utils", "rnn.py"),
     ("nn", "utils", "clip_grad.py"),
-    ("nn", "modules"), ("signal", "windows"),
+    ("nn", "modules"), ("signal", "windows"), ("ao",), ("_lobpcg.py",), ("_lowrank.py",), ("_linalg_utils.py",),
 ))  # fmt: skip
 IN_PYTHON = tuple(
     os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", "builtins", name)

@@ -136,6 +136,7 @@ from runtime.torch_internals.operators import (
     without_formula,
     writes_unseen,
 )
+from runtime.torch_internals.packed_rules import is_packed, packed
 from runtime.torch_internals.real_calls import (
     graph_error,
     is_unknown,
@@ -215,6 +216,8 @@ __all__ = [
     "autocast_state",
     "below_autograd",
     "by_own_rule",
+    "is_packed",
+    "packed",
     "capability",
     "casting_as",
     "changes_results",

@@ -52,6 +52,21 @@ define("implicit_writes", WRITES, "CompositeImplicitAutograd", lambda x: x.mul_(
 define("writes", WRITES, "CPU", lambda x: x.mul_(2), lambda x: x)
 
 
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.round()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * 2
+
+
+SCALE = torch.nn.Hardtanh(-2.0, 2.0)
+define("python", ONE, "CompositeImplicitAutograd", lambda x: SCALE(Rounded.apply(x / 2)) * x)
+define("python_kernel", ONE, "CPU", lambda x: SCALE(Rounded.apply(x / 2)) * x, torch.empty_like)
+
+
 @custom_op("test_library_operators::plain", mutates_args=())
 def plain(x: torch.Tensor) -> torch.Tensor:
     return x.sin()
@@ -234,3 +249,17 @@ def test_loaded(name: str, tmp_path: Path) -> None:
     loaded = dy2static.load(path, allow=["test_library_operators"])
     for x in (torch.ones(3, 3), torch.ones(3, 3, requires_grad=True), -torch.ones(3, 3, requires_grad=True)):
         same(outcome(loaded, x), outcome(function, x))
+
+
+@pytest.mark.parametrize("name", ["python", "python_kernel"])
+@pytest.mark.parametrize("grad", [True, False])
+def test_kernels_that_apply_functions_and_modules(name: str, grad: bool) -> None:
+    """What a kernel written in Python calls is not the user's program: none of it is staged."""
+
+    def program(x: Any) -> Any:
+        with torch.set_grad_enabled(grad):
+            y = getattr(OPS, name)(x)
+        return y * 2 if y.sum() > 0 else y - 1
+
+    values = ([3.2, -1.0], [0.1, 0.2], [-5.0, 1.0])
+    check(program, *((torch.tensor(one, requires_grad=name == "python"),) for one in values))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.ao.quantization import FakeQuantize, MovingAverageMinMaxObserver, get_default_qat_qconfig, prepare_qat
 
 from dy2static import not_to_static, to_static
 from runtime.errors import Dy2StaticError
@@ -80,3 +82,40 @@ def test_the_trace_begins_again_once() -> None:
     for _ in range(2):
         static(torch.ones(2), torch.ones(2), torch.ones(2))
     assert len(static.programs) == 1
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.act, self.last = nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.act(self.first(x))
+        if x.mean() > 0.3:
+            x = x / 2
+        return self.last(x)
+
+
+def with_fake_quantizer() -> nn.Module:
+    torch.manual_seed(0)
+    net = Small()
+    net.act = nn.Sequential(net.act, FakeQuantize(MovingAverageMinMaxObserver, quant_min=0, quant_max=255))
+    return net
+
+
+def prepared() -> nn.Module:
+    torch.manual_seed(0)
+    net = Small().train()
+    net.qconfig = get_default_qat_qconfig("fbgemm")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch recommends torchao
+        made: nn.Module = prepare_qat(net)
+    for part in made.modules():
+        vars(part).pop("qconfig", None)  # it made the quantisers, and no two are equal
+    return made
+
+
+@pytest.mark.parametrize("make", [with_fake_quantizer, prepared])
+def test_training_for_quantised_weights(make: Any) -> None:
+    calls = [(torch.randn(5, 4, generator=torch.Generator().manual_seed(seed)) * (seed + 1),) for seed in range(3)]
+    check_module(make, *calls)

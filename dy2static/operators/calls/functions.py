@@ -83,8 +83,8 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
     if home == "torch" and f.__name__ == "tolist" and args and isinstance(args[0], torch.Tensor):
         return reads.tolist(session, args[0])
     if home == "torch" and reason and (
-            policy.is_plain_torch(f) and (
-                any_staged([args, kwargs]) or _asks_gradients(f) or _name_of(f) in session.known.reading)
+            policy.is_plain_torch(f) and (any_staged([args, kwargs]) or _asks_gradients(f))
+            or _name_of(f) in session.known.reading
             or module_facts.has_staged_mode(args)):
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
@@ -105,7 +105,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
             try:
                 return call_torch(session, f, args, kwargs)
             except Dy2StaticError as error:
-                if error.code == "D2S212" and policy.is_plain_torch(f) and _name_of(f) not in session.known.reading:
+                if error.code == "D2S212" and policy.may_decide(f) and _name_of(f) not in session.known.reading:
                     raise session.restart(Known(reading=frozenset({_name_of(f)}))) from error
                 raise
     if not reason and not f.__code__.co_flags & _COROUTINE:

@@ -34,10 +34,30 @@ _TORCH_CONVERTED = tuple(_TORCH + path for path in (
     os.path.join("nn", "utils", "_named_member_accessor.py"),
 ))  # fmt: skip
 
+_TORCH_MACHINERY = tuple(_TORCH + path for path in (
+    *(f"{name}{os.sep}" for name in (
+        "_C", "_custom_op", "_decomp", "_dispatch", "_dynamo", "_export", "_functorch", "_higher_order_ops",
+        "_inductor", "_library", "_logging", "_numpy", "_prims", "_prims_common", "_refs", "_subclasses", "_vendor",
+        "autograd", "backends", "cuda", "distributed", "export", "func", "fx", "jit", "multiprocessing", "onnx",
+        "package", "profiler", "testing", "utils",
+    )),
+    *(f"{name}.py" for name in (
+        "__init__", "_compile", "_guards", "_meta_registrations", "_ops", "_tensor_str", "_utils", "hub", "library",
+        "overrides", "random", "serialization", "storage", "types",
+    )),
+))  # fmt: skip
+
 
 def is_plain_torch(function: types.FunctionType) -> bool:
     """Whether a function of torch is Python over tensors and numbers, which may be converted like a user's."""
     return is_torch_function_file(function.__code__.co_filename) and exclusion_of(function) is None
+
+
+def may_decide(function: types.FunctionType) -> bool:
+    """Whether a function of torch that turned out to read a tensor may be converted: not if it is part of the
+    machinery that tensors, traces and processes run on."""
+    file = function.__code__.co_filename
+    return file.startswith(_TORCH) and not file.startswith(_TORCH_MACHINERY) and exclusion_of(function) is None
 
 
 def reason_not_converted(function: types.FunctionType) -> str:

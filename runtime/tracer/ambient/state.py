@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from runtime.tracer.ambient.leaked import leaked
@@ -38,3 +40,13 @@ def enter(session: Session | None) -> Session | None:
     """Make ``session`` this thread's session; returns the one before."""
     before, _local.session = _local.session, session
     return before
+
+
+@contextlib.contextmanager
+def away() -> Iterator[None]:
+    """No session for a while: what runs in here is no code that is traced (an operator's kernel written in Python)."""
+    before = enter(None)
+    try:
+        yield
+    finally:
+        enter(before)

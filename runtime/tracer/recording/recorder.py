@@ -5,6 +5,7 @@ It runs below autograd, so composite operators arrive whole, and above fake tens
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from runtime.ir import ObjectType, Operand, ScalarType, TensorType, Type, Variab
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
 from runtime.ops import aten
+from runtime.tracer.ambient import state
 from runtime.tracer.ambient.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.memory import aliases, detached, overlaps
 from runtime.tracer.memory.conditions import NEVER, known
@@ -84,6 +86,11 @@ _METADATA = frozenset(
 ) - {"prims.device_put", "aten._is_any_true"}
 
 _NUMBERS = {"aten.item.default", "aten._local_scalar_dense.default"}
+def _outside_of_kernels(func: Any) -> contextlib.AbstractContextManager[None]:
+    """For running an operator on fakes: a library's kernels may be Python, in which nothing is staged."""
+    return contextlib.nullcontext() if func.namespace == "aten" else state.away()
+
+
 _READS = {"aten.is_nonzero.default", "aten.equal.default", "aten.allclose.default"}
 _QUANTIZING = frozenset({
     "aten.quantize_per_tensor", "aten.quantize_per_tensor_dynamic", "aten.quantize_per_channel",
@@ -169,14 +176,16 @@ class Recorder(torch_internals.TorchDispatchMode):
         if torch.is_grad_enabled() or self.session.replaying is not None or not torch_internals.is_composite(func):
             return False
         fake_args, fake_kwargs = self._fakes(args), {key: self._fakes(value) for key, value in kwargs.items()}
-        return torch_internals.gives_own_view(func, fake_args, fake_kwargs)
+        with _outside_of_kernels(func):
+            return torch_internals.gives_own_view(func, fake_args, fake_kwargs)
 
     def _fakes(self, value: Any) -> Any:
         return shape_rules.fakes(self.session, value)
 
     def _fake_call(self, func: Any, args: Any, kwargs: Any) -> Any:
         casting = () if _packet(func) in _METADATA else self.session.casting(func)
-        return shape_rules.apply(self.session, func, args, kwargs, casting)
+        with _outside_of_kernels(func):
+            return shape_rules.apply(self.session, func, args, kwargs, casting)
 
     def _number(self, tensor: torch.Tensor) -> Any:
         """A tensor where torch takes a number (``torch.clamp(x, 0, t)``, ``x.view(t, 2)``): its item, as a symbol."""

@@ -49,6 +49,12 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
 
     if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
         fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
+    if torch_internals.is_packed(func):
+        numbers = [number_operands.of(session, one) for one in fake_args]
+        given = [one if number is None else session.sizes.symbolic(number) for one, number in zip(fake_args, numbers)]
+        own = torch_internals.packed(session.fake_mode, session.shape_env, func, given, fake_kwargs)
+        if own is not None:
+            return own
     if number_operands.must_be_tried(session, (*fake_args, *fake_kwargs.values())):
         return _with_numbers(session, func, fake_args, fake_kwargs, casting)
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)

@@ -1,0 +1,83 @@
+"""Shape rules for packed sequences: torch's own take the number of steps for that of rows, or read memory.
+
+    data, batch_sizes = _pack_padded_sequence(input, lengths)     data: (rows, *features), batch_sizes: (steps,)
+    output, *states = lstm.data(data, batch_sizes, ...)           output: (rows, features)
+    padded, lengths = _pad_packed_sequence(data, batch_sizes)     padded: (steps, batch, *features), lengths: (batch,)
+
+How many rows and steps there are only a run knows. ``batch_sizes`` and ``lengths`` are int64 and on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from runtime.torch_internals.fakes import fake_only, new_symbol
+
+if TYPE_CHECKING:
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+
+def _whole(size: Any, like: Any = None) -> Any:
+    """A fake of ``size``: int64 on the CPU, or of the dtype and on the device of ``like``."""
+    if like is None:
+        return torch.empty(size, dtype=torch.int64, device="cpu")
+    return torch.empty(size, dtype=like.dtype, device=like.device)
+
+
+def _pack(shape_env: ShapeEnv, data: Any, lengths: Any, batch_first: Any) -> Any:
+    if data.dim() < 2 or type(batch_first) is not bool:
+        return None
+    rows, steps = new_symbol(shape_env, size=True), new_symbol(shape_env, size=True)
+    return _whole((rows, *data.shape[2:]), data), _whole((steps,))
+
+
+def _pad(shape_env: ShapeEnv, data: Any, batch_sizes: Any, batch_first: Any, padding: Any, total_length: Any) -> Any:
+    if data.dim() < 1 or batch_sizes.dim() != 1 or type(batch_first) is not bool:
+        return None
+    batch, steps = new_symbol(shape_env, size=True), batch_sizes.shape[0]
+    if isinstance(total_length, torch.SymInt):
+        known = shape_env.bound_sympy(total_length.node.expr).lower >= 0  # a length that is not positive is no length
+        steps = total_length if known else new_symbol(shape_env, size=True)
+    elif total_length > 0:
+        steps = total_length
+    padded = _whole((steps, batch, *data.shape[1:]), data)
+    return padded.transpose(0, 1) if batch_first else padded, _whole((batch,))
+
+
+def _recurrent(shape_env: ShapeEnv, data: Any, batch_sizes: Any, states: Any, *rest: Any) -> Any:
+    if data.dim() != 2 or batch_sizes.dim() != 1 or type(rest[-1]) is not bool:
+        return None
+    given = states if isinstance(states, (list, tuple)) else (states,)
+    features = given[0].shape[-1] * (2 if rest[-1] else 1)
+    return _whole((data.shape[0], features), data), *(_whole(tuple(one.shape), one) for one in given)
+
+
+_RULES: dict[Any, Callable[..., Any]] = {
+    torch.ops.aten._pack_padded_sequence.default: _pack,
+    torch.ops.aten._pad_packed_sequence.default: _pad,
+    torch.ops.aten.lstm.data: _recurrent,
+    torch.ops.aten.gru.data: _recurrent,
+    torch.ops.aten.rnn_tanh.data: _recurrent,
+    torch.ops.aten.rnn_relu.data: _recurrent,
+}
+
+
+def packed(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any) -> Any:
+    """The results of an operator on packed sequences, as fake tensors; None for other operators and arguments.
+
+    ``total_length`` may be a symbol.
+    """
+    rule = _RULES.get(func)
+    if rule is None or kwargs:
+        return None
+    with fake_only(fake_mode):
+        return rule(shape_env, *args)
+
+
+def is_packed(func: Any) -> bool:
+    """Whether an operator takes packed sequences, or makes them."""
+    return func in _RULES
