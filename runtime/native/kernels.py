@@ -23,7 +23,7 @@ enum { L_##S = BYTES / sizeof(T) }; \
 ALWAYS T sum_##S(v_##S v) { \
     T t[L_##S]; *(v_##S *)t = v; w_##S w = *(w_##S *)t + *(w_##S *)(t + L_##S / 2); *(w_##S *)t = w; \
     q_##S q = *(q_##S *)t + *(q_##S *)(t + L_##S / 4); T s = 0; \
-    UNROLL for (int l = 0; l < L_##S / 4; l += 2) s += q[l] + q[l + 1]; \
+    UNROLL for (int l = 0; l < L_##S / 4; l++) s += q[l]; /* one for doubles in 32 bytes */ \
     return s; \
 } \
 ALWAYS void tile_##S(const int R, const int W, i64 k, const T *a, i64 ra, \

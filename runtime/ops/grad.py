@@ -40,8 +40,11 @@ def accumulate(total: Tensor | None, grad: Tensor | None) -> Tensor | None:
 
 
 def accumulate_product(total: Tensor | None, a: Tensor, b: Tensor) -> Tensor:
-    """The running total with one more matrix product, in the total's own memory."""
-    return a.mm(b) if total is None else total.addmm_(a, b)
+    """The running total with one more matrix product, in the total's own memory.
+
+    The product is a matrix of its own: where ``addmm_`` begins with the total, it rounds otherwise than autograd's sum.
+    """
+    return a.mm(b) if total is None else total.add_(a.mm(b))
 
 
 def take(items: list[Any]) -> list[Any]:
