@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy, register_pass
     from runtime.recompute import recompute
+    from runtime.static import (
+        ClipGradByGlobalNorm,
+        ClipGradByNorm,
+        ClipGradByValue,
+        Executor,
+        case,
+        cond,
+        data,
+        default_main_program,
+        default_startup_program,
+        program_guard,
+        py_func,
+        switch_case,
+        while_loop,
+    )
     from runtime.translated import TranslatedLayer, load, save
 
 PROJECT = "dy2static"
@@ -28,6 +43,12 @@ _HOMES = {
     "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
     "TranslatedLayer": "runtime.translated", "load": "runtime.translated", "save": "runtime.translated",
 }  # fmt: skip
+_STATIC = (
+    "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Executor", "case", "cond", "data",
+    "default_main_program", "default_startup_program", "program_guard", "py_func", "switch_case", "while_loop",
+)  # fmt: skip
+"""Of ``runtime.static``, which has more, ``Program`` and the optimizers among it."""
+_HOMES.update(dict.fromkeys(_STATIC, "runtime.static"))
 
 
 def __getattr__(name: str) -> Any:
@@ -43,6 +64,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning",
-    "Variable", "__version__", "append_backward", "gradients", "load", "recompute", "register_pass", "save",
+    "Block", "BuildStrategy", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Executor", "InputSpec",
+    "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning", "Variable", "__version__", "append_backward", "case",
+    "cond", "data", "default_main_program", "default_startup_program", "gradients", "load", "program_guard", "py_func",
+    "recompute", "register_pass", "save", "switch_case", "while_loop",
 ]  # fmt: skip
