@@ -66,6 +66,6 @@ def __dir__() -> list[str]:
 __all__ = [
     "Block", "BuildStrategy", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Executor", "InputSpec",
     "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning", "Variable", "__version__", "append_backward",
-    "case", "cond", "data", "default_main_program", "default_startup_program", "gradients", "load", "program_guard", "py_func",
-    "recompute", "register_pass", "save", "switch_case", "while_loop",
+    "case", "cond", "data", "default_main_program", "default_startup_program", "gradients", "load", "program_guard",
+    "py_func", "recompute", "register_pass", "save", "switch_case", "while_loop",
 ]  # fmt: skip
