@@ -81,13 +81,13 @@ if TYPE_CHECKING:
     from runtime.errors import ConversionError, Dy2StaticError, ProgramError, SignatureError, StorageError, TraceError
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy
-    from runtime.translated import TranslatedLayer, load
+    from runtime.translated import TranslatedLayer, load, load_state
 
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
     "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
-    "__version__", "enable_to_static", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "onnx",
-    "save", "to_static", "vmap",
+    "__version__", "enable_to_static", "export_c", "ignore_module", "load", "load_state", "loop_options",
+    "not_to_static", "onnx", "save", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -97,7 +97,8 @@ _HOMES = {
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
     "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
     "export_c": "dy2static.exporting",
-    "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
+    "ignore_module": "dy2static.exclusions", "load": "runtime.translated",
+    "load_state": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
     "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip

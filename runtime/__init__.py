@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy, register_pass
     from runtime.recompute import recompute
-    from runtime.translated import TranslatedLayer, load, save
+    from runtime.translated import TranslatedLayer, load, load_state, save
 
 PROJECT = "dy2static"
 """The project this package belongs to: ``runtime`` is a general name, which another package may have too."""
@@ -26,7 +26,8 @@ _HOMES = {
     "append_backward": "runtime.autodiff.static", "gradients": "runtime.autodiff.static",
     "recompute": "runtime.recompute",
     "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
-    "TranslatedLayer": "runtime.translated", "load": "runtime.translated", "save": "runtime.translated",
+    "TranslatedLayer": "runtime.translated", "load": "runtime.translated",
+    "load_state": "runtime.translated", "save": "runtime.translated",
 }  # fmt: skip
 
 
@@ -44,5 +45,6 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning",
-    "Variable", "__version__", "append_backward", "gradients", "load", "recompute", "register_pass", "save",
+    "Variable", "__version__", "append_backward", "gradients", "load", "load_state", "recompute", "register_pass",
+    "save",
 ]  # fmt: skip

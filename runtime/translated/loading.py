@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from runtime.autodiff import choose_autograd
-from runtime.storage.files import read_artefact, write_artefact
+from runtime.storage.files import read_artefact, read_state, write_artefact
+from runtime.storage.metadata import checked_metadata
 from runtime.translated.layer import TranslatedLayer
 from runtime.translated.located import located
 
@@ -37,12 +39,35 @@ def load(
 
 
 @located
-def save(layer: TranslatedLayer, path: str | os.PathLike[str], *, source_locations: bool = True) -> Path:
+def load_state(path: str | os.PathLike[str], *, device: str | torch.device | None = None) -> dict[str, torch.Tensor]:
+    """The parameters and persistent buffers in a file, for ``load_state_dict`` of the class they came from.
+
+    Only tensors are read, no Program: the file may hold operators that ``load`` would refuse. Tied ones are one tensor.
+
+    Args:
+        path: What was given to ``save``.
+        device: Where the tensors go; without it, where they were.
+
+    Errors raised: StorageError if there is no such file, or it is damaged or foreign.
+    """
+    return read_state(path, device)
+
+
+@located
+def save(
+    layer: TranslatedLayer, path: str | os.PathLike[str], *, metadata: dict[str, Any] | None = None,
+    source_locations: bool = True,
+) -> Path:  # fmt: skip
     """Save a loaded layer as it is now; returns the file's path. ``dy2static.save`` saves everything else.
+
+    ``metadata``: JSON values by name, in place of those that were loaded.
 
     Errors raised: StorageError if it cannot be written; TypeError for anything but a loaded layer.
     """
     if not isinstance(layer, TranslatedLayer):
         kind = type(layer).__name__
         raise TypeError(f"runtime.save() saves a loaded layer, not {kind}; dy2static.save() traces and saves")
-    return write_artefact(layer.artefact(), path, source_locations)
+    artefact = layer.artefact()
+    if metadata is not None:
+        artefact.metadata = checked_metadata(metadata)
+    return write_artefact(artefact, path, source_locations)
