@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from dy2static.saving import save
     from dy2static.settings import enable_to_static
     from dy2static.static_function import EagerWarning, StaticFunction
+    from dy2static.traced_layer import TracedLayer
     from runtime.errors import ConversionError, Dy2StaticError, ProgramError, SignatureError, StorageError, TraceError
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy
@@ -85,9 +86,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
-    "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
-    "__version__", "enable_to_static", "export_c", "ignore_module", "load", "load_state", "loop_options",
-    "not_to_static", "onnx", "save", "to_static", "vmap",
+    "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer", "TranslatedLayer",
+    "UntestedTorchWarning", "__version__", "enable_to_static", "export_c", "ignore_module", "load", "load_state",
+    "loop_options", "not_to_static", "onnx", "save", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -95,8 +96,8 @@ _HOMES = {
     "EagerWarning": "dy2static.static_function", "InputSpec": "runtime.ir.input_spec",
     "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
-    "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
-    "export_c": "dy2static.exporting",
+    "TracedLayer": "dy2static.traced_layer", "TranslatedLayer": "runtime.translated",
+    "enable_to_static": "dy2static.settings", "export_c": "dy2static.exporting",
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated",
     "load_state": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",

@@ -12,9 +12,12 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from dy2static.errors import SignatureError
+from runtime.ir import Operator
 from runtime.ir.operator import leaves
 from runtime.ir.tree import Leaf, Record, tree_leaves
-from runtime.passes.dead_code import does_more, remove_dead
+from runtime.ops import aten
+from runtime.ops.registry import definition
+from runtime.passes.dead_code import remove_dead
 from runtime.storage.trees import KEYED, parts
 from runtime.tracer.boundary.tracing import Traced
 
@@ -43,8 +46,18 @@ def keep_results(traced: Traced, output_spec: OutputSpec, name: str) -> None:
     for write in program.writes:
         write.index = number[write.index]
     program.block.yields = [program.block.yields[old] for old in used]
-    remove_dead(program.block, program.block.yields, does_more)
+    remove_dead(program.block, program.block.yields, _does_more)
     _drop_parameters(traced)
+
+
+def _does_more(op: Operator) -> bool:
+    """Whether an Operator does anything but give results: it says something, or draws random numbers in this mode."""
+    ops = [op, *(inner for block in op.blocks for inner in block.walk())]
+    return any(
+        definition(one.name).effect
+        or (definition(one.name).random and aten.is_random(aten.resolve(one.name), one.args, one.kwargs))
+        for one in ops
+    )
 
 
 def _drop_parameters(traced: Traced) -> None:

@@ -70,7 +70,7 @@ def target_of(layer: Any, asked: Asked) -> Target:
     else:
         if asked.methods is not None:
             raise TypeError("methods are those of an nn.Module; a function has none")
-        static = _static(layer)
+        static = converted(layer)
         owner = getattr(static, "__self__", None)
         root = owner if isinstance(owner, torch.nn.Module) else None
         name = type(root).__name__ if root is not None else static.__name__
@@ -92,14 +92,14 @@ def _module_target(root: torch.nn.Module, asked: Asked) -> Target:
         raise TypeError(f"methods takes a list of names, not the string {methods!r}")
     found: dict[str, Calls] = {}
     if type(root).forward is not torch.nn.Module.forward or "forward" in vars(root):
-        forward = _static(root.forward)
+        forward = converted(root.forward)
         found["forward"] = _calls(forward, wanted.pop("forward", None) or asked.input_spec, asked)
     for name in wanted:
         if name.startswith("_") or hasattr(torch.nn.Module, name):
             raise TypeError(f"{name!r} cannot be the name of a saved method")
         if not callable(getattr(root, name, None)):
             raise TypeError(f"{type(root).__name__} has no method {name!r}")
-        static = _static(getattr(root, name))
+        static = converted(getattr(root, name))
         found[name] = _calls(static, wanted[name], asked)
     if methods is None:
         for name, static in _converted_methods(root):
@@ -119,14 +119,15 @@ def _converted_methods(root: torch.nn.Module) -> Iterator[tuple[str, StaticFunct
                 yield name, static
 
 
-def _static(function: Any) -> StaticFunction:
+def converted(function: Any) -> StaticFunction:
+    """The function, converted unless it is. Errors raised: TypeError for what is no function."""
     if isinstance(function, StaticFunction):
         return function
     if not isinstance(function, (FunctionType, MethodType)) and not callable(function):
         raise TypeError(f"save() takes an nn.Module or a function, not {function!r}")
-    converted = to_static(function)
-    assert isinstance(converted, StaticFunction)
-    return converted
+    made = to_static(function)
+    assert isinstance(made, StaticFunction)
+    return made
 
 
 class _NothingSays(SignatureError):
@@ -200,4 +201,4 @@ def _require_arguments(target: Target, asked: Asked) -> None:
             raise TypeError(f"variants has values for {name!r}, which is no argument of {', '.join(target.methods)}")
 
 
-__all__ = ["Asked", "Calls", "Target", "target_of"]
+__all__ = ["Asked", "Calls", "Target", "converted", "target_of"]

@@ -73,6 +73,14 @@ def traces_of(
     return _filled(found)
 
 
+def traces_as_it_is(calls: Calls, outputs: OutputSpec | None = None) -> list[dict[str, Trace]]:
+    """For each kind of call one trace for both modes, with every module in the mode that it is in.
+
+    Errors raised: as of ``traces_of``.
+    """
+    return _filled([_in_modes(calls, specs, MODES, outputs) for specs in calls.kinds])
+
+
 def _in_modes(calls: Calls, specs: Specs, modes: Collection[str], outputs: OutputSpec | None) -> dict[str, Trace]:
     """One trace for some modes, and another for calls without gradients, if the function asks for that."""
     trace = _trace(calls, specs, outputs)
@@ -215,4 +223,4 @@ def _specs_of(specs: Any, values: Any) -> dict[int, InputSpec]:
     return found
 
 
-__all__ = ["Trace", "traces_of", "usual_state"]
+__all__ = ["Trace", "traces_as_it_is", "traces_of", "usual_state"]

@@ -96,10 +96,17 @@ def _artefact(target: Target, modes: Sequence[str], output_spec: Any) -> Artefac
     for name in outputs:
         if name not in target.methods and outputs[name] is not None:
             raise TypeError(f"output_spec is for {name!r}, which is not saved; there are {', '.join(target.methods)}")
-    tensors = Tensors(target.root)
-    traces = {
+    return assembled(target, {
         name: traces_of(calls, target.root, modes, outputs.get(name)) for name, calls in target.methods.items()
-    }
+    })  # fmt: skip
+
+
+def assembled(target: Target, traces: Mapping[str, list[dict[str, Trace]]]) -> Artefact:
+    """The artefact of traces: by method, for each kind of call a trace for each mode.
+
+    Errors raised: StorageError for what a file cannot hold, at its place in the source.
+    """
+    tensors = Tensors(target.root)
     if target.root is not None:
         entries, state = describe_modules(target.root)
         entries[0].type_name = type(target.root).__name__
@@ -176,4 +183,4 @@ def _modules_of(live: list[LiveParameter], tensors: Tensors) -> tuple[list[Modul
     return entries, state
 
 
-__all__ = ["checked_modes", "make_artefact", "save"]
+__all__ = ["assembled", "checked_modes", "make_artefact", "save"]

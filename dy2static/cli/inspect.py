@@ -23,8 +23,8 @@ def add_parser(commands: Any) -> None:
         "inspect",
         help="show what a saved file holds: signatures, sizes, metadata, its Programs, or their C",
         description="Print what a file that dy2static.save wrote says of itself (who made it, metadata, checksums, "
-        "tensors, and of each method its signature and operators), then its Programs. With --c, the C that is generated "
-        "for calls without gradients, with the lines of the source as comments. Nothing is compiled or run.",
+        "tensors, and of each method its signature and operators), then its Programs. With --c, the C that is "
+        "generated for calls without gradients, with the lines of the source as comments. Nothing is compiled or run.",
     )
     parser.add_argument("file", metavar="FILE", help="a saved file (.d2s)")
     parser.add_argument("--c", action="store_true", help="print the generated C in place of the Programs")

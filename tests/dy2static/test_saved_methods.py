@@ -86,8 +86,8 @@ def test_one_mode_alone(tmp_path: Path, mode: str) -> None:
     same_for(layer, model.train(mode == "train"), torch.randn(4, 3))
     getattr(layer, other)()
     for call in (layer, layer.decode, lambda x: layer.program()):
-        with pytest.raises(SignatureError, match=rf"D2S312. \w+\(\) was saved for {mode} mode only, and the layer is in "
-                                                 rf"{other}(.|\n)*Call \.{mode}\(\) on it"):  # fmt: skip
+        problem = rf"D2S312. \w+\(\) was saved for {mode} mode only.* in {other}(.|\n)*Call \.{mode}\(\) on it"
+        with pytest.raises(SignatureError, match=problem):
             call(torch.ones(2, 3))
     getattr(layer, mode)()
     save(layer, tmp_path / "again")
@@ -251,8 +251,8 @@ def test_variants_are_chosen_by_the_call(tmp_path: Path) -> None:
         model.train(training)
         for kwargs in ({}, {"noisy": True}, {"times": 3}, {"times": 3, "noisy": True}):
             same_for(layer, model, x, **kwargs)
-    with pytest.raises(SignatureError, match=r"D2S306(.|\n)*none of the 4 saved Programs of forward\(\) answers this call: "
-                                             r"argument 'times' is 2, but it was 1 (.*)argument 'times' is 2, but it was 3"):  # fmt: skip
+    problem = r"D2S306. none of the 4 saved Programs of forward\(\) answers this call: argument 'times' is 2"
+    with pytest.raises(SignatureError, match=rf"{problem} .*; argument 'times' is 2, but it was 3"):
         layer(x, times=2)
     with pytest.raises(SignatureError, match=r"D2S304. argument 'x' has size 4 in dimension 1"):
         layer(torch.ones(2, 4), times=3)
@@ -360,7 +360,7 @@ def test_sizes_that_cannot_be_one_program_are_listed(tmp_path: Path) -> None:
 
     f(torch.ones(3))
     f(torch.ones(1))
-    with pytest.raises(SignatureError, match=r"D2S316(.|\n)*x\.shape\[0\] == 3(.|\n)*\(x=float32\[1\]; x=float32\[3\]\)"):
+    with pytest.raises(SignatureError, match=r"D2S316.*x\.shape\[0\] == 3.*\(x=float32\[1\]; x=float32\[3\]\)"):
         save(f, tmp_path / "f")
 
 
