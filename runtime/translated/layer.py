@@ -80,10 +80,14 @@ class TranslatedLayer(torch.nn.Module):
 
     # -- calling -------------------------------------------------------------------------------------------------
 
-    @located
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the saved ``forward``. Errors raised: SignatureError if the call does not fit what was saved."""
-        return self._run("forward", args, kwargs)
+        return self._call("forward", args, kwargs)
+
+    def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if torch.compiler.is_compiling():  # torch.compile reads these lines: a Program is no Python for it to compile
+            return torch.compiler.disable(self._run)(name, args, kwargs)
+        return self._run(name, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         methods = self.__dict__.get("_methods", {})
@@ -92,9 +96,8 @@ class TranslatedLayer(torch.nn.Module):
         return super().__getattr__(name)
 
     def _method(self, name: str) -> Callable[..., Any]:
-        @located
         def method(*args: Any, **kwargs: Any) -> Any:
-            return self._run(name, args, kwargs)
+            return self._call(name, args, kwargs)
 
         method.__name__ = name
         method.__signature__ = self.signature(name)  # type: ignore[attr-defined]  # what inspect.signature() reads
@@ -137,6 +140,7 @@ class TranslatedLayer(torch.nn.Module):
         self.signature(method)
         return [variant.program for variant in self._variants(self._methods[method])]
 
+    @located
     def _run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         signature = self.signature(name)
         if state.active() is not None:
@@ -231,7 +235,15 @@ class TranslatedLayer(torch.nn.Module):
 
     @located
     def _check_conversion(self, fn: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        """Errors raised: SignatureError (D2S309) if ``fn`` would give a tensor a dtype that a Program cannot take."""
+        """Errors raised: SignatureError (D2S309) if ``fn`` would give a tensor a dtype that a Program cannot take, or
+        move constants from where they have no values."""
+        for constant in vars(self._constants).values():
+            if constant.is_meta and not fn(torch.empty(0, dtype=constant.dtype, device="meta")).is_meta:
+                raise SignatureError(
+                    "the layer holds constants that no state dict has, and on the device 'meta' they have no values",
+                    hint="Load it where it is to run: load(path, device=...).",
+                    code="D2S309",
+                )
         modules = dict(self.named_modules(remove_duplicate=False))
         for method in self._methods.values():
             for variant in method.all():

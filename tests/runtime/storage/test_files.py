@@ -150,7 +150,7 @@ def test_file_without_the_suffix_is_found(artefact: Artefact, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("where", "problem"),
-    [("folder", "there is a folder of that name"), ("file/model", "file is no folder"), ("file/a/model", "file is no folder")],
+    [("folder", "there is a folder of that name"), ("file/model", "is no folder"), ("file/a/model", "is no folder")],
 )
 def test_unwritable_place_is_named(artefact: Artefact, tmp_path: Path, where: str, problem: str) -> None:
     (tmp_path / "folder.d2s").mkdir()
