@@ -80,13 +80,14 @@ if TYPE_CHECKING:
     from dy2static.static_function import EagerWarning, StaticFunction
     from dy2static.traced_layer import TracedLayer
     from runtime.errors import ConversionError, Dy2StaticError, ProgramError, SignatureError, StorageError, TraceError
+    from runtime.executor.limits import Limits
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy
     from runtime.translated import TranslatedLayer, load, load_state
 
 __all__ = [
-    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
-    "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer", "TranslatedLayer",
+    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "Limits", "ProgramError",
+    "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer", "TranslatedLayer",
     "UntestedTorchWarning", "__version__", "enable_to_static", "export_c", "ignore_module", "load", "load_state",
     "loop_options", "not_to_static", "onnx", "save", "to_static", "vmap",
 ]  # fmt: skip
@@ -98,7 +99,7 @@ _HOMES = {
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
     "TracedLayer": "dy2static.traced_layer", "TranslatedLayer": "runtime.translated",
     "enable_to_static": "dy2static.settings", "export_c": "dy2static.exporting",
-    "ignore_module": "dy2static.exclusions", "load": "runtime.translated",
+    "Limits": "runtime.executor.limits", "ignore_module": "dy2static.exclusions", "load": "runtime.translated",
     "load_state": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
     "to_static": "dy2static.api", "vmap": "dy2static.mapping",

@@ -12,6 +12,7 @@ from runtime.version import UntestedTorchWarning, __version__
 
 if TYPE_CHECKING:
     from runtime.autodiff.static import append_backward, gradients
+    from runtime.executor.limits import Limits
     from runtime.ir import Block, Operator, Program, Variable
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy, register_pass
@@ -27,7 +28,7 @@ _HOMES = {
     "recompute": "runtime.recompute",
     "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
     "TranslatedLayer": "runtime.translated", "load": "runtime.translated",
-    "load_state": "runtime.translated", "save": "runtime.translated",
+    "Limits": "runtime.executor.limits", "load_state": "runtime.translated", "save": "runtime.translated",
 }  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning",
+    "Block", "BuildStrategy", "InputSpec", "Limits", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning",
     "Variable", "__version__", "append_backward", "gradients", "load", "load_state", "recompute", "register_pass",
     "save",
 ]  # fmt: skip

@@ -144,14 +144,17 @@ def _moved_when_whole(target: Path) -> Iterator[IO[bytes]]:
 
 
 def read_artefact(
-    path: str | os.PathLike[str], allow: Collection[str] = (), device: str | torch.device | None = None
-) -> Artefact:
-    """The artefact in a file. ``allow`` names libraries of custom operators that it may use.
+    path: str | os.PathLike[str], allow: Collection[str] = (), device: str | torch.device | None = None,
+    max_bytes: int | None = None,
+) -> Artefact:  # fmt: skip
+    """The artefact in a file. ``allow`` names libraries of custom operators that it may use; a file of more bytes than
+    ``max_bytes`` is not read.
 
-    Errors raised: StorageError if there is no such file, it is damaged or no artefact, or holds what is not allowed.
+    Errors raised: StorageError if there is no such file, it is damaged or no artefact, holds what is not allowed, or is
+    too large.
     """
     place = torch.device(device) if device is not None else None
-    return _read(path, lambda node, table: from_document(node, table, allow, place))
+    return _read(path, lambda node, table: from_document(node, table, allow, place), max_bytes)
 
 
 def read_state(path: str | os.PathLike[str], device: str | torch.device | None = None) -> dict[str, torch.Tensor]:
@@ -180,8 +183,16 @@ def checksums(path: str | os.PathLike[str]) -> dict[str, str]:
         return {"": bytes(data[-64:]).decode("ascii"), **found}
 
 
-def _read(path: str | os.PathLike[str], read: Callable[[Node, dict[str, Raw]], T]) -> T:
+def _read(
+    path: str | os.PathLike[str], read: Callable[[Node, dict[str, Raw]], T], max_bytes: int | None = None
+) -> T:
     with _opened(path) as (stream, data, target):
+        if max_bytes is not None and len(data) > max_bytes:
+            raise StorageError(
+                f"{target} has {len(data)} bytes, and the limit is {max_bytes}",
+                hint="If you trust it, load it with a larger limit: load(path, limits=Limits(max_bytes=...)).",
+                code="D2S523",
+            )
         parts = _parts(stream, data, target)
         try:
             table = read_table(parts[TENSORS], TENSORS)

@@ -17,6 +17,7 @@ import torch
 
 from runtime.autodiff import gradient_path
 from runtime.errors import SignatureError, TraceError
+from runtime.executor.limits import Limits
 from runtime.storage.artefact import (
     WITHOUT_GRADIENTS,
     Artefact,
@@ -67,8 +68,9 @@ class TranslatedLayer(torch.nn.Module):
     against what was saved (SignatureError); gradients flow as through the original.
     """
 
-    def __init__(self, artefact: Artefact, autograd: str = "program") -> None:
+    def __init__(self, artefact: Artefact, autograd: str = "program", limits: Limits | None = None) -> None:
         super().__init__()
+        self._limits = limits
         self._metadata = artefact.metadata
         self.original_type_name = artefact.name
         self._methods = artefact.methods
@@ -164,7 +166,7 @@ class TranslatedLayer(torch.nn.Module):
         check_parameters(variant.program, params)
         check_memory(variant.program, inputs, params)
         stores = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
-        ready = callee(variant, device_of([*inputs, *params]))
+        ready = callee(variant, device_of([*inputs, *params]), self._limits)
         with gradient_path("autograd") if self._autograd == "eager" else contextlib.nullcontext():
             return ready.call(arguments, inputs, params, stores)
 

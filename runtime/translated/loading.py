@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from runtime.autodiff import choose_autograd
+from runtime.executor.limits import Limits
 from runtime.storage.files import read_artefact, read_state, write_artefact
 from runtime.storage.metadata import checked_metadata
 from runtime.translated.layer import TranslatedLayer
@@ -19,8 +20,8 @@ from runtime.translated.located import located
 @located
 def load(
     path: str | os.PathLike[str], *, allow: Collection[str] = (), device: str | torch.device | None = None,
-    autograd: str = "program",
-) -> TranslatedLayer:
+    autograd: str = "program", limits: Limits | None = None,
+) -> TranslatedLayer:  # fmt: skip
     """A layer or function that was saved, in eval mode. Nothing is unpickled, and no module of the user's is imported.
 
     Args:
@@ -28,14 +29,19 @@ def load(
         allow: Libraries of custom operators that the file may use (``["mylib"]``); their operators must be registered.
         device: Where its tensors go; without it, where they were.
         autograd: ``"eager"``: operators run one by one under PyTorch's autograd, as with ``to_static``.
+        limits: What the file may ask of the process, when it is loaded and in each run, for files that are not trusted:
+            ``Limits(max_bytes=1 << 30, max_iterations=100_000)``. Runs are several times slower with it.
 
-    Errors raised: StorageError if there is no such file, it is damaged or foreign, or uses operators not allowed;
-    ValueError for another ``autograd``.
+    Errors raised: StorageError if there is no such file, it is damaged or foreign, uses operators not allowed, or asks
+    for more than ``limits`` allow (also from calls of the layer); ValueError for another ``autograd``.
     """
     if isinstance(allow, str):
         raise TypeError(f"allow takes a list of names, not the string {allow!r}")
     autograd = choose_autograd(autograd)
-    return TranslatedLayer(read_artefact(path, allow, device), autograd)
+    if limits is not None and not isinstance(limits, Limits):
+        raise TypeError(f"limits takes Limits(...), not {limits!r}")
+    most = None if limits is None else limits.max_bytes
+    return TranslatedLayer(read_artefact(path, allow, device, most), autograd, limits)
 
 
 @located
