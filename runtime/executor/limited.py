@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
+from runtime.errors import StorageError
 from runtime.executor.emitter import Emitter
 from runtime.executor.executable import Executable
 from runtime.executor.limits import OBJECT, Limits, Meter, too_large
@@ -17,6 +20,7 @@ from runtime.executor.watch import Watch, tensors_in
 from runtime.ir import Operator, Program
 from runtime.ops.scalar import FUNCTIONS as NUMBERS
 
+_HERE = str(Path(__file__).parent)
 _LARGEST_NUMBER = 1 << 20
 """Bytes of a number or text: arithmetic on larger ones takes for ever."""
 _LARGEST_COUNT = 100_000
@@ -131,6 +135,20 @@ def _before_rows(array: Any, other: Any) -> None:
         too_large("a list", items * OBJECT, 0, found.limits.max_bytes)
 
 
+def _without_ours(entry: TracebackType | None) -> TracebackType | None:
+    """A traceback that ends where the user's line is, and not in what counted."""
+    entries = []
+    while entry is not None:
+        entries.append(entry)
+        entry = entry.tb_next
+    while entries and entries[-1].tb_frame.f_code.co_filename.startswith(_HERE):
+        entries.pop()
+    found = None
+    for one in reversed(entries):
+        found = TracebackType(found, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return found
+
+
 class LimitedExecutable(Executable):
     """An Executable whose runs keep to limits."""
 
@@ -154,6 +172,8 @@ class LimitedExecutable(Executable):
                 made.known(tensor)
             with Watch(made):
                 return super().run(inputs, params)
+        except StorageError as error:
+            raise error.with_traceback(_without_ours(error.__traceback__))  # noqa: B904  # the same exception
         finally:
             _here.depth = 0
 

@@ -223,6 +223,8 @@ class _Reader:
     def argument(self, node: Node) -> Argument:
         fields = node.record("name", "kind", optional=("default",))
         kind = fields["kind"].choice(*_KINDS)
+        if not fields["name"].text().isidentifier():
+            fields["name"].fail(f"{fields['name'].text()!r} cannot be the name of an argument")
         if "default" not in fields:
             return Argument(fields["name"].text(), kind)
         default = decode(fields["default"], {}, _special)

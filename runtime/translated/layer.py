@@ -84,12 +84,9 @@ class TranslatedLayer(torch.nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the saved ``forward``. Errors raised: SignatureError if the call does not fit what was saved."""
-        return self._call("forward", args, kwargs)
-
-    def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if torch.compiler.is_compiling():  # torch.compile reads these lines: a Program is no Python for it to compile
-            return torch.compiler.disable(self._run)(name, args, kwargs)
-        return self._run(name, args, kwargs)
+            return torch.compiler.disable(self._run)("forward", args, kwargs)
+        return self._run("forward", args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         methods = self.__dict__.get("_methods", {})
@@ -99,7 +96,9 @@ class TranslatedLayer(torch.nn.Module):
 
     def _method(self, name: str) -> Callable[..., Any]:
         def method(*args: Any, **kwargs: Any) -> Any:
-            return self._call(name, args, kwargs)
+            if torch.compiler.is_compiling():
+                return torch.compiler.disable(self._run)(name, args, kwargs)
+            return self._run(name, args, kwargs)
 
         method.__name__ = name
         method.__signature__ = self.signature(name)  # type: ignore[attr-defined]  # what inspect.signature() reads

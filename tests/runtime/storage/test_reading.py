@@ -146,6 +146,7 @@ def variant_of(document: Any) -> Any:
         (lambda d: d["modules"][0]["parameters"].append(["a.b", 0]), "'a.b' cannot be a name here"),
         (lambda d: d["modules"][0]["parameters"].append(["__class__", 0]), "'__class__' cannot be a name here"),
         (lambda d: d["modules"][0]["parameters"].append(["v", 7]), "there are only 2 tensors"),
+        (lambda d: d["methods"]["forward"]["signature"][0].update(name=""), "'' cannot be the name of an argument"),
         (lambda d: d["methods"]["forward"]["signature"].reverse(), "no function has this signature"),
         (lambda d: d["methods"]["forward"]["signature"][0].update(kind="star"), r"signature\[0\]\.kind: expected"),
         (lambda d: d["methods"]["forward"]["signature"][2].update(default={"tensor": 9}), "there are only 1 constants"),
