@@ -60,11 +60,15 @@ def _hang(*rest: Any) -> None:
     raise Hang(f"more than {SECONDS} s")
 
 
-def run(seed: int, numbers: range, files: list[bytes], folder: Path) -> tuple[collections.Counter[tuple[str, str]], list[str]]:
+Outcomes = collections.Counter[tuple[str, str]]
+"""How often, by kind of mutation and outcome."""
+
+
+def run(seed: int, numbers: range, files: list[bytes], folder: Path) -> tuple[Outcomes, list[str]]:
     """Make and hold mutants: outcomes by kind, and what was none of the two that may be."""
     path = folder / "mutant.d2s"
     hold(_written_to(path, files[0]))
-    found: collections.Counter[tuple[str, str]] = collections.Counter()
+    found: Outcomes = collections.Counter()
     failures = []
     before = signal.signal(signal.SIGALRM, _hang)
     limits = resource.getrlimit(resource.RLIMIT_AS)
