@@ -201,6 +201,10 @@ def _read(
             raise StorageError(
                 f"{target}: {error.summary}", hint=error.hint, code=error.code, location=error.location
             ) from None
+        except RecursionError:
+            raise StorageError(
+                f"{target}: {PROGRAM} nests too deeply to be read", hint="Load what save() wrote.", code="D2S510"
+            ) from None
 
 
 @contextlib.contextmanager

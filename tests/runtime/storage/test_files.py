@@ -255,6 +255,17 @@ def test_suffix_is_put_at_the_end_once() -> None:
     assert str(artefact_path("a/model.v1")) == "a/model.v1.d2s" and str(artefact_path("m.d2s")) == "m.d2s"
 
 
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_deep_nesting_is_refused(artefact: Artefact, tmp_path: Path, depth: int) -> None:
+    with zipfile.ZipFile(write_artefact(artefact, tmp_path / "right")) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    deep = b'"args":[' + b"[" * depth + b"]" * depth + b","
+    parts["program.json"] = parts["program.json"].replace(b'"args":[', deep, 1)
+    path = sealed(tmp_path / "model.d2s", parts)
+    with pytest.raises(StorageError, match=r"D2S51[01]"):
+        read_artefact(path)
+
+
 def test_edited_program_with_a_right_checksum_is_checked(artefact: Artefact, tmp_path: Path) -> None:
     """A checksum says that nothing was damaged, not that the content may be trusted."""
     from runtime.storage.writing import to_document

@@ -209,6 +209,10 @@ def variant_of(document: Any) -> Any:
         (lambda d: variant_of(d).update(exceptions=[["m.import os", "ValueError"]]), "no name of a class"),
         (lambda d: variant_of(d).update(device="abacus"), "'abacus' is no device"),
         (
+            lambda d: variant_of(d)["program"]["ops"][0].update(op={"codes": [*b"aten.mul.Tensor", 0xD800]}),
+            "unknown operator 'aten.mul.Tensor",
+        ),
+        (
             lambda d: variant_of(d)["program"]["ops"][0].update(op="aten.set_.source_Tensor"),
             "malformed|not among those",
         ),
