@@ -87,9 +87,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "Limits", "ProgramError",
-    "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer", "TranslatedLayer",
-    "UntestedTorchWarning", "__version__", "enable_to_static", "export_c", "ignore_module", "load", "load_state",
-    "loop_options", "not_to_static", "onnx", "save", "to_static", "vmap",
+    "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer",
+    "TranslatedLayer", "UntestedTorchWarning", "__version__", "enable_to_static", "export_c", "ignore_module", "load",
+    "load_state", "loop_options", "not_to_static", "onnx", "save", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
