@@ -21,7 +21,7 @@ from runtime.ir import Operator, Program
 from runtime.ops.scalar import FUNCTIONS as NUMBERS
 
 _HERE = str(Path(__file__).parent)
-_LARGEST_NUMBER = 1 << 20
+_LARGEST_NUMBER = 1 << 16
 """Bytes of a number or text: arithmetic on larger ones takes for ever."""
 _LARGEST_COUNT = 100_000
 """Of what factorials and binomials are taken."""

@@ -25,7 +25,7 @@ class Limits:
     Attributes:
         max_bytes: Bytes of tensors that one run has at a time, beside its arguments, parameters and what was made
             before; also of the tensors in the file, and of a list that the Program makes. Numbers and texts are bounded
-            to a mebibyte, or less. What an operator needs inside while it computes is not counted.
+            to 64 KiB, or less. What an operator needs inside while it computes is not counted.
         max_iterations: Iterations in one run, of all of its loops together. A backward is a run of its own.
 
     Raises:

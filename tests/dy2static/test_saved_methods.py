@@ -12,7 +12,17 @@ import pytest
 import torch
 from torch import nn
 
-from dy2static import InputSpec, RetraceWarning, SignatureError, StorageError, load, load_state, save, to_static
+from dy2static import (
+    InputSpec,
+    RetraceWarning,
+    SignatureError,
+    StorageError,
+    export_c,
+    load,
+    load_state,
+    save,
+    to_static,
+)
 
 
 class Coder(nn.Module):
@@ -377,3 +387,14 @@ def test_too_many_kinds_of_calls(tmp_path: Path) -> None:
         save(f, tmp_path / "f")
     save(f, tmp_path / "f", variants={"n": [1, 2]})
     assert load(tmp_path / "f")(torch.ones(2), 2).eq(2).all()
+
+
+def test_a_layer_for_training_alone_is_not_exported(tmp_path: Path) -> None:
+    save(Coder(), tmp_path / "m", [X], modes=["train"])
+    with pytest.raises(StorageError, match=r"D2S312. forward\(\) was saved for training only"):
+        export_c(load(tmp_path / "m"), tmp_path / "c")
+
+
+def test_the_usual_program_of_several_is_exported(tmp_path: Path) -> None:
+    save(Coder(), tmp_path / "m", [X], variants={"times": [1, 2]})
+    assert export_c(load(tmp_path / "m"), tmp_path / "c").is_dir()

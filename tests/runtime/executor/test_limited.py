@@ -91,7 +91,7 @@ LONG = torch.tensor(3_000_000_000)
         (zeros, [N], (torch.tensor(5),), (LONG,)),
         (outer, [X], (torch.ones(9),), (torch.ones(60_000),)),
         (products, [X], (torch.ones(9),), (torch.ones(60_000),)),
-        (keeps, [X, N], (torch.ones(9), torch.tensor(20)), (torch.ones(50_000), torch.tensor(10_000))),
+        (keeps, [X, N], (torch.ones(9), torch.tensor(20)), (torch.ones(1_000_000), torch.tensor(10_000))),
         (spreads, [InputSpec([1]), N], (torch.ones(1), torch.tensor(7)), (torch.ones(1), LONG)),
         (repeats, [X, N], (torch.ones(2), torch.tensor(7)), (torch.ones(2), LONG)),
         (counts, [N], (torch.tensor(7),), (LONG,)),
