@@ -78,16 +78,18 @@ if TYPE_CHECKING:
     from dy2static.saving import save
     from dy2static.settings import enable_to_static
     from dy2static.static_function import EagerWarning, StaticFunction
+    from dy2static.traced_layer import TracedLayer
     from runtime.errors import ConversionError, Dy2StaticError, ProgramError, SignatureError, StorageError, TraceError
+    from runtime.executor.limits import Limits
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy
-    from runtime.translated import TranslatedLayer, load
+    from runtime.translated import TranslatedLayer, load, load_state
 
 __all__ = [
-    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
-    "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
-    "__version__", "enable_to_static", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "onnx",
-    "save", "to_static", "vmap",
+    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "Limits", "ProgramError",
+    "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer",
+    "TranslatedLayer", "UntestedTorchWarning", "__version__", "enable_to_static", "export_c", "ignore_module", "load",
+    "load_state", "loop_options", "not_to_static", "onnx", "save", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -95,9 +97,10 @@ _HOMES = {
     "EagerWarning": "dy2static.static_function", "InputSpec": "runtime.ir.input_spec",
     "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
-    "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
-    "export_c": "dy2static.exporting",
-    "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
+    "TracedLayer": "dy2static.traced_layer", "TranslatedLayer": "runtime.translated",
+    "enable_to_static": "dy2static.settings", "export_c": "dy2static.exporting",
+    "Limits": "runtime.executor.limits", "ignore_module": "dy2static.exclusions", "load": "runtime.translated",
+    "load_state": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
     "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip

@@ -67,7 +67,7 @@ def read_specs(input_spec: Any, signature: Signature) -> Specs | None:
     if input_spec is None:
         return None
     if isinstance(input_spec, dict):
-        by_name = {name: _read(spec) for name, spec in input_spec.items()}
+        by_name = {name: read_tree(spec) for name, spec in input_spec.items()}
         keywords = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters)
         for name in by_name:
             if name not in signature.names:
@@ -77,7 +77,7 @@ def read_specs(input_spec: Any, signature: Signature) -> Specs | None:
                     advice += " For **keywords, give a dict under the name of that parameter."
                 raise SignatureError(f"input_spec names '{name}', which is no parameter", code="D2S301", hint=advice)
     elif isinstance(input_spec, (list, tuple)):
-        by_name = _by_position([_read(spec) for spec in input_spec], signature)
+        by_name = _by_position([read_tree(spec) for spec in input_spec], signature)
     else:
         raise TypeError(f"input_spec must be a list, a tuple or a dict of InputSpec, not {input_spec!r}")
     missing = [name for name in signature.required() if name not in by_name]
@@ -111,13 +111,14 @@ def _listed(names: list[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _read(spec: Any) -> Any:
+def read_tree(spec: Any) -> Any:
+    """An argument as a spec: InputSpecs in place of tensors."""
     if isinstance(spec, torch.Tensor):
         return InputSpec.from_tensor(spec)
     if type(spec) in (list, tuple):
-        return type(spec)(_read(item) for item in spec)
+        return type(spec)(read_tree(item) for item in spec)
     if isinstance(spec, dict):
-        return {key: _read(item) for key, item in spec.items()}
+        return {key: read_tree(item) for key, item in spec.items()}
     return spec
 
 
@@ -183,4 +184,4 @@ def _example(spec: Any, device: torch.device | None) -> Any:
     return spec
 
 
-__all__ = ["InputSpec", "Specs", "read_specs"]
+__all__ = ["InputSpec", "Specs", "read_specs", "read_tree"]

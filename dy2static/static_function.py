@@ -447,6 +447,11 @@ class StaticFunction:
         return [one.traced.program for one in self._cache.all()]
 
     @property
+    def specializations(self) -> list[Specialization]:
+        """All Programs made so far with the calls that each answers, the last used one first."""
+        return self._cache.all()
+
+    @property
     @located
     def program(self) -> Program:
         """The last used Program; made from the InputSpecs if there is none yet. SignatureError without either."""

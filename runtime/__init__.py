@@ -12,6 +12,7 @@ from runtime.version import UntestedTorchWarning, __version__
 
 if TYPE_CHECKING:
     from runtime.autodiff.static import append_backward, gradients
+    from runtime.executor.limits import Limits
     from runtime.ir import Block, Operator, Program, Variable
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy, register_pass
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         switch_case,
         while_loop,
     )
-    from runtime.translated import TranslatedLayer, load, save
+    from runtime.translated import TranslatedLayer, load, load_state, save
 
 PROJECT = "dy2static"
 """The project this package belongs to: ``runtime`` is a general name, which another package may have too."""
@@ -41,7 +42,8 @@ _HOMES = {
     "append_backward": "runtime.autodiff.static", "gradients": "runtime.autodiff.static",
     "recompute": "runtime.recompute",
     "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
-    "TranslatedLayer": "runtime.translated", "load": "runtime.translated", "save": "runtime.translated",
+    "TranslatedLayer": "runtime.translated", "load": "runtime.translated",
+    "Limits": "runtime.executor.limits", "load_state": "runtime.translated", "save": "runtime.translated",
 }  # fmt: skip
 _STATIC = (
     "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Executor", "case", "cond", "data",
@@ -65,7 +67,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Block", "BuildStrategy", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Executor", "InputSpec",
-    "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning", "Variable", "__version__", "append_backward",
-    "case", "cond", "data", "default_main_program", "default_startup_program", "gradients", "load", "program_guard",
-    "py_func", "recompute", "register_pass", "save", "switch_case", "while_loop",
+    "Limits", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning", "Variable", "__version__",
+    "append_backward", "case", "cond", "data", "default_main_program", "default_startup_program", "gradients", "load",
+    "load_state", "program_guard", "py_func", "recompute", "register_pass", "save", "switch_case", "while_loop",
 ]  # fmt: skip

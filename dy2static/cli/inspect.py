@@ -1,4 +1,4 @@
-"""``dy2static inspect FILE.d2s``: print the Programs of a saved file, or the C that is generated for them."""
+"""``dy2static inspect FILE.d2s``: what a saved file holds: its card, and its Programs or the C generated for them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from dy2static.cli.card import card
 from runtime.ir import Program
 from runtime.ir.printer import print_program
 from runtime.native import NativeExecutable, c_of
@@ -20,21 +21,27 @@ from runtime.storage.types import exception_class
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "inspect",
-        help="show the Programs of a saved file, or their C",
-        description="Print the Programs of a file that dy2static.save wrote. With --c, the C that is generated for "
-        "calls without gradients, with the lines of the source as comments. Nothing is compiled or run.",
+        help="show what a saved file holds: signatures, sizes, metadata, its Programs, or their C",
+        description="Print what a file that dy2static.save wrote says of itself (who made it, metadata, checksums, "
+        "tensors, and of each method its signature and operators), then its Programs. With --c, the C that is "
+        "generated for calls without gradients, with the lines of the source as comments. Nothing is compiled or run.",
     )
     parser.add_argument("file", metavar="FILE", help="a saved file (.d2s)")
-    parser.add_argument("--c", action="store_true", help="print the generated C")
+    parser.add_argument("--c", action="store_true", help="print the generated C in place of the Programs")
+    parser.add_argument("--card", action="store_true", help="print no Programs")
     parser.add_argument("--allow", metavar="LIBRARY", action="append", default=[],
                         help="a library of custom operators that the file may use")  # fmt: skip
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    for title, program, exceptions in programs(read_artefact(options.file, options.allow)):
+    artefact = read_artefact(options.file, options.allow, "cpu")
+    sign = "//" if options.c else "#"
+    for line in card(artefact, options.file):
+        print(f"{sign} {line}".rstrip())
+    for title, program, exceptions in () if options.card else programs(artefact):
         PassManager(DEFAULT).run(program)
-        print(f"// {title}" if options.c else f"# {title}")
+        print(f"{sign} {title}")
         if options.c:
             with torch.no_grad():
                 print(described(c_of(program, exceptions)))
@@ -45,12 +52,10 @@ def run(options: argparse.Namespace) -> None:
 def programs(artefact: Artefact) -> Iterator[tuple[str, Program, dict[str, type[BaseException]]]]:
     """Every Program of a file once, with the name of its method and the modes that it is for."""
     for name, method in artefact.methods.items():
-        modes: dict[int, list[str]] = {}
-        for mode, variant in method.variants.items():
-            modes.setdefault(id(variant), []).append(mode)
-        for variant in {id(one): one for one in method.variants.values()}.values():
+        for variant in method.all():
+            modes = [mode for mode in method.variants if any(one is variant for one in method.of(mode))]
             exceptions = {key: exception_class(key, base) for key, base in variant.exceptions.items()}
-            yield f"{name} ({', '.join(modes[id(variant)])})", variant.program, exceptions
+            yield f"{name} ({', '.join(modes)})", variant.program, exceptions
 
 
 def described(executable: NativeExecutable) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 from runtime.autodiff import Runner
 from runtime.calling.executors import SUCCESSORS, executor
 from runtime.calling.takeover import AfterSomeCalls
+from runtime.executor.limited import compile_limited
+from runtime.executor.limits import Limits
 from runtime.executor.reuse import USUAL, Memory
 from runtime.ir import Program
 from runtime.passes import BuildStrategy, PassManager, chosen, chosen_unwatched
@@ -25,7 +27,8 @@ class Options:
     backend: The executor's name. exceptions: The classes that its ``raise`` and ``assert`` Operators name, beside
     Python's own. views: Positions of results that are built elsewhere, and pass no gradient. eager_autograd: Whether
     it always runs under torch's autograd, operator by operator. strategy: Which passes it goes through, and where the
-    executor writes results. functions: What its ``py_func`` Operators call, by name.
+    executor writes results. functions: What its ``py_func`` Operators call, by name. limits: What a run may ask of the
+    process; only the interpreter keeps to them.
     """
 
     backend: str = "interpreter"
@@ -34,6 +37,7 @@ class Options:
     eager_autograd: bool = False
     strategy: BuildStrategy = field(default_factory=BuildStrategy)
     functions: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits | None = None
 
 
 def prepare(program: Program, options: Options) -> Runner:
@@ -51,7 +55,9 @@ def prepare(program: Program, options: Options) -> Runner:
                     strategy.enable_addto, strategy.memory_optimize)  # fmt: skip
     if memory != USUAL:
         given["memory"] = memory
-    compiled = functools.partial(executor(options.backend), **given)
+    compiled: Any = functools.partial(executor(options.backend), **given)
+    if options.limits is not None:
+        compiled = functools.partial(compile_limited, limits=options.limits, **given)
     later = SUCCESSORS.get(options.backend)
     takeover = None if later is None else AfterSomeCalls(functools.partial(later, **given))
     PassManager(chosen(strategy)).run(program)

@@ -181,6 +181,9 @@ class Emitter:
             self.line(f"hits[{self.coverage[id(block)]}] += 1")
         self.drop(self.live.at_entry.get(id(block), ()))
 
+    def iteration(self) -> None:
+        """What every iteration of a loop begins with: nothing, unless iterations are counted (``limits``)."""
+
     def operators(self, block: Block) -> None:
         """Write a Block's Operators, those of one grad mode and autocast state under one switch."""
         self.regions(block.ops)

@@ -98,6 +98,7 @@ def emit(emitter: Emitter, op: Operator) -> None:
     dying = live.dying[id(op)]
     emitter.drop(var for var in dying if var not in captured)
     with emitter.indented(f"for {number} in {numbers}:", nests=True):
+        emitter.iteration()
         for arg, (_, item) in zip(args[count:], columns):
             emitter.line(f"{emitter.name(arg)} = {item}")
         emitter.enter(body)

@@ -38,6 +38,7 @@ def emit(emitter: Emitter, op: Operator) -> None:
         if limit is not None:
             emitter.line(f"if {counter} == {limit}: {check}()")
             emitter.line(f"{counter} += 1")
+        emitter.iteration()
         emitter.enter(body)
         emitter.operators(body)
         carry_on(emitter, body, test.args, carried)

@@ -13,13 +13,18 @@ from runtime.storage.artefact import WITHOUT_GRADIENTS, Artefact, State, Variant
 
 def variant_for_inference(artefact: Artefact, method: str) -> Variant:
     """The Program of a method that runs in eval, without gradients."""
-    variants = artefact.methods[method].variants
-    return variants.get(WITHOUT_GRADIENTS["eval"]) or variants["eval"]
+    return variants_for_inference(artefact, method)[0]
 
 
 def variants_for_inference(artefact: Artefact, method: str) -> list[Variant]:
-    """The Programs of a method that run in eval: the one for calls without gradients first, where it is another."""
+    """The Programs of a method that run in eval: the one for calls without gradients first, where it is another.
+
+    Errors raised: StorageError (D2S312) if it was saved for training only.
+    """
     variants = artefact.methods[method].variants
+    if "eval" not in variants:
+        raise StorageError(f"{method}() was saved for training only", code="D2S312",
+                           hint="Save it for eval mode too: save(..., modes=('train', 'eval')).")  # fmt: skip
     without, plain = variants.get(WITHOUT_GRADIENTS["eval"]), variants["eval"]
     return [plain] if without is None or without is plain else [without, plain]
 

@@ -50,7 +50,7 @@ def _own(name: str) -> Overload:
 
 def _found(name: str) -> Overload:
     parts = name.split(".")
-    if len(parts) == 3 and all(parts):
+    if len(parts) == 3 and all(parts) and name.isascii():
         namespace, packet, overload = parts
         found: Any = torch.ops
         for part in (namespace, packet, overload):

@@ -1,7 +1,7 @@
 """What a saved layer or function consists of, in memory: no files, no JSON.
 
     Artefact > modules and their tensors
-             > Method > a Variant for "train" and one for "eval" > Program
+             > Method > Variants for "train" and for "eval", one or several each > Program
 """
 
 from __future__ import annotations
@@ -131,6 +131,16 @@ class Method:
     name: str
     signature: tuple[Argument, ...]
     variants: dict[str, Variant]
+    others: dict[str, tuple[Variant, ...]] = field(default_factory=dict)
+    """By mode: further Variants, for calls with other constants among the arguments than the first one's."""
+
+    def of(self, mode: str) -> tuple[Variant, ...]:
+        """Every Variant of a mode, in the order in which a call tries them. KeyError if it was not saved."""
+        return (self.variants[mode], *self.others.get(mode, ()))
+
+    def all(self) -> list[Variant]:
+        """Every Variant once."""
+        return list({id(one): one for mode in self.variants for one in self.of(mode)}.values())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Method:
         return self
@@ -158,6 +168,10 @@ class Artefact:
     tensors: list[torch.Tensor]
     constants: list[torch.Tensor]
     methods: dict[str, Method]
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """What the user wrote beside: JSON values."""
+    made_by: dict[str, str] = field(default_factory=dict)
+    """The versions that wrote the file it was read from, by package; nothing for one that was made in memory."""
 
     def tensor_names(self) -> list[str]:
         """A name for every tensor (the first state-dict name it has), then for every constant."""

@@ -16,18 +16,20 @@ import mmap
 import os
 import secrets
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import torch
 
 from runtime.errors import StorageError
 from runtime.storage.artefact import Artefact
-from runtime.storage.document import read_json, write_json
-from runtime.storage.reading import from_document
-from runtime.storage.table import read_table, table_size, write_table
+from runtime.storage.document import Node, read_json, write_json
+from runtime.storage.reading import from_document, state_from_document
+from runtime.storage.table import Raw, read_table, table_size, write_table
 from runtime.storage.writing import to_document
+
+T = TypeVar("T")
 
 SUFFIX = ".d2s"
 PROGRAM, TENSORS = "program.json", "tensors.safetensors"
@@ -69,7 +71,7 @@ def write_artefact(artefact: Artefact, path: str | os.PathLike[str], source_loca
                 archive.comment = _MARK + b"0" * 64
             _seal(stream)
     except OSError as error:
-        hint = "Make the folder first, or choose another path."
+        hint = "Make room there, or choose another path."
         problem = f"{target} cannot be written: {error.strerror or error}"
         raise StorageError(problem, hint=hint, code="D2S505") from error
     return target
@@ -94,8 +96,33 @@ def _replacing(target: Path) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(target))
     if target.is_dir():
         raise IsADirectoryError(None, "there is a folder of that name")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(None, f"there is no folder {target.parent}")
+    with _made_folders(target.parent):
+        with _moved_when_whole(target) as stream:
+            yield stream
+
+
+@contextlib.contextmanager
+def _made_folders(folder: Path) -> Iterator[None]:
+    """Make the folders that are missing; on any error, those that were made and are still empty are removed."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    if not folder.is_dir():
+        raise NotADirectoryError(None, f"{folder} is no folder")
+    try:
+        for one in reversed(missing):
+            one.mkdir(exist_ok=True)
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for one in missing:
+                one.rmdir()
+        raise
+
+
+@contextlib.contextmanager
+def _moved_when_whole(target: Path) -> Iterator[IO[bytes]]:
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
@@ -117,16 +144,72 @@ def _replacing(target: Path) -> Iterator[IO[bytes]]:
 
 
 def read_artefact(
-    path: str | os.PathLike[str], allow: Collection[str] = (), device: str | torch.device | None = None
-) -> Artefact:
-    """The artefact in a file. ``allow`` names libraries of custom operators that it may use.
+    path: str | os.PathLike[str], allow: Collection[str] = (), device: str | torch.device | None = None,
+    max_bytes: int | None = None,
+) -> Artefact:  # fmt: skip
+    """The artefact in a file. ``allow`` names libraries of custom operators that it may use; a file of more bytes than
+    ``max_bytes`` is not read.
 
-    Errors raised: StorageError if there is no such file, it is damaged or no artefact, or holds what is not allowed.
+    Errors raised: StorageError if there is no such file, it is damaged or no artefact, holds what is not allowed, or is
+    too large.
     """
-    target = Path(os.fspath(path))
-    if not target.is_file():
-        target = artefact_path(path)
     place = torch.device(device) if device is not None else None
+    return _read(path, lambda node, table: from_document(node, table, allow, place), max_bytes)
+
+
+def read_state(path: str | os.PathLike[str], device: str | torch.device | None = None) -> dict[str, torch.Tensor]:
+    """The state dict of the module in a file; nothing else of it is read, so its operators may be any.
+
+    Errors raised: StorageError if there is no such file, or it is damaged or no artefact.
+    """
+    place = torch.device(device) if device is not None else None
+    return _read(path, lambda node, table: state_from_document(node, table, place))
+
+
+def found_path(path: str | os.PathLike[str]) -> Path:
+    """The file that ``path`` names: as it stands, or with ``.d2s`` at the end."""
+    target = Path(os.fspath(path))
+    return target if target.is_file() else artefact_path(path)
+
+
+def checksums(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The SHA-256 of the parts of an artefact by name, and under "" the one that the file has of itself.
+
+    Errors raised: StorageError if there is no such file, or it is damaged or no artefact.
+    """
+    with _opened(path) as (stream, data, target):
+        parts = _parts(stream, data, target)
+        found = {name: hashlib.sha256(part).hexdigest() for name, part in parts.items()}
+        return {"": bytes(data[-64:]).decode("ascii"), **found}
+
+
+def _read(
+    path: str | os.PathLike[str], read: Callable[[Node, dict[str, Raw]], T], max_bytes: int | None = None
+) -> T:
+    with _opened(path) as (stream, data, target):
+        if max_bytes is not None and len(data) > max_bytes:
+            raise StorageError(
+                f"{target} has {len(data)} bytes, and the limit is {max_bytes}",
+                hint="If you trust it, load it with a larger limit: load(path, limits=Limits(max_bytes=...)).",
+                code="D2S523",
+            )
+        parts = _parts(stream, data, target)
+        try:
+            table = read_table(parts[TENSORS], TENSORS)
+            return read(read_json(bytes(parts[PROGRAM]), PROGRAM), table)
+        except StorageError as error:
+            raise StorageError(
+                f"{target}: {error.summary}", hint=error.hint, code=error.code, location=error.location
+            ) from None
+        except RecursionError:
+            raise StorageError(
+                f"{target}: {PROGRAM} nests too deeply to be read", hint="Load what save() wrote.", code="D2S510"
+            ) from None
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], memoryview, Path]]:
+    target = found_path(path)
     try:
         stream = open(target, "rb")
     except OSError as error:
@@ -136,15 +219,7 @@ def read_artefact(
         if os.fstat(stream.fileno()).st_size == 0:
             raise _foreign(target, "it is empty")
         # A private mapping: pages come from the file as they are read, and are let go when the last view of them is.
-        data = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY))
-        parts = _parts(stream, data, target)
-        try:
-            table = read_table(parts[TENSORS], TENSORS)
-            return from_document(read_json(bytes(parts[PROGRAM]), PROGRAM), table, allow, place)
-        except StorageError as error:
-            raise StorageError(
-                f"{target}: {error.summary}", hint=error.hint, code=error.code, location=error.location
-            ) from None
+        yield stream, memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)), target
 
 
 def _parts(stream: IO[bytes], data: memoryview, target: Path) -> dict[str, memoryview]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from runtime.errors import StorageError
 from runtime.storage.artefact import ModuleEntry
+
+_MOST_NAMES = 1_000_000
 
 
 def describe_modules(root: torch.nn.Module) -> tuple[list[ModuleEntry], list[torch.Tensor]]:
@@ -45,3 +48,36 @@ def describe_modules(root: torch.nn.Module) -> tuple[list[ModuleEntry], list[tor
 
     visit(root, "")
     return entries, tensors
+
+
+def state_names(entries: list[ModuleEntry]) -> dict[str, int]:
+    """Every parameter and persistent buffer by its name and in its place in the module's ``state_dict()``.
+
+    Errors raised: StorageError if there are more than a million: modules that stand in others several times can stand
+    for more names than a process can hold.
+
+    >>> linear = torch.nn.Linear(2, 3)
+    >>> state_names(describe_modules(torch.nn.Sequential(linear, linear))[0])
+    {'0.weight': 0, '0.bias': 1, '1.weight': 0, '1.bias': 1}
+    """
+    by_path = {entry.path: entry for entry in entries}
+    inside: dict[str, list[str]] = {}
+    for entry in entries[1:]:
+        inside.setdefault(entry.path.rpartition(".")[0], []).append(entry.path)
+    found: dict[str, int] = {}
+    todo = [("", "")]
+    while todo:
+        path, prefix = todo.pop()
+        entry = by_path[path]
+        if entry.same_as is not None:
+            path = entry.same_as
+            entry = by_path[path]
+        kept = [(name, index) for name, index, persistent in entry.buffers if persistent]
+        found.update({prefix + name: index for name, index in (*entry.parameters, *kept) if index is not None})
+        if len(found) + len(todo) > _MOST_NAMES:
+            raise StorageError("the modules of the file have more than a million names", code="D2S511")
+        todo += [(one, f"{prefix}{one.rpartition('.')[2]}.") for one in reversed(inside.get(path, ()))]
+    return found
+
+
+__all__ = ["describe_modules", "state_names"]

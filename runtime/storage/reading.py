@@ -38,6 +38,8 @@ from runtime.storage.artefact import (
     Variant,
 )
 from runtime.storage.document import Node
+from runtime.storage.metadata import read_metadata
+from runtime.storage.modules import state_names
 from runtime.storage.operands import decode
 from runtime.storage.serde import program_from_document
 from runtime.storage.table import Raw
@@ -47,6 +49,9 @@ from runtime.storage.types import EXCEPTION_BASES, OBJECTS, check_tree
 from runtime.storage.upgrade import upgraded
 from runtime.storage.writing import FORMAT
 
+_NAMES = (
+    "format", "version", "made_by", "name", "metadata", "libraries", "modules", "tensors", "constants", "methods",
+)  # fmt: skip
 _KINDS = {
     "positional_only": inspect.Parameter.POSITIONAL_ONLY,
     "positional_or_keyword": inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -64,11 +69,10 @@ def from_document(
     Errors raised: StorageError naming the place in the document, or the operator that is not allowed.
     """
     node = upgraded(node)
-    names = ("format", "version", "made_by", "name", "libraries", "modules", "tensors", "constants", "methods")
-    fields = node.record(*names)
+    fields = node.record(*_NAMES)
     fields["format"].choice(FORMAT)
-    for item in fields["made_by"].mapping().values():
-        item.text()
+    made_by = {name: item.text() for name, item in fields["made_by"].mapping().items()}
+    metadata = read_metadata(fields["metadata"])
     for item in fields["libraries"].items():
         if item.text() not in allow:
             raise StorageError(
@@ -78,13 +82,28 @@ def from_document(
             )
     tensors, constants = unpack([fields["tensors"], fields["constants"]], table, device)
     modules = _modules(fields["modules"], tensors)
-    artefact = Artefact(fields["name"].text(), modules, tensors, constants, {})
+    artefact = Artefact(fields["name"].text(), modules, tensors, constants, {}, metadata, made_by)
     reader = _Reader(artefact, frozenset(allow))
     for name, item in fields["methods"].mapping().items():
         artefact.methods[name] = reader.method(name, item)
     if not artefact.methods:
         fields["methods"].fail("an artefact needs a method")
     return artefact
+
+
+def state_from_document(
+    node: Node, table: Mapping[str, Raw], device: torch.device | None = None
+) -> dict[str, torch.Tensor]:
+    """The state dict of the modules in a document; Programs and constants are not looked at.
+
+    Errors raised: StorageError naming the place in the document.
+    """
+    fields = upgraded(node).record(*_NAMES)
+    fields["format"].choice(FORMAT)
+    (tensors,) = unpack([fields["tensors"]], table, device)
+    modules = _modules(fields["modules"], tensors)
+    detached = [tensor.detach() for tensor in tensors]
+    return {name: detached[index] for name, index in state_names(modules).items()}
 
 
 def signature_of(method: Method, constants: list[torch.Tensor]) -> inspect.Signature:
@@ -181,15 +200,31 @@ class _Reader:
         except ValueError as error:
             fields["signature"].fail(f"no function has this signature: {error}")
         variants = [self.variant(item, method.signature) for item in fields["variants"].items()]
-        for mode, index in fields["modes"].record(*MODES, optional=tuple(WITHOUT_GRADIENTS.values())).items():
-            if index.integer(0) >= len(variants):
-                index.fail(f"there are only {len(variants)} variants")
-            method.variants[mode] = variants[index.integer()]
+        for mode, indices in fields["modes"].record(optional=(*MODES, *WITHOUT_GRADIENTS.values())).items():
+            found = []
+            for index in indices.items():
+                if index.integer(0) >= len(variants):
+                    index.fail(f"there are only {len(variants)} variants")
+                found.append(variants[index.integer()])
+            if not found or len({id(one) for one in found}) < len(found):
+                indices.fail("expected at least one variant, and each once")
+            method.variants[mode] = found[0]
+            if found[1:]:
+                method.others[mode] = tuple(found[1:])
+        for mode, without in WITHOUT_GRADIENTS.items():
+            if without in method.variants and mode not in method.variants:
+                fields["modes"].fail(f"{mode!r} is missing beside {without!r}")
+        if not method.variants:
+            fields["modes"].fail("a method needs a mode")
+        if len(method.all()) < len(variants):
+            fields["variants"].fail("some of these are for no mode")
         return method
 
     def argument(self, node: Node) -> Argument:
         fields = node.record("name", "kind", optional=("default",))
         kind = fields["kind"].choice(*_KINDS)
+        if not fields["name"].text().isidentifier():
+            fields["name"].fail(f"{fields['name'].text()!r} cannot be the name of an argument")
         if "default" not in fields:
             return Argument(fields["name"].text(), kind)
         default = decode(fields["default"], {}, _special)

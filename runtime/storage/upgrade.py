@@ -8,10 +8,28 @@ from typing import Any
 from runtime.errors import StorageError
 from runtime.storage.document import Node
 
-VERSION = 1
+VERSION = 2
 """The version this package writes."""
 
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+def _with_metadata_and_several_variants(document: dict[str, Any]) -> dict[str, Any]:
+    """Version 2 has metadata, and a list of Variants for each mode where version 1 had one.
+
+    What is not what version 1 wrote is left as it is: who reads the document finds it.
+    """
+    methods = document.get("methods")
+    if type(methods) is dict:
+        methods = {name: _with_lists_of_variants(method) for name, method in methods.items()}
+    return {**document, "metadata": {}, **({} if methods is None else {"methods": methods})}
+
+
+def _with_lists_of_variants(method: Any) -> Any:
+    if type(method) is not dict or type(method.get("modes")) is not dict:
+        return method
+    return {**method, "modes": {mode: [index] for mode, index in method["modes"].items()}}
+
+
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _with_metadata_and_several_variants}
 """``UPGRADES[n]`` makes the document of version n + 1 from one of version n."""
 
 

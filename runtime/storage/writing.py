@@ -24,6 +24,7 @@ from runtime.storage.artefact import (
     Variant,
 )
 from runtime.storage.document import text_of
+from runtime.storage.metadata import checked_metadata
 from runtime.storage.operands import encode
 from runtime.storage.serde import program_to_document
 from runtime.storage.tensors import pack
@@ -39,16 +40,18 @@ def to_document(artefact: Artefact, source_locations: bool = True) -> tuple[dict
 
     Errors raised: StorageError for anything that cannot be saved.
     """
-    variants = [variant for method in artefact.methods.values() for variant in method.variants.values()]
+    variants = [variant for method in artefact.methods.values() for variant in method.all()]
     libraries = {name for variant in variants for name in namespaces(variant.program)}
     for variant in variants:
         check_operators(variant.program, libraries)
+    metadata = checked_metadata(artefact.metadata)
     entries, table = pack(artefact.tensor_names(), [*artefact.tensors, *artefact.constants])
     document = {
         "format": FORMAT,
         "version": VERSION,
         "made_by": {"dy2static": __version__, "torch": str(torch.__version__)},
         "name": text_of(artefact.name),
+        "metadata": metadata,
         "libraries": sorted(libraries),
         "modules": [_module(module) for module in artefact.modules],
         "tensors": entries[: len(artefact.tensors)],
@@ -70,7 +73,7 @@ def _module(module: ModuleEntry) -> dict[str, Any]:
 
 
 def _method(method: Method, source_locations: bool) -> dict[str, Any]:
-    variants = list({id(one): one for one in method.variants.values()}.values())
+    variants = method.all()
     signature = []
     for argument in method.signature:
         entry: dict[str, Any] = {"name": text_of(argument.name), "kind": argument.kind}
@@ -79,7 +82,7 @@ def _method(method: Method, source_locations: bool) -> dict[str, Any]:
         signature.append(entry)
     return {
         "signature": signature,
-        "modes": {mode: variants.index(one) for mode, one in method.variants.items()},
+        "modes": {mode: [variants.index(one) for one in method.of(mode)] for mode in method.variants},
         "variants": [_variant(one, source_locations) for one in variants],
     }
 

@@ -46,6 +46,33 @@ def fit(variant: Variant, given: live.Arguments) -> list[torch.Tensor]:
     return inputs
 
 
+def choose(variants: Sequence[Variant], given: live.Arguments, method: str) -> tuple[Variant, list[torch.Tensor]]:
+    """The first Variant that a call fits, and its Program's inputs.
+
+    Errors raised: SignatureError, that of the only Variant whose structure and constants fit, or one (D2S306) that says
+    what is wrong for each Variant.
+    """
+    if len(variants) == 1:
+        return variants[0], fit(variants[0], given)
+    failures: list[SignatureError] = []
+    for variant in variants:
+        try:
+            return variant, fit(variant, given)
+        except SignatureError as error:
+            failures.append(error)
+    near = [error for error in failures if error.code not in ("D2S305", "D2S306")]
+    if len(near) == 1:
+        raise near[0]
+    reasons = list(dict.fromkeys(error.summary for error in near or failures))
+    if len(reasons) == 1:
+        raise (near or failures)[0]
+    raise SignatureError(
+        f"none of the {len(variants)} saved Programs of {method}() answers this call: {'; '.join(reasons)}",
+        hint="A loaded Program answers only calls of the kind it was saved for; save one for this kind too.",
+        code="D2S306",
+    )
+
+
 def _match(
     saved: Any, given: Any, label: str, arguments: live.Arguments, slot: Callable[[Slot, torch.Tensor, str], None]
 ) -> None:
@@ -177,6 +204,26 @@ def check_parameters(program: Program, tensors: Sequence[Any]) -> None:
             shapes = f"{list(tensor.shape)}, but was saved with {list(type_.shape)}"
             hint = "Put a tensor of the saved shape there; the Program was made for it."
             raise SignatureError(f"'{param.name}' has shape {shapes}", hint=hint, code="D2S309")
+
+
+def check_conversion(
+    program: Program, tensors: Sequence[torch.Tensor | None], fn: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    """Try what ``layer.to()`` is about to do to parameters on empty tensors; None stands for one that stays as it is.
+
+    Errors raised: SignatureError (D2S309) for a dtype that the Program would refuse when it is called.
+    """
+    for param, tensor in zip(program.params, tensors):
+        wanted = param.var.type.dtype if isinstance(param.var.type, TensorType) else None
+        if tensor is None or wanted is None:
+            continue
+        new = fn(torch.empty(0, dtype=tensor.dtype, device=tensor.device)).dtype
+        if new not in (wanted, tensor.dtype):
+            raise SignatureError(
+                f"'{param.name}' cannot become {new}: the saved Program computes in {wanted}",
+                hint="Convert the original layer and save that; nothing of this layer was changed.",
+                code="D2S309",
+            )
 
 
 def check_memory(program: Program, inputs: Sequence[torch.Tensor], params: Sequence[torch.Tensor]) -> None:

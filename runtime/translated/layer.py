@@ -17,6 +17,7 @@ import torch
 
 from runtime.autodiff import gradient_path
 from runtime.errors import SignatureError, TraceError
+from runtime.executor.limits import Limits
 from runtime.storage.artefact import (
     WITHOUT_GRADIENTS,
     Artefact,
@@ -35,7 +36,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import Effect
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values.arguments import Arguments, flatten, follow
-from runtime.translated.fitting import check_memory, check_parameters, fit
+from runtime.translated.fitting import check_conversion, check_memory, check_parameters, choose
 from runtime.translated.located import located
 from runtime.translated.running import callee, device_of
 
@@ -67,21 +68,24 @@ class TranslatedLayer(torch.nn.Module):
     against what was saved (SignatureError); gradients flow as through the original.
     """
 
-    def __init__(self, artefact: Artefact, autograd: str = "program") -> None:
+    def __init__(self, artefact: Artefact, autograd: str = "program", limits: Limits | None = None) -> None:
         super().__init__()
+        self._limits = limits
+        self._metadata = artefact.metadata
         self.original_type_name = artefact.name
         self._methods = artefact.methods
         self._autograd = autograd
         self._constants = SimpleNamespace(**{f"c{index}": one for index, one in enumerate(artefact.constants)})
         self._signatures: dict[str, inspect.Signature] = {}
         _build(self, artefact)
-        self.eval()
+        self.train(not any("eval" in method.variants for method in artefact.methods.values()))
 
     # -- calling -------------------------------------------------------------------------------------------------
 
-    @located
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the saved ``forward``. Errors raised: SignatureError if the call does not fit what was saved."""
+        if torch.compiler.is_compiling():  # torch.compile reads these lines: a Program is no Python for it to compile
+            return torch.compiler.disable(self._run)("forward", args, kwargs)
         return self._run("forward", args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -91,8 +95,9 @@ class TranslatedLayer(torch.nn.Module):
         return super().__getattr__(name)
 
     def _method(self, name: str) -> Callable[..., Any]:
-        @located
         def method(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return torch.compiler.disable(self._run)(name, args, kwargs)
             return self._run(name, args, kwargs)
 
         method.__name__ = name
@@ -121,11 +126,22 @@ class TranslatedLayer(torch.nn.Module):
             found = self._signatures[method] = signature_of(saved, constants)
         return found
 
-    def program(self, method: str = "forward") -> Any:
-        """The Program that a call in the present mode runs."""
-        self.signature(method)
-        return self._variant(self._methods[method]).program
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What was given to ``save(..., metadata=...)``; what is changed here is saved with the layer."""
+        return self._metadata
 
+    def program(self, method: str = "forward") -> Any:
+        """The Program that a call in the present mode runs; the first, if constants among its arguments choose."""
+        return self.programs(method)[0]
+
+    @located
+    def programs(self, method: str = "forward") -> list[Any]:
+        """The Programs that a call in the present mode chooses from, by the constants among its arguments."""
+        self.signature(method)
+        return [variant.program for variant in self._variants(self._methods[method])]
+
+    @located
     def _run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         signature = self.signature(name)
         if state.active() is not None:
@@ -140,24 +156,31 @@ class TranslatedLayer(torch.nn.Module):
         except TypeError as error:
             raise TypeError(f"{name}() {error}") from None
         bound.apply_defaults()
-        variant = self._variant(self._methods[name])
+        variants = self._variants(self._methods[name])
         modules = self._modules_now()
-        params: list[Any] = [self._tensor(source, modules) for source in variant.params]
         arguments = flatten(dict(bound.arguments))
-        inputs = fit(variant, arguments)
+        variant, inputs = choose(variants, arguments, name)
+        params: list[Any] = [self._tensor(source, modules) for source in variant.params]
         inputs = [t.detach() if index in variant.stopped else t for index, t in enumerate(inputs)]
         check_parameters(variant.program, params)
         check_memory(variant.program, inputs, params)
         stores = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
-        ready = callee(variant, device_of([*inputs, *params]))
+        ready = callee(variant, device_of([*inputs, *params]), self._limits)
         with gradient_path("autograd") if self._autograd == "eager" else contextlib.nullcontext():
             return ready.call(arguments, inputs, params, stores)
 
-    def _variant(self, method: Method) -> Variant:
+    def _variants(self, method: Method) -> tuple[Variant, ...]:
         mode = "train" if self.training else "eval"
+        if mode not in method.variants:
+            other = "eval" if self.training else "train"
+            raise SignatureError(
+                f"{method.name}() was saved for {other} mode only, and the layer is in {mode} mode",
+                hint=f"Call .{other}() on it, or save it for both: save(..., modes=('train', 'eval')).",
+                code="D2S312",
+            )
         if not torch.is_grad_enabled() and WITHOUT_GRADIENTS[mode] in method.variants:
             mode = WITHOUT_GRADIENTS[mode]
-        return method.variants[mode]
+        return method.of(mode)
 
     # -- what it holds -------------------------------------------------------------------------------------------
 
@@ -211,7 +234,30 @@ class TranslatedLayer(torch.nn.Module):
             return Effect(Place("attribute", modules[target.path], target.name), tree)
         return Effect(_passed(target, arguments), tree)
 
+    @located
+    def _check_conversion(self, fn: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        """Errors raised: SignatureError (D2S309) if ``fn`` would give a tensor a dtype that a Program cannot take, or
+        move constants from where they have no values."""
+        for constant in vars(self._constants).values():
+            if constant.is_meta and not fn(torch.empty(0, dtype=constant.dtype, device="meta")).is_meta:
+                raise SignatureError(
+                    "the layer holds constants that no state dict has, and on the device 'meta' they have no values",
+                    hint="Load it where it is to run: load(path, device=...).",
+                    code="D2S309",
+                )
+        modules = dict(self.named_modules(remove_duplicate=False))
+        for method in self._methods.values():
+            for variant in method.all():
+                tensors = []
+                for source in variant.params:
+                    path, _, name = source.name.rpartition(".") if isinstance(source, State) else ("", "", "")
+                    module = modules.get(path)
+                    slots = {} if module is None else {**module._parameters, **module._buffers}
+                    tensors.append(slots.get(name) if isinstance(source, State) else None)
+                check_conversion(variant.program, tensors, fn)
+
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> TranslatedLayer:
+        self._check_conversion(fn)
         super()._apply(fn, recurse)
         with torch.no_grad():
             for name, constant in vars(self._constants).items():
@@ -226,7 +272,7 @@ class TranslatedLayer(torch.nn.Module):
         """What it takes to save the layer as it is now."""
         modules, tensors = describe_modules(self)
         constants = [getattr(self._constants, f"c{index}") for index in range(len(vars(self._constants)))]
-        return Artefact(self.original_type_name, modules, tensors, constants, self._methods)
+        return Artefact(self.original_type_name, modules, tensors, constants, self._methods, self._metadata)
 
     def extra_repr(self) -> str:
         """The original type and the saved methods."""

@@ -11,31 +11,33 @@ from typing import Any
 import torch
 
 from runtime.calling import Callee, Options, prepare
+from runtime.executor.limits import Limits
 from runtime.ir import Block, Operand, Operator
 from runtime.storage.artefact import Variant
 from runtime.storage.trees import at_path, records
 from runtime.storage.types import OBJECTS, exception_class, record_class
 
 _lock = threading.Lock()
-_ready: weakref.WeakKeyDictionary[Variant, dict[str, Callee]] = weakref.WeakKeyDictionary()
+_ready: weakref.WeakKeyDictionary[Variant, dict[tuple[str, Limits | None], Callee]] = weakref.WeakKeyDictionary()
 
 
-def callee(variant: Variant, device: str) -> Callee:
+def callee(variant: Variant, device: str, limits: Limits | None = None) -> Callee:
     """The variant made ready; ``device``: where its tensors are now, if all are there.
 
     What was explicitly put on the device where all tensors were when it was saved is put on the device of the call.
     """
     device = device if variant.device and device else variant.device
-    found = _ready.get(variant, {}).get(device)
+    key = (device, limits)
+    found = _ready.get(variant, {}).get(key)
     if found is None:
         with _lock:
-            found = _ready.setdefault(variant, {}).get(device)
+            found = _ready.setdefault(variant, {}).get(key)
             if found is None:
-                found = _ready[variant][device] = _prepare(variant, device)
+                found = _ready[variant][key] = _prepare(variant, device, limits)
     return found
 
 
-def _prepare(variant: Variant, device: str) -> Callee:
+def _prepare(variant: Variant, device: str, limits: Limits | None) -> Callee:
     program = variant.program
     if device != variant.device:
         program = replace(program, block=on_device(program.block, torch.device(variant.device), torch.device(device)))
@@ -43,7 +45,7 @@ def _prepare(variant: Variant, device: str) -> Callee:
     exceptions = {name: exception_class(name, base) for name, base in variant.exceptions.items()}
     return Callee(
         program,
-        prepare(program, Options(exceptions=exceptions, views=list(variant.views))),
+        prepare(program, Options(exceptions=exceptions, views=list(variant.views), limits=limits)),
         classes_of(variant, trees),
         dict(variant.views),
         {id(at_path(trees, result)): argument for result, argument in variant.same},

@@ -263,9 +263,22 @@ def test_assumption_about_a_size_is_located(layer: TranslatedLayer) -> None:
         layer(torch.ones(1, 4))
 
 
-def test_converted_parameters_are_refused_when_called(layer: TranslatedLayer) -> None:
-    layer.double()
-    assert layer.state_dict()["encoder.0.weight"].dtype is torch.float64
+@pytest.mark.parametrize("convert", ["double", "half", "bfloat16"])
+def test_another_dtype_is_refused_at_once(layer: TranslatedLayer, convert: str) -> None:
+    whole = nn.Sequential(layer)
+    for module in (layer, whole):
+        with pytest.raises(SignatureError, match=r"D2S309. 'encoder.0.weight' cannot become .*computes in torch.fl"):
+            getattr(module, convert)()
+    with pytest.raises(SignatureError, match="D2S309"):
+        layer.to(torch.float64)
+    assert {value.dtype for value in layer.state_dict().values()} == {torch.float32, torch.int64}
+    layer.float().to("cpu", torch.float32)
+    layer(torch.ones(2, 4))
+
+
+def test_parameters_of_another_dtype_are_refused_when_called(layer: TranslatedLayer) -> None:
+    state = {name: value.double() if value.is_floating_point() else value for name, value in layer.state_dict().items()}
+    layer.load_state_dict(state, assign=True)
     with pytest.raises(SignatureError, match=r"D2S309. 'encoder.0.weight' has dtype torch.float64, but was saved with"):
         layer(torch.ones(2, 4))
     layer.float()

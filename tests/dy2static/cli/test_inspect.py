@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import torch
 import dy2static
 from dy2static.cli import main
 from runtime.native import build
+from runtime.storage.upgrade import VERSION
 
 
 class Net(torch.nn.Module):
@@ -33,7 +36,49 @@ def saved(tmp_path: Path) -> str:
 def test_programs(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", saved]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("# forward (train, eval)\nprogram ") and "while_loop" in out
+    assert "\n# forward (train, eval)\nprogram " in out and "while_loop" in out
+
+
+def test_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dy2static.save(
+        Net(), tmp_path / "net", [dy2static.InputSpec([None, 3])], metadata={"license": "Apache-2.0", "tags": ["é"]}
+    )
+    assert main(["inspect", str(tmp_path / "net"), "--card"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("#") for line in lines)
+    text = "\n".join(line[2:] for line in lines)
+    data = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        part = hashlib.sha256(archive.read("tensors.safetensors")).hexdigest()
+    for expected in (
+        f"file        net.d2s, {len(data)} bytes",
+        f"whole {hashlib.sha256(data[:-71]).hexdigest()}", f"tensors.safetensors {part}",
+        f"made by     dy2static {dy2static.__version__}, torch {torch.__version__}; read as version {VERSION} of",
+        "holds       Net",
+        '''metadata    {
+             "license": "Apache-2.0",
+             "tags": [
+              "é"
+             ]
+            }''',
+        "tensors     2 with 12 numbers in 48 bytes", "inner.weight float32[3, 3], trained",
+        "method      forward(x)", "for train and eval: x is float32[s0, 3]", "aten.linear.default, ", "while_loop",
+    ):  # fmt: skip
+        assert expected in text, expected
+    assert "program " not in text
+
+
+def test_card_of_methods_with_arguments_of_every_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def f(batch, *rest, flag=True, table=torch.ones(1), **options):
+        return batch["x"] + rest[0] + table, options["again"][0]
+
+    x = dy2static.InputSpec([2])
+    dy2static.save(f, tmp_path / "f", {"batch": {"x": x, "n": None}, "rest": (x,), "options": {"again": [x]}},
+                   variants={"flag": [True, False]}, modes=["eval"])  # fmt: skip
+    assert main(["inspect", str(tmp_path / "f"), "--card"]) == 0
+    out = capsys.readouterr().out
+    assert "f" in out and "batch is {'x': float32[2], 'n': None}; rest is tuple of float32[2]; flag is False" in out
+    assert "options is {'again': list of float32[2]}" in out and "for eval: " in out and "for train" not in out
 
 
 def test_c(saved: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

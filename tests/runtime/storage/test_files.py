@@ -110,10 +110,11 @@ EMPTY_TABLE = (2).to_bytes(8, "little") + b"{}"
         ({"program.json": b"[]", "tensors.safetensors": EMPTY_TABLE}, "program.json: 'version' is missing"),
         ({"program.json": b"\x80\x04K.", "tensors.safetensors": EMPTY_TABLE}, "program.json is no valid document"),
         (
-            {"program.json": b'{"version": 2}', "tensors.safetensors": EMPTY_TABLE},
-            "has version 2, and this package reads",
+            {"program.json": b'{"version": 3}', "tensors.safetensors": EMPTY_TABLE},
+            "has version 3, and this package reads",
         ),
         ({"program.json": b'{"version": 1}', "tensors.safetensors": EMPTY_TABLE}, "'format' is missing"),
+        ({"program.json": b'{"version": 2}', "tensors.safetensors": EMPTY_TABLE}, "'format' is missing"),
         ({"program.json": b"{}", "tensors.safetensors": b""}, "tensors.safetensors is cut off"),
     ],
 )
@@ -147,12 +148,36 @@ def test_file_without_the_suffix_is_found(artefact: Artefact, tmp_path: Path) ->
     assert read_artefact(tmp_path / "renamed.bin").name == "Net"
 
 
-@pytest.mark.parametrize("where", ["missing/model", "folder"])
-def test_unwritable_place_is_named(artefact: Artefact, tmp_path: Path, where: str) -> None:
+@pytest.mark.parametrize(
+    ("where", "problem"),
+    [("folder", "there is a folder of that name"), ("file/model", "is no folder"), ("file/a/model", "is no folder")],
+)
+def test_unwritable_place_is_named(artefact: Artefact, tmp_path: Path, where: str, problem: str) -> None:
     (tmp_path / "folder.d2s").mkdir()
-    with pytest.raises(StorageError, match="cannot be written: there is"):
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match=f"cannot be written: .*{problem}"):
         write_artefact(artefact, tmp_path / where)
-    assert os.listdir(tmp_path) == ["folder.d2s"]
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder.d2s"]
+
+
+def test_missing_folders_are_made(artefact: Artefact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_artefact(artefact, tmp_path / "a" / "b" / "model")
+    assert path == tmp_path / "a" / "b" / "model.d2s" and read_artefact(path).name == "Net"
+    monkeypatch.chdir(tmp_path)
+    assert write_artefact(artefact, "c/model") == Path("c/model.d2s") and Path("c/model.d2s").is_file()
+
+
+def test_folders_made_in_vain_are_removed(
+    artefact: Artefact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "write_table", full)
+    with pytest.raises(StorageError, match="No space left"):
+        write_artefact(artefact, tmp_path / "a" / "b" / "model")
+    assert os.listdir(tmp_path) == []
+
+
+def full(*rest: Any) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def test_what_cannot_be_saved_is_refused_before_the_disk_is_touched(make_artefact: Make, tmp_path: Path) -> None:
@@ -228,6 +253,17 @@ def test_file_has_ordinary_rights_and_links_stay(artefact: Artefact, tmp_path: P
 
 def test_suffix_is_put_at_the_end_once() -> None:
     assert str(artefact_path("a/model.v1")) == "a/model.v1.d2s" and str(artefact_path("m.d2s")) == "m.d2s"
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_deep_nesting_is_refused(artefact: Artefact, tmp_path: Path, depth: int) -> None:
+    with zipfile.ZipFile(write_artefact(artefact, tmp_path / "right")) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    deep = b'"args":[' + b"[" * depth + b"]" * depth + b","
+    parts["program.json"] = parts["program.json"].replace(b'"args":[', deep, 1)
+    path = sealed(tmp_path / "model.d2s", parts)
+    with pytest.raises(StorageError, match=r"D2S51[01]"):
+        read_artefact(path)
 
 
 def test_edited_program_with_a_right_checksum_is_checked(artefact: Artefact, tmp_path: Path) -> None:

@@ -10,7 +10,18 @@ from runtime.storage.document import Node
 
 
 def test_current_version_is_left_alone() -> None:
-    assert upgrade.upgraded(Node({"version": 1, "a": 2}, "d")).value == {"version": 1, "a": 2}
+    assert upgrade.upgraded(Node({"version": 2, "a": 2}, "d")).value == {"version": 2, "a": 2}
+
+
+@pytest.mark.parametrize("methods", [None, 3, {"f": 3}, {"f": {"modes": [1]}}])
+def test_version_1_gets_metadata_and_lists_of_variants(methods: object) -> None:
+    """What version 1 did not write stays as it is, for the reader to find."""
+    document = {"version": 1, "methods": {"f": {"modes": {"train": 0, "eval": 1}, "variants": []}}}
+    made = upgrade.upgraded(Node(document, "d")).value
+    modes = {"train": [0], "eval": [1]}
+    assert made == {"version": 2, "metadata": {}, "methods": {"f": {"modes": modes, "variants": []}}}
+    assert document["methods"]["f"]["modes"] == {"train": 0, "eval": 1}
+    assert upgrade.upgraded(Node({"version": 1, "methods": methods}, "d")).value["methods"] == methods
 
 
 def test_older_versions_take_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +37,7 @@ def test_older_versions_take_every_step(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("document", "problem"),
     [
-        ({"version": 99}, "version 99, and this package reads up to version 1\n  Update dy2static"),
+        ({"version": 99}, "version 99, and this package reads up to version 2\n  Update dy2static"),
         ({"version": 0}, r"d\.version: expected a number of at least 1"),
         ({"version": "1"}, r"d\.version: expected a whole number"),
         ({}, "'version' is missing"),

@@ -1,0 +1,226 @@
+"""The traces that a file is made of: one for each kind of call and mode, with examples made from InputSpecs.
+
+    x: InputSpec([None, 4])   ->   zeros of 5 x 4; the Program has to hold for 6 x 4 as well
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from dy2static.cached_calls import Specs, rebuilt, shown, structure_of
+from dy2static.errors import SignatureError
+from dy2static.output_spec import OutputSpec, keep_results
+from dy2static.saved_methods import Calls
+from dy2static.saved_variant import require_no_training
+from runtime.executor.trial import trial
+from runtime.ir import Assume
+from runtime.ir.assume import check
+from runtime.ir.input_spec import InputSpec
+from runtime.storage.artefact import MODES, WITHOUT_GRADIENTS
+from runtime.tracer.boundary.tracing import Traced
+from runtime.tracer.values.arguments import Arguments, flatten
+from runtime.translated.fitting import spell_assumption
+
+_EXAMPLES = (
+    ((5, 7, 11, 13, 17, 19), (6, 9, 14, 15, 21, 25)),
+    ((5,), (6,)),
+    ((8,), (16,)),
+    ((12,), (24,)),
+    ((60,), (120,)),
+)
+"""Sizes for open dimensions, one after another: those to trace with, and others for which the Program must hold too.
+
+First they differ; then they agree, if the function needs some that do; then they have many divisors, and are larger.
+"""
+
+
+@dataclass(eq=False)
+class Trace:
+    """One trace made for saving, what it was made with, and which inputs get no gradient."""
+
+    traced: Traced
+    arguments: Arguments
+    stopped: list[int]
+
+
+def traces_of(
+    calls: Calls, root: torch.nn.Module | None, modes: Collection[str] = MODES, outputs: OutputSpec | None = None
+) -> list[dict[str, Trace]]:
+    """For each kind of call, a trace for each mode; one for both if there is no module.
+
+    Errors raised: whatever tracing raises; SignatureError for sizes that cannot be left open (D2S315, D2S316) and
+    results that are not there (D2S317); StorageError for a function that trains.
+    """
+    if root is None:
+        return _filled([_in_modes(calls, specs, modes, outputs) for specs in calls.kinds])
+    before = [(module, module.training) for module in root.modules()]
+    found: list[dict[str, Trace]] = [{} for _ in calls.kinds]
+    try:
+        for mode in MODES:
+            if mode in modes:
+                root.train(mode == "train")
+                for traces, specs in zip(found, calls.kinds):
+                    traces.update(_in_modes(calls, specs, [mode], outputs))
+    finally:
+        for module, training in before:
+            module.training = training
+    return _filled(found)
+
+
+def traces_as_it_is(calls: Calls, outputs: OutputSpec | None = None) -> list[dict[str, Trace]]:
+    """For each kind of call one trace for both modes, with every module in the mode that it is in.
+
+    Errors raised: as of ``traces_of``.
+    """
+    return _filled([_in_modes(calls, specs, MODES, outputs) for specs in calls.kinds])
+
+
+def _in_modes(calls: Calls, specs: Specs, modes: Collection[str], outputs: OutputSpec | None) -> dict[str, Trace]:
+    """One trace for some modes, and another for calls without gradients, if the function asks for that."""
+    trace = _trace(calls, specs, outputs)
+    require_no_training(trace.traced)
+    found = dict.fromkeys(modes, trace)
+    if trace.traced.asks_gradients:
+        without = _trace(calls, specs, outputs, gradients=False)
+        found |= {WITHOUT_GRADIENTS[mode]: without for mode in modes}
+    return found
+
+
+def _filled(found: list[dict[str, Trace]]) -> list[dict[str, Trace]]:
+    """Where one kind of call asks for gradients, all have a trace for calls without."""
+    for mode, without in WITHOUT_GRADIENTS.items():
+        if any(without in traces for traces in found):
+            for traces in found:
+                traces.setdefault(without, traces[mode])
+    return found
+
+
+def _trace(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bool = True) -> Trace:
+    """Trace anew, with examples made from the InputSpecs, in PyTorch's usual state: gradients on, no autocast.
+
+    A size that is left open must stay open: where the Program would hold for the example only, other examples are
+    tried, and then it is an error.
+    """
+    failure: Exception | None = None
+    for sizes, others in _EXAMPLES:
+        bound = _example(calls, specs, sizes)
+        arguments = flatten(bound)
+        by_tensor = _specs_of(specs, bound)
+        asked = {
+            label: by_tensor[id(tensor)].dynamic
+            for tensor, label in zip(arguments.tensors, arguments.labels)
+            if by_tensor[id(tensor)].dynamic
+        }
+        try:
+            with usual_state(), torch.set_grad_enabled(gradients):
+                traced = calls.function.trace(arguments, asked)
+                trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
+        except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
+            if not asked:
+                raise
+            failure = failure or error
+            continue
+        broken = _broken(traced.program.assumes, arguments, flatten(_example(calls, specs, others)))
+        if broken is None:
+            if outputs is not None:
+                keep_results(traced, outputs, calls.function.__name__)
+            stopped = [index for index, one in enumerate(arguments.tensors) if by_tensor[id(one)].stop_gradient]
+            return Trace(traced, arguments, stopped)
+        failure = _cannot_be_open(broken, calls)
+    assert failure is not None
+    raise failure
+
+
+def _broken(assumes: Sequence[Assume], *examples: Arguments) -> Assume | None:
+    """The first assumption about sizes that does not hold for every example."""
+    for assume in assumes:
+        for arguments in examples:
+            shapes = {label: tensor.shape for tensor, label in zip(arguments.tensors, arguments.labels)}
+            if not check(assume, {symbol: shapes[name][dim] for symbol, (name, dim) in assume.symbols.items()}):
+                return assume
+    return None
+
+
+def _cannot_be_open(assume: Assume, calls: Calls) -> SignatureError:
+    sources = {symbol: f"{name}.shape[{dim}]" for symbol, (name, dim) in assume.symbols.items()}
+    names = " and ".join(f"'{name}' in dimension {dim}" for name, dim in assume.symbols.values())
+    if calls.from_calls:
+        made = "; ".join(dict.fromkeys(
+            ", ".join(f"{name}={shown(value)}" for name, value in one.specs.items())
+            for one in calls.function.specializations
+        ))  # fmt: skip
+        return SignatureError(
+            f"the Programs of {calls.function.__name__}() that calls have made cannot be saved as one: with the size "
+            f"of {names} left open the function needs {spell_assumption(assume.expr, sources)}. They are for ({made})",
+            hint="Say what to save, with input_spec=[...], or write the function so that it holds for every size.",
+            location=assume.location,
+            code="D2S316",
+        )
+    return SignatureError(
+        f"the size of {names} cannot be left open as the InputSpec says: the function needs "
+        f"{spell_assumption(assume.expr, sources)}",
+        hint="Give that size in the InputSpec, or write the function so that it holds for every size.",
+        location=assume.location,
+        code="D2S315",
+    )
+
+
+@contextlib.contextmanager
+def usual_state() -> Iterator[None]:
+    """PyTorch as a file has it: gradients on, no autocast, and random numbers drawn here drawn again afterwards."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.random.fork_rng(devices=[]))
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        for device in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
+            stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+def _example(calls: Calls, specs: Specs, sizes: Sequence[int]) -> dict[str, Any]:
+    """Arguments that fit the specs: zeros for tensors."""
+    made: dict[int, Any] = {}
+    device = calls.function.device
+
+    def build(spec: Any) -> Any:
+        if calls.from_calls and id(spec) in made:
+            return made[id(spec)]
+        if isinstance(spec, InputSpec):
+            free = itertools.cycle(sizes)
+            shape = [next(free) if size is None else size for size in spec.shape]
+            result: Any = torch.zeros(shape, dtype=spec.dtype, device=device)
+        else:
+            inside = structure_of(spec)
+            if inside is None:
+                return spec
+            result = rebuilt(spec, inside[0], [build(item) for item in inside[1]])
+        made[id(spec)] = result
+        return result
+
+    return {name: build(spec) for name, spec in specs.items()}
+
+
+def _specs_of(specs: Any, values: Any) -> dict[int, InputSpec]:
+    """The InputSpec of every tensor, by the tensor's identity."""
+    found: dict[int, InputSpec] = {}
+
+    def visit(spec: Any, value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            found[id(value)] = spec if isinstance(spec, InputSpec) else InputSpec.from_tensor(value)
+            return
+        inside, items = structure_of(spec), structure_of(value)
+        for one, item in zip(inside[1], items[1]) if inside is not None and items is not None else ():
+            visit(one, item)
+
+    for name, spec in specs.items():
+        visit(spec, values[name])
+    return found
+
+
+__all__ = ["Trace", "traces_as_it_is", "traces_of", "usual_state"]
