@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from dy2static import onnx
     from dy2static.api import to_static
     from dy2static.exclusions import ignore_module, not_to_static
+    from dy2static.exported_program import to_exported_program
     from dy2static.exporting import export_c
     from dy2static.mapping import vmap
     from dy2static.options_of_loops import loop_options
@@ -87,7 +88,7 @@ __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
     "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
     "__version__", "enable_to_static", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "onnx",
-    "save", "to_static", "vmap",
+    "save", "to_exported_program", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -99,7 +100,7 @@ _HOMES = {
     "export_c": "dy2static.exporting",
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
-    "to_static": "dy2static.api", "vmap": "dy2static.mapping",
+    "to_exported_program": "dy2static.exported_program", "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip
 """Where public names come from. They are imported when they are first used: who loads a file needs no converter."""
 
