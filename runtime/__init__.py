@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy, register_pass
     from runtime.recompute import recompute
+    from runtime.serving import Predictor
     from runtime.translated import TranslatedLayer, load, save
 
 PROJECT = "dy2static"
@@ -24,7 +25,7 @@ PROJECT = "dy2static"
 _HOMES = {
     "Block": "runtime.ir", "Operator": "runtime.ir", "Program": "runtime.ir", "Variable": "runtime.ir",
     "append_backward": "runtime.autodiff.static", "gradients": "runtime.autodiff.static",
-    "recompute": "runtime.recompute",
+    "Predictor": "runtime.serving", "recompute": "runtime.recompute",
     "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
     "TranslatedLayer": "runtime.translated", "load": "runtime.translated", "save": "runtime.translated",
 }  # fmt: skip
@@ -43,6 +44,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Block", "BuildStrategy", "InputSpec", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning",
-    "Variable", "__version__", "append_backward", "gradients", "load", "recompute", "register_pass", "save",
+    "Block", "BuildStrategy", "InputSpec", "Operator", "Predictor", "Program", "TranslatedLayer",
+    "UntestedTorchWarning", "Variable", "__version__", "append_backward", "gradients", "load", "recompute", "register_pass", "save",
 ]  # fmt: skip

@@ -86,8 +86,7 @@ def _require_sizes(t: Translator, carried: Sequence[torch.Tensor], left: Sequenc
         same = before.dim() == after.dim() and all(map(_same, before.shape, after.shape))
         if not same:
             said = f"'{var.hint}'" if var.hint else "a value"
-            raise Refused(f"{said} whose sizes change from one iteration to the next "
-                          f"({list(before.shape)}, then {list(after.shape)})")  # fmt: skip
+            raise Refused(f"{said} whose sizes change from one iteration to the next")
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -108,9 +109,14 @@ def _refusal(op: Operator | None, reason: str) -> StorageError:
         location=None if op is None else op.location, code="D2S550")  # fmt: skip
 
 
+_SYMBOL = re.compile(r"\b[suz]u?f?\d+\b")
+"""PyTorch's names of sizes, which say nothing to a user."""
+
+
 def _first_line(error: Exception) -> str:
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+    said = _SYMBOL.sub("a size", lines[0][:300]) if lines else ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 __all__ = ["Exported", "export_artefact"]
