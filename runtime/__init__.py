@@ -45,5 +45,6 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Block", "BuildStrategy", "InputSpec", "Operator", "Predictor", "Program", "TranslatedLayer",
-    "UntestedTorchWarning", "Variable", "__version__", "append_backward", "gradients", "load", "recompute", "register_pass", "save",
+    "UntestedTorchWarning", "Variable", "__version__", "append_backward", "gradients", "load", "recompute",
+    "register_pass", "save",
 ]  # fmt: skip
