@@ -61,6 +61,8 @@ def tensors(predict: Predictor, body: Any) -> dict[str, torch.Tensor]:
             raise BadRequest(422, f"input '{name}' holds {_said(made.dtype)}, but {_said(wanted)} is needed", name)
         if made.numel() == 0 and made.dim() != len(ports[name].shape):
             raise BadRequest(422, f"input '{name}' is empty, and its sizes are not to be told from that", name)
+        if made.numel() and not _in_range(made, wanted):
+            raise BadRequest(422, f"input '{name}' holds a number beyond {_said(wanted)}", name)
         found[name] = made.to(wanted)
     for name in ports:
         if name not in found:
@@ -73,6 +75,14 @@ def _fits(given: torch.dtype, wanted: torch.dtype) -> bool:
     if given.is_floating_point:
         return wanted.is_floating_point
     return given is torch.int64 and wanted is not torch.bool and not wanted.is_complex
+
+
+def _in_range(given: torch.Tensor, wanted: torch.dtype) -> bool:
+    """Whether whole numbers are those of a dtype."""
+    if given.dtype is not torch.int64 or wanted.is_floating_point:
+        return True
+    bounds = torch.iinfo(wanted)
+    return bounds.min <= int(given.min()) and int(given.max()) <= bounds.max
 
 
 def _said(dtype: torch.dtype) -> str:

@@ -42,7 +42,7 @@ class Halving(torch.nn.Module):
         return {"y": self.scale(x), "steps": steps}
 
 
-SPECS = [InputSpec([None, 3], "float32", "x"), InputSpec([], "int64", "n")]
+SPECS = [InputSpec([None, 3], "float32", "x"), InputSpec([], "int32", "n")]
 
 
 class Server:
@@ -102,7 +102,7 @@ def test_answers_are_those_of_the_model(server, model):
         x = torch.randn(rows, 3) * 9
         answer = server.predict(x=x.tolist(), n=1)
         assert answer.status_code == 200
-        wanted = model[0](x, torch.tensor(1))
+        wanted = model[0](x, torch.tensor(1, dtype=torch.int32))
         got = answer.json()
         torch.testing.assert_close(torch.tensor(got["out_y"]), wanted["y"].detach(), rtol=1e-5, atol=1e-6)
         assert got["out_steps"] == wanted["steps"]
@@ -115,7 +115,7 @@ def test_many_clients_at_once(server, model):
         for at in range(6):
             x = torch.full((1 + (seed + at) % 3, 3), float(seed + at + 2))
             got = server.predict(x=x.tolist(), n=2)
-            wanted = model[0](x, torch.tensor(2))
+            wanted = model[0](x, torch.tensor(2, dtype=torch.int32))
             if got.status_code != 200 or got.json()["out_steps"] != wanted["steps"]:
                 wrong.append(got.text)
 
@@ -137,6 +137,8 @@ BAD = [
     ({"x": [], "n": 1}, 422, "x"),
     ({"x": None, "n": 1}, 422, "x"),
     ({"x": [[1, 2, 3]], "n": 1.5}, 422, "n"),
+    ({"x": [[1, 2, 3]], "n": 2**40}, 422, "n"),
+    ({"x": [[1, 2, 3]], "n": 2**70}, 422, "n"),
     ({"x": [[True, False, True]], "n": 1}, 422, "x"),
     ({"x": [[1e30, 0, 0]], "n": 0}, 400, None),
     ([1, 2], 422, None),
