@@ -1,7 +1,7 @@
 """A model as files: checked by ONNX and ONNX Runtime before it stands where it was asked for, and never half written.
 
     net.onnx                              the model and its weights
-    net.onnx, net.onnx.3f9c....data       weights of more than 2 GiB, which a file of protocol buffers cannot hold, beside
+    net.onnx, net.onnx.3f9c....data       weights of more than 2 GiB, which an ONNX file cannot hold, beside
 """
 
 from __future__ import annotations
