@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from dy2static import onnx
     from dy2static.api import to_static
     from dy2static.exclusions import ignore_module, not_to_static
+    from dy2static.exported_program import to_exported_program
     from dy2static.exporting import export_c
     from dy2static.mapping import vmap
     from dy2static.options_of_loops import loop_options
@@ -89,7 +90,7 @@ __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "Limits", "ProgramError",
     "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer",
     "TranslatedLayer", "UntestedTorchWarning", "__version__", "enable_to_static", "export_c", "ignore_module", "load",
-    "load_state", "loop_options", "not_to_static", "onnx", "save", "to_static", "vmap",
+    "load_state", "loop_options", "not_to_static", "onnx", "save", "to_exported_program", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -102,7 +103,7 @@ _HOMES = {
     "Limits": "runtime.executor.limits", "ignore_module": "dy2static.exclusions", "load": "runtime.translated",
     "load_state": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
-    "to_static": "dy2static.api", "vmap": "dy2static.mapping",
+    "to_exported_program": "dy2static.exported_program", "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip
 """Where public names come from. They are imported when they are first used: who loads a file needs no converter."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from runtime.ir.input_spec import InputSpec
     from runtime.passes import BuildStrategy, register_pass
     from runtime.recompute import recompute
+    from runtime.serving import Predictor
     from runtime.static import (
         ClipGradByGlobalNorm,
         ClipGradByNorm,
@@ -40,7 +41,7 @@ PROJECT = "dy2static"
 _HOMES = {
     "Block": "runtime.ir", "Operator": "runtime.ir", "Program": "runtime.ir", "Variable": "runtime.ir",
     "append_backward": "runtime.autodiff.static", "gradients": "runtime.autodiff.static",
-    "recompute": "runtime.recompute",
+    "Predictor": "runtime.serving", "recompute": "runtime.recompute",
     "BuildStrategy": "runtime.passes", "register_pass": "runtime.passes", "InputSpec": "runtime.ir.input_spec",
     "TranslatedLayer": "runtime.translated", "load": "runtime.translated",
     "Limits": "runtime.executor.limits", "load_state": "runtime.translated", "save": "runtime.translated",
@@ -67,7 +68,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Block", "BuildStrategy", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Executor", "InputSpec",
-    "Limits", "Operator", "Program", "TranslatedLayer", "UntestedTorchWarning", "Variable", "__version__",
-    "append_backward", "case", "cond", "data", "default_main_program", "default_startup_program", "gradients", "load",
-    "load_state", "program_guard", "py_func", "recompute", "register_pass", "save", "switch_case", "while_loop",
+    "Limits", "Operator", "Predictor", "Program", "TranslatedLayer", "UntestedTorchWarning", "Variable",
+    "__version__", "append_backward", "case", "cond", "data", "default_main_program", "default_startup_program",
+    "gradients", "load", "load_state", "program_guard", "py_func", "recompute", "register_pass", "save",
+    "switch_case", "while_loop",
 ]  # fmt: skip

@@ -39,6 +39,8 @@ ARROWS: dict[str, set[str]] = {
        "runtime.batching", "runtime.tracer"},
     "runtime.translated": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.executor", "runtime.autodiff", "runtime.storage", "runtime.calling"},
+    "runtime.serving": BASE
+    | {"runtime.ops", "runtime.storage", "runtime.calling", "runtime.export", "runtime.translated"},
     "runtime.static": BASE
     | {"runtime.ops", "runtime.tracer", "runtime.autodiff", "runtime.calling", "runtime.storage",
        "runtime.translated"},

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from runtime.errors import StorageError
+from runtime.export import capability
 from runtime.ir import Program
 from runtime.ir.walk import copy_program
 from runtime.passes import BuildStrategy, PassManager, chosen
-from runtime.storage.artefact import WITHOUT_GRADIENTS, Artefact, State, Variant
+from runtime.storage.artefact import WITHOUT_GRADIENTS, Artefact, Attribute, Passed, State, Target, Variant
 
 
 def variant_for_inference(artefact: Artefact, method: str) -> Variant:
@@ -29,22 +29,30 @@ def variants_for_inference(artefact: Artefact, method: str) -> list[Variant]:
     return [plain] if without is None or without is plain else [without, plain]
 
 
-def program_for_inference(artefact: Artefact, variant: Variant, where: str, code: str,
-                          ) -> tuple[Program, list[torch.Tensor]]:  # fmt: skip
+def program_for_inference(artefact: Artefact, variant: Variant, target: str) -> tuple[Program, list[torch.Tensor]]:
     """A copy of a Program that is exported, and its parameters' tensors.
 
-    Errors raised: StorageError with ``code`` for one that keeps something, in what is exported to (``where``).
+    Errors raised: StorageError for one that needs what a target of ``runtime.export.capability`` has no form for.
     """
     if variant.stores:
-        raise StorageError(
-            f"the function stores to objects that were there before the call: {where} keeps nothing",
-            hint="Return the new value, and let the caller keep it.", code=code)  # fmt: skip
+        capability.refuse("store to an object", target, f"the store to {_said(variant.stores[0].target)}")
     program = copy_program(variant.program)
     PassManager(chosen(BuildStrategy())).run(program)
     state = artefact.state()
     tensors = [artefact.tensors[state[one.name]] if isinstance(one, State) else artefact.constants[one.index]
                for one in variant.params]  # fmt: skip
+    capability.require(program, target)
     return program, tensors
+
+
+def _said(target: Target) -> str:
+    if isinstance(target, State):
+        return f"'{target.name}'"
+    if isinstance(target, Attribute):
+        return f"'{target.path}.{target.name}'".replace("'.", "'")
+    if isinstance(target, Passed):
+        return f"the argument '{target.path[0]}'" if target.path else "an argument"
+    return "a tensor that is no module's"
 
 
 __all__ = ["program_for_inference", "variant_for_inference", "variants_for_inference"]

@@ -87,8 +87,7 @@ def _is_ours(folder: Path) -> bool:
 
 def files_of(artefact: Artefact, name: str, method: str = "forward") -> dict[str, str | bytes]:
     """The files of the library: name -> content. Errors raised: StorageError for what C cannot do."""
-    program, tensors = program_for_inference(
-        artefact, variant_for_inference(artefact, method), "exported C", "D2S531")
+    program, tensors = program_for_inference(artefact, variant_for_inference(artefact, method), "c")
     weights, offsets, fingerprint = _weights(program, tensors)
     source = write(program, offsets)
     about = re.sub(r"[^\w ]", "?", f"{artefact.name}.{method}" if method != "forward" else artefact.name)

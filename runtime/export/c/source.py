@@ -45,11 +45,6 @@ def write(program: Program, offsets: Mapping[str, int]) -> Source:
 
     Errors raised: StorageError, D2S530 for an operator that C does not have, D2S531 for what C has no form for.
     """
-    if program.writes:
-        name = _names(program)[program.writes[0].target]
-        raise StorageError(
-            f"the function writes to '{name}', which was there before the call: exported C changes nothing",
-            hint="Return the new value, and let the caller keep it.", code="D2S531")  # fmt: skip
     refine(program)
     inputs, outputs = inputs_of(program), outputs_of(program)
     assumed: dict[tuple[int, int], Assumed] = {}

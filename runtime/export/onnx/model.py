@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import onnx
 import onnx_ir
 import torch
 
 from runtime.errors import StorageError
 from runtime.export.inference import program_for_inference, variants_for_inference
 from runtime.export.lists import refine
+from runtime.export.onnx.files import Checked
 from runtime.export.onnx.rules import require_all, rule_of
 from runtime.export.onnx.sizes import require_sizes
 from runtime.export.onnx.translator import Translator
@@ -33,8 +32,6 @@ from runtime.version import __version__
 
 DEFAULT_OPSET = 18
 _IR_VERSION = 10
-_MOST = 2**31 - 2**20
-"""Beyond this, a file of protocol buffers cannot hold the weights."""
 
 
 @dataclass(frozen=True)
@@ -60,24 +57,15 @@ def export_artefact(artefact: Artefact, path: str | os.PathLike[str], method: st
     for variant in variants_for_inference(artefact, method):  # what is fast without gradients may have no form
         try:
             model = model_of(artefact, variant, opset_version)
-            proto = _checked(model)
+            checked = Checked(model, target)
             break
         except StorageError as error:
             refused = refused or error
     else:
         assert refused is not None
         raise refused
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, made = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(proto)
-        os.chmod(made, 0o644)
-        os.replace(made, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(made)
-        raise
+    with contextlib.closing(checked):
+        checked.put()
     graph = model.graph
     return Exported(target, tuple(str(one.name) for one in graph.inputs), tuple(str(one.name) for one in graph.outputs),
                     variant.program)  # fmt: skip
@@ -88,11 +76,7 @@ def model_of(artefact: Artefact, variant: Variant, opset_version: int | None = N
     opset = DEFAULT_OPSET if opset_version is None else opset_version
     if not LOWEST_OPSET <= opset <= HIGHEST_OPSET:
         raise ValueError(f"opset_version is {opset}; PyTorch's ONNX forms are for {LOWEST_OPSET} to {HIGHEST_OPSET}")
-    program, tensors = program_for_inference(artefact, variant, "ONNX", "D2S541")
-    if program.writes:
-        names = {one.var: one.name for one in program.inputs} | {one.var: one.name for one in program.params}
-        raise _no_form(f"the function writes to '{names[program.writes[0].target]}', which was there before the call: "
-                       "a model changes nothing", "Return the new value, and let the caller keep it.")  # fmt: skip
+    program, tensors = program_for_inference(artefact, variant, "onnx")
     refine(program)
     writer = Writer(OnnxConverters(opset))
     try:
@@ -228,35 +212,6 @@ def _name_all(model: Any, held: Sequence[Value], taken: set[str]) -> None:
             one.shape = onnx_ir.Shape([dim if isinstance(dim, int) or dim.value in known else None
                                        for dim in one.shape])  # fmt: skip
 
-
-def _checked(model: Any) -> bytes:
-    """The model's bytes, once ONNX's checker and, where it is installed, ONNX Runtime have taken them."""
-    size = sum(one.const_value.nbytes for one in model.graph.initializers.values())
-    if size > _MOST:
-        raise _no_form(f"the weights have {size} bytes, more than one ONNX file can hold",
-                       "Export parts of the model, or in a smaller dtype.")  # fmt: skip
-    proto = onnx_ir.to_proto(model)
-    try:
-        onnx.checker.check_model(proto, full_check=True)
-    except Exception as error:
-        raise _no_form(f"ONNX does not take the model: {str(error)[:400]}", _REPORT) from None
-    data: bytes = proto.SerializeToString()
-    try:
-        import onnxruntime
-    except ImportError:
-        return data
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    try:
-        onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise StorageError(f"ONNX Runtime does not take the model: {str(error)[:400]}",
-                           hint="It has no kernel for this dtype, most often: convert what the operator is given.",
-                           code="D2S540") from None  # fmt: skip
-    return data
-
-
-_REPORT = "This is a fault of the export; please report it."
 
 __all__ = ["DEFAULT_OPSET", "Exported", "export_artefact", "model_of"]
 

@@ -11,8 +11,8 @@ from torch import nn
 import dy2static.onnx
 from dy2static import InputSpec
 from dy2static.errors import StorageError
-from runtime.export.onnx import model as writing
-from tests.runtime.export.onnx.harness import check, export, onnx, refused
+from runtime.export.onnx import files as writing
+from tests.runtime.export.onnx.harness import check, export, onnx, onnxruntime, refused
 
 X = [InputSpec([None, 3], "float32", "x")]
 
@@ -126,6 +126,28 @@ def test_a_file_that_is_there_stays_where_the_export_fails(tmp_path):
     assert path.read_bytes() == b"mine" and list(tmp_path.iterdir()) == [path]
     dy2static.onnx.export(Net(), path, X)
     assert path.read_bytes() != b"mine" and list(tmp_path.iterdir()) == [path]
+
+
+def test_weights_beyond_what_a_file_holds_stand_beside_it(tmp_path):
+    path = tmp_path / "deep" / "net.onnx"
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 200), nn.Tanh(), nn.Linear(200, 2)).eval()
+    x = torch.randn(4, 3)
+    for _ in range(2):  # the second time what the first one wrote goes
+        with mock.patch.object(writing, "MOST_BYTES", 1000):
+            dy2static.onnx.export(net, path, X)
+        model, data = sorted(path.parent.iterdir())
+        assert model == path and data.name.startswith("net.onnx.") and data.stat().st_size > 1000 > 0
+        assert path.stat().st_size < data.stat().st_size
+        (got,) = onnxruntime.InferenceSession(str(path)).run(None, {"input": x.numpy()})
+        torch.testing.assert_close(torch.from_numpy(got), net(x).detach())
+    before = sorted(path.parent.iterdir())
+    with mock.patch.object(writing, "MOST_BYTES", 1000), mock.patch.object(
+            writing.os, "replace", side_effect=OSError("no space")), pytest.raises(OSError):
+        dy2static.onnx.export(net, path, X)
+    assert sorted(path.parent.iterdir()) == before
+    dy2static.onnx.export(net, path, X)
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_method_that_is_not_there(tmp_path):
