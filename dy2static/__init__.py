@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from dy2static import onnx
     from dy2static.api import to_static
     from dy2static.exclusions import ignore_module, not_to_static
+    from dy2static.explaining import Explanation, explain
     from dy2static.exporting import export_c
     from dy2static.mapping import vmap
     from dy2static.options_of_loops import loop_options
@@ -84,9 +85,9 @@ if TYPE_CHECKING:
     from runtime.translated import TranslatedLayer, load
 
 __all__ = [
-    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
-    "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
-    "__version__", "enable_to_static", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "onnx",
+    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "Explanation", "InputSpec", "ProgramError",
+    "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer",
+    "UntestedTorchWarning", "__version__", "enable_to_static", "explain", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "onnx",
     "save", "to_static", "vmap",
 ]  # fmt: skip
 
@@ -96,7 +97,7 @@ _HOMES = {
     "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
     "TranslatedLayer": "runtime.translated", "enable_to_static": "dy2static.settings",
-    "export_c": "dy2static.exporting",
+    "Explanation": "dy2static.explaining", "explain": "dy2static.explaining", "export_c": "dy2static.exporting",
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
     "to_static": "dy2static.api", "vmap": "dy2static.mapping",

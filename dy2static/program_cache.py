@@ -19,6 +19,7 @@ from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import LiveCallee, Options
+from runtime.calling.callee import loose_results
 from runtime.passes import BuildStrategy
 from runtime.tracer.boundary.tracing import Traced, trace_lock
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard
@@ -58,6 +59,8 @@ class ProgramCache:
     """Whether Programs run under torch's autograd rather than as nodes of their own."""
     backend: str = "interpreter"
     strategy: BuildStrategy = field(default_factory=BuildStrategy)
+    in_pieces: bool = False
+    """Whether plain Python may go on with what a Program gives, as a part of the same function."""
     _found: dict[Key, tuple[Specialization, ...]] = field(default_factory=dict)
     _varying: dict[str, set[int]] = field(default_factory=dict)
     """By argument: dimensions that had different sizes in different calls."""
@@ -162,6 +165,8 @@ class ProgramCache:
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
         options = Options(self.backend, traced.raised, list(traced.views), self.eager_autograd, self.strategy)
         made.ready = LiveCallee(traced, options)
+        if self.in_pieces:
+            made.ready.callee.loose = loose_results(traced.program)
         return made
 
     def _trace(self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Trace) -> tuple[Traced, Dynamic]:
@@ -221,6 +226,12 @@ class ProgramCache:
         for one in keep:
             found[one.key] = (*found.get(one.key, ()), one)
         self._found = found
+
+    def complaint(self, made: Specialization, arguments: Arguments) -> str:
+        """Why a Program that was made for a call was needed, though there are others."""
+        others = [one for one in self.all() if one is not made and one.key == made.key]
+        reasons = [reason for one in others if (reason := one.mismatch(arguments)) is not None]
+        return reasons[0] if reasons else "a Python argument, a dtype or PyTorch's state is another one"
 
     def _complaint(self, made: Specialization, before: list[Specialization], arguments: Arguments) -> str:
         reasons = [reason for one in before if one.key == made.key and (reason := one.mismatch(arguments)) is not None]
