@@ -98,7 +98,7 @@ class ProgramCache:
                 with torch_internals.undisturbed():
                     found = self._make(key, arguments, asked, trace)
                 self._add(found, arguments)
-                if why:
+                if why and not self.in_pieces:  # plain Python takes over before long
                     warn(why, RetraceWarning)
             return found
 
@@ -218,7 +218,7 @@ class ProgramCache:
     def _add(self, made: Specialization, arguments: Arguments) -> None:
         before = self.all()
         made.last_used = next(CLOCK)
-        if len(before) >= WARN_BEYOND and not self._warned:
+        if len(before) >= WARN_BEYOND and not self._warned and not self.in_pieces:
             self._warned = True
             warn(self._complaint(made, before, arguments), RetraceWarning)
         keep = [made, *before[: KEEP_AT_MOST - 1]]

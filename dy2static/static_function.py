@@ -11,6 +11,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,17 +33,17 @@ from dy2static.operators.shared import frames
 from dy2static.origin import user_location
 from dy2static.pieces import NOTHING as UNBOUND
 from dy2static.pieces import Part, Pieces
-from dy2static.program_cache import CLOCK, Dynamic, ProgramCache, RetraceWarning, Varying
+from dy2static.program_cache import CLOCK, Dynamic, ProgramCache, Varying
 from dy2static.shortcut import MADE_AT, Shortcut, front
 from dy2static.shortcut import make as make_shortcut
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
-from dy2static.verdicts import SMALL, Verdicts, is_final, is_small, reason_of
+from dy2static.verdicts import SMALL, Reason, Verdicts, is_final, is_small, reason_of
 from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import Compiled, compiled
 from runtime.executor.trial import trial
-from runtime.ir import Program
+from runtime.ir import Location, Program
 from runtime.passes import BuildStrategy
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import source_places, state
@@ -372,8 +373,6 @@ class StaticFunction:
             found = self._cache.get(key, arguments, dynamic, self._trace)
         except (ConversionError, TraceError) as error:
             self._refuse(key, error)
-        except RetraceWarning:
-            raise
         except Exception as error:  # eager raises it as well, and leaves what it did before that
             failure = error
         if found is not None and self._is_piece and is_small(found.traced.program, self.backend):
@@ -384,7 +383,11 @@ class StaticFunction:
             if failure is not None:
                 self._refuse(key, failure)
             return result
-        self._verdicts.traced(functools.partial(self._cache.complaint, found, arguments))
+        closed = self._verdicts.traced(
+            functools.partial(self._cache.complaint, found, arguments), self._own_location()
+        )
+        if closed is not None:
+            self._say(closed)
         return self._run(found, functools.partial(found.call, arguments), args, kwargs)
 
     @property
@@ -420,6 +423,18 @@ class StaticFunction:
         self._shortcuts = ()
         if isinstance(error, InternalError):
             self._part.distrust(reason)
+        self._say(reason)
+
+    def _own_location(self) -> Location | None:
+        """Where its definition begins."""
+        code = getattr(self._python, "__code__", None)
+        if code is None:
+            return None
+        line = code.co_firstlineno
+        return Location(code.co_filename, line, 0, self.__name__, linecache.getline(code.co_filename, line).rstrip())
+
+    def _say(self, reason: Reason) -> None:
+        """Warn that it runs as plain Python, once for each place."""
         said = self._part.pieces.said
         place = (reason.location, reason.code, None if reason.location is not None else reason.summary)
         if place in said:

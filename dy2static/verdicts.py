@@ -82,11 +82,13 @@ class Verdicts:
         if final or (self.failures >= FAILURES and self.failures > self.hits):
             self.closed = reason
 
-    def traced(self, why: Callable[[], str]) -> None:
-        """A Program was made; ``why`` says for what."""
+    def traced(self, why: Callable[[], str], location: Location | None) -> Reason | None:
+        """A Program was made; ``why`` says for what. Why it is the last one, if it is."""
         self.traces += 1
-        if self.traces >= TRACES and self.hits < 2 * self.traces:
-            self.closed = Reason(f"each call needs a Program of its own: {why()}")
+        if self.traces < TRACES or self.hits >= 2 * self.traces:
+            return None
+        self.closed = Reason(f"each call needs a Program of its own, as {why()}", "D2S278", location)
+        return self.closed
 
     def clear(self) -> None:
         """Forget everything: the function is another one."""

@@ -81,6 +81,9 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
             a Program for this call alone is of no use.
     """
     before = _picture(session, roots)
+    for one in roots if not session.may_be_for_one_call else ():
+        if type(one).__module__.partition(".")[0] in _DOERS:
+            session.once(f"code that is not converted is given a {type(one).__name__}")
     back = undos(session, (value for value, kind, _ in before if kind == "state" and not _made_inside(session, value)))
     try:
         yield
@@ -100,13 +103,14 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
 
 
 def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None:
+    changed: list[str] = []
     for value, kind, held in before:
         if kind == "hung":
             _note_hung(session, value, held)
         elif kind == "state":
             if contents.state_of(value) != held and not _made_inside(session, value):  # unseen.py looks at paths
                 back.get(id(value), _no_undo)()
-                done(session, f"a {type(value).__name__} is changed")
+                changed.append(type(value).__name__)
         elif kind == "items":
             if not held and not value and type(value) in NOTHING:
                 continue
@@ -122,6 +126,8 @@ def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None
             for name in dict.fromkeys([*held, *now]):
                 if held.get(name, MISSING) is not now.get(name, MISSING):
                     _note(session, _place(session, value, name), held.get(name, MISSING))
+    for name in changed:  # last, as it may end the trace: the journal has the rest by now
+        done(session, f"a {name} is changed")
 
 
 def _no_undo() -> None:
