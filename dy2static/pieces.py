@@ -43,7 +43,7 @@ KEPT = 2_048
 MADE, MADE_MODULES = 8, 256
 """So many objects (modules) with one method, or closures of one function, are parts of their own; more are taken for
 objects that are made at each call."""
-DEEPEST = 48
+DEEPEST = 12
 """Functions that call each other deeper run as they are: rewritten ones take several of Python's frames each."""
 _LAZY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _C: tuple[type, ...] = (BuiltinFunctionType, type(torch.Tensor.add), type(list.append), type(list.__len__), type)
@@ -60,6 +60,8 @@ class Code:
     code: CodeType
     decides: bool
     """Whether it branches or loops."""
+    writes: bool
+    """Whether it may write to a tensor in place, as far as its names tell."""
     made: int = 0
     """How many objects it is a part with."""
     seen: bool = False
@@ -109,8 +111,13 @@ class Pieces:
         """What is known of a code object."""
         found = self._codes.get(id(code))
         if found is None:
-            found = self._codes[id(code)] = Code(code, decides(code))
+            found = self._codes[id(code)] = Code(code, decides(code), writes(code))
         return found
+
+    @property
+    def writes(self) -> bool:
+        """Whether code that was met may write to tensors in place."""
+        return any(code.writes for code in list(self._codes.values()))
 
     def clear(self) -> None:
         """Forget every part."""
@@ -250,6 +257,25 @@ def decides(code: CodeType) -> bool:
     return any(op.opcode in _JUMPS for op in dis.get_instructions(code)) or any(map(decides, inner))
 
 
+def writes(code: CodeType) -> bool:
+    """Whether code calls methods that write in place, or assigns to items or in place.
+
+    >>> def f(x): x.mul_(2)
+    >>> def g(x): return x.__class__, x.mul(2)
+    >>> writes(f.__code__), writes(g.__code__)
+    (True, False)
+    """
+    if any(name.endswith("_") and not name.startswith("_") for name in code.co_names):
+        return True
+    if any(op.opname == "STORE_SUBSCR" or _is_in_place(op) for op in dis.get_instructions(code)):
+        return True
+    return any(writes(part) for part in code.co_consts if isinstance(part, CodeType))
+
+
+def _is_in_place(op: dis.Instruction) -> bool:
+    return op.opname.startswith("INPLACE_") or (op.opname == "BINARY_OP" and op.argrepr.endswith("="))
+
+
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 
@@ -267,4 +293,4 @@ def _holds_tensor(value: Any, depth: int = _SEARCHED) -> bool:
     return False
 
 
-__all__ = ["NOTHING", "Part", "Pieces", "decides"]
+__all__ = ["NOTHING", "Part", "Pieces", "decides", "writes"]

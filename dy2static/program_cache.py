@@ -165,7 +165,7 @@ class ProgramCache:
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
         options = Options(self.backend, traced.raised, list(traced.views), self.eager_autograd, self.strategy)
         made.ready = LiveCallee(traced, options)
-        if self.in_pieces:
+        if self.in_pieces and not self.eager_autograd:
             made.ready.callee.loose = loose_results(traced.program)
         return made
 

@@ -94,6 +94,8 @@ class StaticFunction:
         self.autograd = autograd
         self._verdicts = Verdicts()
         self._own_part: Part | None = None
+        self._is_piece = False
+        """Whether it was made as a part of another converted function."""
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
         self.__module__: str = getattr(function, "__module__", "") or ""
@@ -342,12 +344,18 @@ class StaticFunction:
         return self._own_part
 
     def _piece(self, part: Part) -> StaticFunction:
-        """The converted form of a part of its own, or of another part."""
+        """The converted form of a part of its own, or of another part.
+
+        What is around a part may write to what it was given, or gave, before backward: PyTorch's autograd then says and
+        does what it does in eager. The node of a Program may have kept other tensors.
+        """
+        exact = self.backend == "interpreter" or part.pieces.writes
         made = StaticFunction(
             part.function, instance=_NOTHING if part.instance is UNBOUND else part.instance,
-            build_strategy=self.build_strategy, backend=self.backend, full_graph=False, autograd=self.autograd,
+            build_strategy=self.build_strategy, backend=self.backend, full_graph=False,
+            autograd="eager" if exact else self.autograd,
         )  # fmt: skip
-        made._own_part = part
+        made._own_part, made._is_piece = part, True
         return made
 
     def _call_as_possible(
@@ -389,11 +397,6 @@ class StaticFunction:
         if closed is not None:
             self._say(closed)
         return self._run(found, functools.partial(found.call, arguments), args, kwargs)
-
-    @property
-    def _is_piece(self) -> bool:
-        """Whether it was made as a part of another converted function."""
-        return self._own_part is not None and self._own_part.static is not self
 
     def _run(
         self, found: Specialization, run: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
