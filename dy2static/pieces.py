@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dy2static.calls_only import calls_rewritten
 from dy2static.conversion import convert
 from dy2static.errors import ConversionError
 from dy2static.exclusions import exclusion_of
@@ -187,11 +188,14 @@ class Part:
             self._frame = self.original
             if isinstance(self.function, FunctionType):
                 try:
-                    converted = convert(self.function, routed=True)
+                    converted: FunctionType | None = convert(self.function, routed=True)
+                    if converted is self.function:  # it looks at its variables, say
+                        converted = calls_rewritten(converted)
                 except ConversionError as error:
                     self.as_it_is = reason_of(error)
                 else:
-                    self._frame = converted if self.instance is NOTHING else MethodType(converted, self.instance)
+                    if converted is not None:
+                        self._frame = converted if self.instance is NOTHING else MethodType(converted, self.instance)
         return self._frame
 
     def distrust(self, reason: Reason) -> None:
@@ -222,7 +226,7 @@ class Part:
             method = inspect.getattr_static(kind, "__call__", None)
             part = self.pieces.part(method, f) if type(method) is FunctionType else None
         if part is None:
-            return f(*args, **kwargs)
+            return _of_generator(f)(*args, **kwargs)
         self.children.setdefault(id(part.code if part.passing else part), part)
         if self.code is not None and part.code is not None and not part.code.is_leaf:
             self.code.calls = True
@@ -239,6 +243,20 @@ class Part:
             or exclusion_of(type(module)) is not None or torch_internals.is_compiled_module(module)
         )  # fmt: skip
         return module(*args, **kwargs) if plain else _call_impl()(module, *args, **kwargs)
+
+
+def _of_generator(f: Any) -> Any:
+    """What is called in the place of a function: the calls in a user's generator are made by who consumes it."""
+    function = f.__func__ if type(f) is MethodType else f
+    if type(function) is not FunctionType or not function.__code__.co_flags & inspect.CO_GENERATOR:
+        return f
+    if is_generated_file(function.__code__.co_filename) or exclusion_of(f) is not None or (
+            reason_not_converted(function)):  # fmt: skip
+        return f
+    made = calls_rewritten(function)
+    if made is None:
+        return f
+    return made if f is function else MethodType(made, f.__self__)
 
 
 @functools.cache
