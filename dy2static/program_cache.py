@@ -227,10 +227,9 @@ class ProgramCache:
             found[one.key] = (*found.get(one.key, ()), one)
         self._found = found
 
-    def complaint(self, made: Specialization, arguments: Arguments) -> str:
-        """Why a Program that was made for a call was needed, though there are others."""
-        others = [one for one in self.all() if one is not made and one.key == made.key]
-        reasons = [reason for one in others if (reason := one.mismatch(arguments)) is not None]
+    def complaint(self, key: Key, arguments: Arguments) -> str:
+        """Why a call needs another Program though there are some."""
+        reasons = [reason for one in self._found.get(key, ()) if (reason := one.mismatch(arguments)) is not None]
         return reasons[0] if reasons else "a Python argument, a dtype or PyTorch's state is another one"
 
     def _complaint(self, made: Specialization, before: list[Specialization], arguments: Arguments) -> str:

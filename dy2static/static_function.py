@@ -356,6 +356,7 @@ class StaticFunction:
             autograd="eager" if exact else self.autograd,
         )  # fmt: skip
         made._own_part, made._is_piece = part, True
+        made._verdicts.of_part = True
         return made
 
     def _call_as_possible(
@@ -374,7 +375,8 @@ class StaticFunction:
             if found.found in MADE_AT and not kwargs and self._verdicts.reason(key) is None:
                 self._shorten(found, args, arguments)
             return result
-        if self._verdicts.closed is not None:
+        if not self._verdicts.may_trace():
+            self._say(self._verdicts.spend(self._cache.complaint(key, arguments), self._own_location()))
             return self._part.run(args, kwargs)
         failure: Exception | None = None
         try:
@@ -391,11 +393,7 @@ class StaticFunction:
             if failure is not None:
                 self._refuse(key, failure)
             return result
-        closed = self._verdicts.traced(
-            functools.partial(self._cache.complaint, found, arguments), self._own_location()
-        )
-        if closed is not None:
-            self._say(closed)
+        self._verdicts.traces += 1
         return self._run(found, functools.partial(found.call, arguments), args, kwargs)
 
     def _run(
@@ -436,8 +434,10 @@ class StaticFunction:
         line = code.co_firstlineno
         return Location(code.co_filename, line, 0, self.__name__, linecache.getline(code.co_filename, line).rstrip())
 
-    def _say(self, reason: Reason) -> None:
+    def _say(self, reason: Reason | None) -> None:
         """Warn that it runs as plain Python, once for each place."""
+        if reason is None:
+            return
         said = self._part.pieces.said
         place = (reason.location, reason.code, None if reason.location is not None else reason.summary)
         if place in said:

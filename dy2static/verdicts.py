@@ -6,7 +6,6 @@ Program of its own, the function is closed: nothing of it is traced any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dy2static.cache_key import Key
@@ -15,10 +14,12 @@ from runtime.ir import Location
 from runtime.ir.program import Program
 from runtime.ops.registry import definition
 
-FAILURES = 4
-"""So many kinds of calls that fail close a function."""
-TRACES = 8
-"""So many traces close it, unless Programs have answered twice as many calls."""
+FAILURES, TRACES = 3, 8
+"""So many kinds of calls of a converted function may fail, and so many Programs of it be made, before any is used again."""
+PART_FAILURES, PART_TRACES = 1, 2
+"""The same for what it calls: libraries make new objects for each call, and traces take time."""
+CALLS = 4
+"""One more of each for so many calls that were answered by Programs which were there."""
 KINDS = 256
 """So many verdicts are remembered."""
 FEW_OPERATORS = {"interpreter": 24}
@@ -57,9 +58,13 @@ SMALL = Reason("nothing in it branches or loops on tensors, and it is too small 
 class Verdicts:
     """What is known of one function's calls."""
 
+    of_part: bool = False
+    """Whether the function is a part of a converted one."""
     python: dict[Key, Reason] = field(default_factory=dict)
     closed: Reason | None = None
-    """Why nothing is traced any more; Programs that there are stay in use."""
+    """Why nothing is traced any more, whatever comes; Programs that there are stay in use."""
+    spent: Reason | None = None
+    """Why nothing is traced until Programs that there are have answered more calls."""
     failures: int = 0
     traces: int = 0
     hits: int = 0
@@ -71,7 +76,17 @@ class Verdicts:
 
     def reasons(self) -> list[Reason]:
         """All of them, as far as they are remembered."""
-        return [*self.python.values(), *(() if self.closed is None else (self.closed,))]
+        return [*self.python.values(), *(one for one in (self.closed, self.spent) if one is not None)]
+
+    def may_trace(self) -> bool:
+        """Whether a call that no Program fits is traced."""
+        return self.closed is None and not self._failed_enough() and self.traces < self._allowed(TRACES, PART_TRACES)
+
+    def _failed_enough(self) -> bool:
+        return self.failures >= self._allowed(FAILURES, PART_FAILURES)
+
+    def _allowed(self, first: int, first_of_part: int) -> int:
+        return (first_of_part if self.of_part else first) + max(self.hits - self.traces, 0) // CALLS
 
     def refuse(self, key: Key, reason: Reason, final: bool = False) -> None:
         """Calls of this kind run as plain Python from now on; all that have no Program, if it is ``final``."""
@@ -79,20 +94,19 @@ class Verdicts:
             self.python.clear()
         self.python[key] = reason
         self.failures += 1
-        if final or (self.failures >= FAILURES and self.failures > self.hits):
+        if final:
             self.closed = reason
 
-    def traced(self, why: Callable[[], str], location: Location | None) -> Reason | None:
-        """A Program was made; ``why`` says for what. Why it is the last one, if it is."""
-        self.traces += 1
-        if self.traces < TRACES or self.hits >= 2 * self.traces:
+    def spend(self, why: str, location: Location | None) -> Reason | None:
+        """Note that a call is not traced as too many were; the reason, the first time. ``why``: what differs."""
+        if self.spent is not None or self.closed is not None or self._failed_enough():
             return None
-        self.closed = Reason(f"each call needs a Program of its own, as {why()}", "D2S278", location)
-        return self.closed
+        self.spent = Reason(f"calls differ too much for Programs that can be used again: {why}", "D2S278", location)
+        return self.spent
 
     def clear(self) -> None:
         """Forget everything: the function is another one."""
-        self.__init__()  # type: ignore[misc]  # a dataclass of defaults
+        self.__init__(self.of_part)  # type: ignore[misc]  # all else as at first
 
 
 def is_final(error: BaseException) -> bool:

@@ -17,7 +17,7 @@ from torch import nn
 
 from dy2static import EagerWarning, explain, static_function, to_static
 from dy2static.pieces import MADE, decides
-from dy2static.verdicts import FAILURES, TRACES
+from dy2static.verdicts import CALLS, FAILURES, PART_FAILURES, PART_TRACES, TRACES
 from tests.oracle import same
 
 X = torch.tensor([1.0, -2.0, 3.0])
@@ -91,7 +91,7 @@ def test_what_fails_is_not_traced_again(traces: list[str]) -> None:
     static = to_static(f, full_graph=False)
     for n in range(1, 40):
         static(X, n)
-    assert traces.count("f") == traces.count("reads") == FAILURES, "one verdict after the other closes a function"
+    assert traces.count("f") == FAILURES and traces.count("reads") == PART_FAILURES
 
 
 def test_a_part_that_fits_no_second_call_is_closed(traces: list[str]) -> None:
@@ -106,13 +106,31 @@ def test_a_part_that_fits_no_second_call_is_closed(traces: list[str]) -> None:
     static = to_static(f, full_graph=False)
     static(X)
     static(X)
-    assert traces.count("scaled") == TRACES
+    assert traces.count("scaled") == PART_TRACES
     (reason,) = part_of(static, "scaled").reasons
-    assert "each call needs a Program of its own" in str(reason) and reason.code == "D2S278"
+    assert "calls differ too much" in str(reason) and reason.code == "D2S278"
     random.seed(1)
     got = static(X)
     random.seed(1)
     assert torch.equal(got, f(X))
+
+
+def test_programs_that_are_used_pay_for_others(traces: list[str]) -> None:
+    def scaled(x, n):
+        return x * n if x.sum() > 0 else x
+
+    def f(x, n):
+        return scaled(x, n) * random.random()
+
+    static = to_static(f, full_graph=False)
+    for n in range(4):
+        for _ in range(CALLS + 1):
+            static(X, n)
+    assert traces.count("scaled") == 4
+    converted = to_static(scaled, full_graph=False)
+    for n in range(3 * TRACES):
+        assert torch.equal(converted(X, n), scaled(X, n))
+    assert len(converted.programs) == TRACES
 
 
 def test_small_straight_parts_are_left_in_python(traces: list[str]) -> None:
@@ -146,7 +164,7 @@ def test_objects_made_at_each_call_do_not_pile_up(traces: list[str]) -> None:
         return Step(2).run(x) * random.random()
 
     static = to_static(f, full_graph=False)
-    for _ in range(4 * MADE):
+    for _ in range(2 * MADE):
         static(X)
     assert len(static._part.pieces._parts) <= MADE
     assert traces.count("run") <= MADE
