@@ -87,8 +87,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "Explanation", "InputSpec", "ProgramError",
     "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer",
-    "UntestedTorchWarning", "__version__", "enable_to_static", "explain", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "onnx",
-    "save", "to_static", "vmap",
+    "UntestedTorchWarning", "__version__", "enable_to_static", "explain", "export_c", "ignore_module", "load",
+    "loop_options", "not_to_static", "onnx", "save", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {

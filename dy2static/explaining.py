@@ -114,7 +114,7 @@ def _merged(parts: Iterator[Explanation]) -> list[Explanation]:
 
 
 def _shape(part: Explanation) -> Any:
-    return tuple((inner.file, inner.line, inner.name, inner.runs_as, inner.count, _shape(inner)) for inner in part.parts)
+    return tuple((one.file, one.line, one.name, one.runs_as, one.count, _shape(one)) for one in part.parts)
 
 
 def _sum(one: Explanation, two: Explanation) -> Explanation:

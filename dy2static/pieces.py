@@ -165,7 +165,8 @@ class Part:
             elif _holds_tensor((args, kwargs)) or isinstance(self.instance, torch.nn.Module):
                 if self.static is None:
                     self.static = self.pieces.make(self)
-                return self.static(*args, **kwargs)
+                if not self.static.is_hopeless():
+                    return self.static(*args, **kwargs)
         return self.run(args, kwargs)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

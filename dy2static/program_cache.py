@@ -107,6 +107,16 @@ class ProgramCache:
         every = [one for group in tuple(self._found.values()) for one in group]
         return sorted(every, key=lambda one: -one.last_used)
 
+    def is_empty(self) -> bool:
+        """Whether there is no Program."""
+        return not self._found
+
+    def drop(self, made: Specialization) -> None:
+        """Forget one Program."""
+        with trace_lock:
+            found = {key: tuple(one for one in group if one is not made) for key, group in self._found.items()}
+            self._found = {key: group for key, group in found.items() if group}
+
     def clear(self) -> None:
         """Forget every Program."""
         with trace_lock:

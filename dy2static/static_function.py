@@ -38,7 +38,7 @@ from dy2static.shortcut import MADE_AT, Shortcut, front
 from dy2static.shortcut import make as make_shortcut
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
-from dy2static.verdicts import SMALL, Reason, Verdicts, is_final, is_small, reason_of
+from dy2static.verdicts import Reason, Verdicts, is_final, is_small, reason_of
 from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import Compiled, compiled
@@ -359,6 +359,10 @@ class StaticFunction:
         made._verdicts.of_part = True
         return made
 
+    def is_hopeless(self) -> bool:
+        """Whether no call of it is, or will be, a Program."""
+        return self._cache.is_empty() and not self._verdicts.may_trace()
+
     def _call_as_possible(
         self, arguments: Arguments, dynamic: Dynamic, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
@@ -386,7 +390,8 @@ class StaticFunction:
         except Exception as error:  # eager raises it as well, and leaves what it did before that
             failure = error
         if found is not None and self._is_piece and is_small(found.traced.program, self.backend):
-            self._verdicts.refuse(key, SMALL)
+            self._verdicts.leave_small(key)
+            self._cache.drop(found)
             found = None
         if found is None:
             result = self._part.run(args, kwargs)

@@ -15,7 +15,7 @@ from runtime.ir.program import Program
 from runtime.ops.registry import definition
 
 FAILURES, TRACES = 3, 8
-"""So many kinds of calls of a converted function may fail, and so many Programs of it be made, before any is used again."""
+"""So many kinds of calls of a converted function may fail, and so many Programs be made before any is used again."""
 PART_FAILURES, PART_TRACES = 1, 2
 """The same for what it calls: libraries make new objects for each call, and traces take time."""
 CALLS = 4
@@ -96,6 +96,11 @@ class Verdicts:
         self.failures += 1
         if final:
             self.closed = reason
+
+    def leave_small(self, key: Key) -> None:
+        """A Program was made for calls of this kind, and they are quicker without."""
+        self.python[key] = SMALL
+        self.traces += 1
 
     def spend(self, why: str, location: Location | None) -> Reason | None:
         """Note that a call is not traced as too many were; the reason, the first time. ``why``: what differs."""

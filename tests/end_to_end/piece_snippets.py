@@ -541,7 +541,7 @@ def nested_functions() -> Snippet:
 
 
 def default_arguments() -> Snippet:
-    def part(x, factor=2.0, *rest, seen=[], **more):  # noqa: B006  # what it is about
+    def part(x, factor=2.0, *rest, seen=[], **more):  # what it is about
         seen.append(len(rest) + len(more))
         if x.sum() > 0:
             x = x * factor

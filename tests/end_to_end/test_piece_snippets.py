@@ -20,6 +20,8 @@ from tests.end_to_end import piece_snippets
 from tests.end_to_end.piece_snippets import SNIPPETS, Snippet
 
 ROUNDS = 3
+WITHOUT_PROGRAMS = {"object_state", "method_with_state", "threads_inside"}
+"""Snippets in which nothing is called that could be a Program: one function does it all, or another thread."""
 
 
 def seen(watched: Any) -> Any:
@@ -64,13 +66,21 @@ def told() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_snippet(name: str) -> None:
     static = hold(SNIPPETS[name])
-    programs = [part for part in static.explain().walk() if part.programs]
-    print(name, len(programs), [str(r) for p in static.explain().walk() for r in p.reasons][:3])
+    explained = list(static.explain().walk())
+    assert any(part.programs for part in explained) is (name not in WITHOUT_PROGRAMS)
+    assert static.explain().python, "as a whole it is none"
+    assert all(part.reasons for part in explained if part.runs_as == "both")
 
 
+def test_there_are_enough() -> None:
+    assert len(SNIPPETS) >= 80 and len(WITHOUT_PROGRAMS) <= 5
+
+
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_full_graph_refuses_it(name: str) -> None:
     function, calls, _ = SNIPPETS[name]()

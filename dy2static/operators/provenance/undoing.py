@@ -1,4 +1,4 @@
-"""What code that is not converted may do to buffers, files and iterators, where a trace that fails is to leave no trace.
+"""What code that is not converted may do to buffers, files and iterators, where a trace that fails leaves nothing.
 
 No journal rolls these back. Where a function may run as plain Python instead, buffers are put back from a copy, and
 code that could advance an iterator or a file is not run at all.

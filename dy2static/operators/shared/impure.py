@@ -89,7 +89,7 @@ def _check_effects(session: Session, f: Any, owner: Any, name: str) -> None:
             hint="Do it outside, or use print.", code="D2S214")
     if name in _STARTING and any(f"{cls.__module__}.".startswith(_THREADS) for cls in type(owner).__mro__):
         raise session.error(
-            f"{name}() of a {type(owner).__name__} inside a converted function: no other thread can take part in a trace",
+            f"{name}() of a {type(owner).__name__} inside a converted function: no other thread can be traced",
             hint="Start it outside, or do the work in a loop.", code="D2S214")
     if name in _SYSTEM.get(module, ()):
         refuse(session, f"{name}()", "the state of the system")

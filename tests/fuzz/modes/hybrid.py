@@ -69,7 +69,8 @@ class Hybrid(Mode):
             f"{one} = sum([t.sum() for t in tensors({call}) if t.is_floating_point()], {one} * 0.5)",
         )
         outside = (
-            "log.append(random.random())", "log.extend(broken(got))", f"log.append(float({one}.detach().numpy().sum()))",
+            "log.append(random.random())", "log.extend(broken(got))",
+            f"log.append(float({one}.detach().numpy().sum()))",
             "n = n + random.randint(0, 1)", "log.append(round(float(np.random.rand()), 6))",
         )
         writes = (
