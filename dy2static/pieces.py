@@ -28,7 +28,7 @@ from dy2static.conversion import convert
 from dy2static.errors import ConversionError
 from dy2static.exclusions import exclusion_of
 from dy2static.operators.shared import frames
-from dy2static.operators.shared.policy import reason_not_converted
+from dy2static.operators.shared.policy import is_torch, reason_not_converted
 from dy2static.operators.values.modules import is_call
 from dy2static.origin import is_generated_file
 from dy2static.verdicts import SMALL, Reason, reason_of
@@ -97,6 +97,8 @@ class Pieces:
             return None
         if exclusion_of(bound) is not None or reason_not_converted(function) or len(self._parts) >= KEPT:
             return None
+        if is_torch(function) and not isinstance(instance, torch.nn.Module):
+            return None  # optimizers, distributions: quickest as they are
         with self._lock:
             code = self.code(function.__code__)
             made = Part(self, function, instance, code)
