@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from dy2static import onnx
     from dy2static.api import to_static
     from dy2static.exclusions import ignore_module, not_to_static
+    from dy2static.explaining import Explanation, explain
     from dy2static.exported_program import to_exported_program
     from dy2static.exporting import export_c
     from dy2static.mapping import vmap
@@ -87,10 +88,11 @@ if TYPE_CHECKING:
     from runtime.translated import TranslatedLayer, load, load_state
 
 __all__ = [
-    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "Limits", "ProgramError",
-    "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer",
-    "TranslatedLayer", "UntestedTorchWarning", "__version__", "enable_to_static", "export_c", "ignore_module", "load",
-    "load_state", "loop_options", "not_to_static", "onnx", "save", "to_exported_program", "to_static", "vmap",
+    "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "Explanation", "InputSpec", "Limits",
+    "ProgramError", "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer",
+    "TranslatedLayer", "UntestedTorchWarning", "__version__", "enable_to_static", "explain", "export_c",
+    "ignore_module", "load", "load_state", "loop_options", "not_to_static", "onnx", "save", "to_exported_program",
+    "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -98,10 +100,11 @@ _HOMES = {
     "EagerWarning": "dy2static.static_function", "InputSpec": "runtime.ir.input_spec",
     "ProgramError": "runtime.errors", "RetraceWarning": "dy2static.program_cache", "SignatureError": "runtime.errors",
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
+    "Explanation": "dy2static.explaining", "Limits": "runtime.executor.limits",
     "TracedLayer": "dy2static.traced_layer", "TranslatedLayer": "runtime.translated",
-    "enable_to_static": "dy2static.settings", "export_c": "dy2static.exporting",
-    "Limits": "runtime.executor.limits", "ignore_module": "dy2static.exclusions", "load": "runtime.translated",
-    "load_state": "runtime.translated", "loop_options": "dy2static.options_of_loops",
+    "enable_to_static": "dy2static.settings", "explain": "dy2static.explaining", "export_c": "dy2static.exporting",
+    "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "load_state": "runtime.translated",
+    "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
     "to_exported_program": "dy2static.exported_program", "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip

@@ -39,8 +39,9 @@ def to_static(
             operators are compiled to C when they first run. ``"auto"``: the interpreter first, and C from the 16th call
             of a Program on. ``"cuda"``: runs of operators on CUDA tensors are few kernels (docs/backends.md). None: the
             environment variable ``DY2STATIC_BACKEND``, else the interpreter.
-        full_graph: False: where a call cannot become a Program, such calls run the plain function from then on, after
-            one EagerWarning that names the line and the reason.
+        full_graph: False: where a call cannot become a Program, such calls run as plain Python from then on, after one
+            EagerWarning that names the line and the reason, and what they call may be Programs still: ``explain()``
+            lists it (docs/plain_python.md).
         autograd: ``"program"``: a call is one node of autograd's graph, or a few, and its gradient a Program too.
             ``"eager"``: operators run one by one under PyTorch's autograd, and the graph is what eager's would be.
 

@@ -71,7 +71,7 @@ def convert(function: types.FunctionType, *, routed: bool = False) -> types.Func
     result = _converted(function, routed)
     if result.code is None or result.file is None:
         return function
-    return _bind(function, result.code, result.file)
+    return bind(function, result.code, result.file)
 
 
 def reason_left_alone(function: types.FunctionType) -> str:
@@ -109,7 +109,7 @@ def _converted(function: types.FunctionType, routed: bool = False) -> Converted:
 def convert_with(function: types.FunctionType, steps: Sequence[Step], level: Level = "full") -> types.FunctionType:
     """As `convert`, with other steps of the pipeline, and not remembered: to try out single transforms."""
     result = _compile(function, steps, level)
-    return function if result.code is None or result.file is None else _bind(function, result.code, result.file)
+    return function if result.code is None or result.file is None else bind(function, result.code, result.file)
 
 
 def _compile(function: types.FunctionType, steps: Sequence[Step] = STEPS, level: Level = "full") -> Converted:
@@ -121,16 +121,22 @@ def _compile(function: types.FunctionType, steps: Sequence[Step] = STEPS, level:
             tree = convert_tree(source.tree, source, level, steps)
         except RecursionError:
             fail(source.tree, "the function is nested too deeply", hint="Split it, or exclude it with not_to_static.")
-        namer = Namer(tree, source.freevars)
-        factory = namer.fresh("factory")
-        if any(isinstance(node, gast.Name) and node.id == tree.name for node in walk(tree)):
-            tree.name = namer.fresh(tree.name)  # inside, the name means something else: the factory must not bind it
-        made: frozenset[str] = facts.get(tree, Fact.MADE_NAMES, frozenset())
-        module = _module(tree, factory, source)
-        file = write_generated(module, source, function.__code__.co_flags & FUTURE_FLAGS, made)
+        return Converted(*compile_tree(function, source, tree))
+
+
+def compile_tree(
+    function: types.FunctionType, source: FunctionSource, tree: gast.FunctionDef
+) -> tuple[types.CodeType, GeneratedFile]:
+    """The code of a function whose tree was rewritten, with the user's names, and the file that it is in."""
+    namer = Namer(tree, source.freevars)
+    factory = namer.fresh("factory")
+    if any(isinstance(node, gast.Name) and node.id == tree.name for node in walk(tree)):
+        tree.name = namer.fresh(tree.name)  # inside, the name means something else: the factory must not bind it
+    made: frozenset[str] = facts.get(tree, Fact.MADE_NAMES, frozenset())
+    module = _module(tree, factory, source)
+    file = write_generated(module, source, function.__code__.co_flags & FUTURE_FLAGS, made)
     code = _find(file.code, factory, tree.name)
-    prefix = f"{factory}.<locals>."
-    return Converted(_named(code, prefix, function.__code__, file.origins), file)
+    return _named(code, f"{factory}.<locals>.", function.__code__, file.origins), file
 
 
 def _module(tree: gast.FunctionDef, factory: str, source: FunctionSource) -> gast.Module:
@@ -179,7 +185,7 @@ def _renamed(code: types.CodeType, prefix: str, old: str, new: str, origins: Ori
     return code.replace(**changes)
 
 
-def _bind(function: types.FunctionType, code: types.CodeType, file: GeneratedFile) -> types.FunctionType:
+def bind(function: types.FunctionType, code: types.CodeType, file: GeneratedFile) -> types.FunctionType:
     """A function of the new code with everything else from ``function``."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[OPERATORS] = _operators_cell

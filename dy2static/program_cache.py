@@ -19,6 +19,7 @@ from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import LiveCallee, Options
+from runtime.calling.callee import loose_results
 from runtime.passes import BuildStrategy
 from runtime.tracer.boundary.tracing import Traced, trace_lock
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard
@@ -58,6 +59,8 @@ class ProgramCache:
     """Whether Programs run under torch's autograd rather than as nodes of their own."""
     backend: str = "interpreter"
     strategy: BuildStrategy = field(default_factory=BuildStrategy)
+    in_pieces: bool = False
+    """Whether plain Python may go on with what a Program gives, as a part of the same function."""
     _found: dict[Key, tuple[Specialization, ...]] = field(default_factory=dict)
     _varying: dict[str, set[int]] = field(default_factory=dict)
     """By argument: dimensions that had different sizes in different calls."""
@@ -95,7 +98,7 @@ class ProgramCache:
                 with torch_internals.undisturbed():
                     found = self._make(key, arguments, asked, trace)
                 self._add(found, arguments)
-                if why:
+                if why and not self.in_pieces:  # plain Python takes over before long
                     warn(why, RetraceWarning)
             return found
 
@@ -103,6 +106,16 @@ class ProgramCache:
         """Every Program kept, the last used one first."""
         every = [one for group in tuple(self._found.values()) for one in group]
         return sorted(every, key=lambda one: -one.last_used)
+
+    def is_empty(self) -> bool:
+        """Whether there is no Program."""
+        return not self._found
+
+    def drop(self, made: Specialization) -> None:
+        """Forget one Program."""
+        with trace_lock:
+            found = {key: tuple(one for one in group if one is not made) for key, group in self._found.items()}
+            self._found = {key: group for key, group in found.items() if group}
 
     def clear(self) -> None:
         """Forget every Program."""
@@ -162,6 +175,8 @@ class ProgramCache:
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
         options = Options(self.backend, traced.raised, list(traced.views), self.eager_autograd, self.strategy)
         made.ready = LiveCallee(traced, options)
+        if self.in_pieces and not self.eager_autograd:
+            made.ready.callee.loose = loose_results(traced.program)
         return made
 
     def _trace(self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Trace) -> tuple[Traced, Dynamic]:
@@ -213,7 +228,7 @@ class ProgramCache:
     def _add(self, made: Specialization, arguments: Arguments) -> None:
         before = self.all()
         made.last_used = next(CLOCK)
-        if len(before) >= WARN_BEYOND and not self._warned:
+        if len(before) >= WARN_BEYOND and not self._warned and not self.in_pieces:
             self._warned = True
             warn(self._complaint(made, before, arguments), RetraceWarning)
         keep = [made, *before[: KEEP_AT_MOST - 1]]
@@ -221,6 +236,11 @@ class ProgramCache:
         for one in keep:
             found[one.key] = (*found.get(one.key, ()), one)
         self._found = found
+
+    def complaint(self, key: Key, arguments: Arguments) -> str:
+        """Why a call needs another Program though there are some."""
+        reasons = [reason for one in self._found.get(key, ()) if (reason := one.mismatch(arguments)) is not None]
+        return reasons[0] if reasons else "a Python argument, a dtype or PyTorch's state is another one"
 
     def _complaint(self, made: Specialization, before: list[Specialization], arguments: Arguments) -> str:
         reasons = [reason for one in before if one.key == made.key and (reason := one.mismatch(arguments)) is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 
 from dy2static.cache_key import Key, sharing
+from dy2static.verdicts import is_random, is_silent
 from runtime import torch_internals
 from runtime.calling import LiveCallee
 from runtime.ir import Assume
@@ -79,6 +81,16 @@ class Specialization:
         """Run the Program on a call that it fits."""
         assert self.ready is not None
         return self.ready.call(arguments, self.tensors())
+
+    @functools.cached_property
+    def is_silent(self) -> bool:
+        """Whether a run that raises leaves nothing behind but random numbers."""
+        return is_silent(self.traced.program)
+
+    @functools.cached_property
+    def is_random(self) -> bool:
+        """Whether a run draws random numbers of PyTorch's."""
+        return is_random(self.traced.program)
 
     def __post_init__(self) -> None:
         self._checks = [(guard.read, guard.test) for guard in self.traced.guards]

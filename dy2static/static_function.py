@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
+import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,19 +26,24 @@ from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.conversion import convert
 from dy2static.converted_module import ConvertedModule
 from dy2static.errors import ConversionError, Dy2StaticError, InternalError, SignatureError, TraceError
+from dy2static.explaining import Explanation, explanation
 from dy2static.input_spec import Specs, read_specs
 from dy2static.operators.provenance.provenance import adopt, note_module
+from dy2static.operators.shared import frames
 from dy2static.origin import user_location
+from dy2static.pieces import NOTHING as UNBOUND
+from dy2static.pieces import Part, Pieces
 from dy2static.program_cache import CLOCK, Dynamic, ProgramCache, Varying
 from dy2static.shortcut import MADE_AT, Shortcut, front
 from dy2static.shortcut import make as make_shortcut
 from dy2static.signature import Signature
 from dy2static.specialization import Specialization
+from dy2static.verdicts import Reason, Verdicts, is_final, is_small, reason_of
 from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import Compiled, compiled
 from runtime.executor.trial import trial
-from runtime.ir import Program
+from runtime.ir import Location, Program
 from runtime.passes import BuildStrategy
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import source_places, state
@@ -85,8 +92,10 @@ class StaticFunction:
         self.backend = backend
         self.full_graph = full_graph
         self.autograd = autograd
-        self._eager: set[Key] = set()
-        """Kinds of calls that could not become Programs and may run as they are."""
+        self._verdicts = Verdicts()
+        self._own_part: Part | None = None
+        self._is_piece = False
+        """Whether it was made as a part of another converted function."""
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
         self.__module__: str = getattr(function, "__module__", "") or ""
@@ -97,7 +106,7 @@ class StaticFunction:
         if bound or not self._looks_like_a_method():
             self._read_specs()
         strategy = BuildStrategy() if build_strategy is None else replace(build_strategy)  # as it is now
-        self._cache = ProgramCache(self.__name__, autograd == "eager", backend, strategy)
+        self._cache = ProgramCache(self.__name__, autograd == "eager", backend, strategy, not full_graph)
         self._shortcuts: tuple[Shortcut, ...] = ()
         self._may_shorten = bound or not self._looks_like_a_method()
 
@@ -163,10 +172,17 @@ class StaticFunction:
         self._python, self._original = now, MethodType(now, self._instance)
         self._signature = Signature(now, bound=True)
         self._specs = None
+        self._forget()
+        return True
+
+    def _forget(self) -> None:
+        """Forget every Program, and what was found out about calls."""
         self._cache.clear()
         self._shortcuts = ()
-        self._eager.clear()
-        return True
+        self._verdicts.clear()
+        if self._own_part is not None:
+            self._own_part.pieces.clear()
+            self._own_part = None
 
     # -- binding -------------------------------------------------------------------------------------------------
 
@@ -231,7 +247,9 @@ class StaticFunction:
         try:
             if shortcut is not None and tensors is not None:
                 shortcut.found.last_used = next(CLOCK)
-                return shortcut.run(args, tensors)
+                if self.full_graph:
+                    return shortcut.run(args, tensors)
+                return self._run(shortcut.found, functools.partial(shortcut.run, args, tensors), args, kwargs)
             return self._call_for_rows(args, kwargs) if for_rows else self._call_the_long_way(args, kwargs)
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
@@ -278,15 +296,14 @@ class StaticFunction:
             row = over_rows.row_of(arguments)
             key = self._key(row)
             try:
-                if key in self._eager:
+                if self._verdicts.reason(key) is not None:
                     found = None
                 else:
                     found = self._cache.get(key, row, dynamic, self._trace)
             except (ConversionError, TraceError) as error:
                 if self.full_graph:
                     raise
-                self._eager.add(key)
-                self._tell(error)
+                self._refuse(key, error)
                 found = None
         return self._original(*args, **kwargs) if found is None else found.call(arguments)
 
@@ -312,36 +329,128 @@ class StaticFunction:
                 return False
         return True
 
+    # -- full_graph=False ----------------------------------------------------------------------------------------
+
+    @property
+    def _part(self) -> Part:
+        """How it runs where it is no Program."""
+        if self._own_part is None:
+            code = getattr(self._python, "__code__", None)
+            pieces = Pieces(self._piece)
+            self._own_part = Part(
+                pieces, self._python, UNBOUND if self._instance is _NOTHING else self._instance,
+                None if code is None else pieces.code(code), self,
+            )
+        return self._own_part
+
+    def _piece(self, part: Part) -> StaticFunction:
+        """The converted form of a part of its own, or of another part.
+
+        What is around a part may write to what it was given, or gave, before backward: PyTorch's autograd then says and
+        does what it does in eager. The node of a Program may have kept other tensors.
+        """
+        exact = self.backend == "interpreter" or part.pieces.writes
+        made = StaticFunction(
+            part.function, instance=_NOTHING if part.instance is UNBOUND else part.instance,
+            build_strategy=self.build_strategy, backend=self.backend, full_graph=False,
+            autograd="eager" if exact else self.autograd,
+        )  # fmt: skip
+        made._own_part, made._is_piece = part, True
+        made._verdicts.of_part = True
+        return made
+
+    def is_hopeless(self) -> bool:
+        """Whether no call of it is, or will be, a Program."""
+        return self._cache.is_empty() and not self._verdicts.may_trace()
+
     def _call_as_possible(
         self, arguments: Arguments, dynamic: Dynamic, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run a Program; where there can be none, the plain function, for all such calls to come."""
-        key = self._key(arguments)
-        found = None
+        """Run a Program; where there can be none, plain Python piece by piece, for all such calls to come."""
         if self._follow_class():
             arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
-        if key not in self._eager:
-            try:
-                found = self._cache.get(key, arguments, dynamic, self._trace)
-            except (ConversionError, TraceError) as error:
-                self._eager.add(key)
-                self._tell(error)
+        key = self._key(arguments)
+        if self._verdicts.reason(key) is not None:
+            return self._part.run(args, kwargs)
+        found = self._cache.find(key, arguments)
         if found is not None:
-            try:
-                return found.call(arguments)
-            except InternalError as error:
-                if not error.before_run:
-                    raise
-                self._eager.add(key)
-                self._tell(error)
-        return self._original(*args, **kwargs)
+            found.found += 1
+            result = self._run(found, functools.partial(found.call, arguments), args, kwargs)
+            if found.found in MADE_AT and not kwargs and self._verdicts.reason(key) is None:
+                self._shorten(found, args, arguments)
+            return result
+        if not self._verdicts.may_trace():
+            self._say(self._verdicts.spend(self._cache.complaint(key, arguments), self._own_location()))
+            return self._part.run(args, kwargs)
+        failure: Exception | None = None
+        try:
+            found = self._cache.get(key, arguments, dynamic, self._trace)
+        except (ConversionError, TraceError) as error:
+            self._refuse(key, error)
+        except Exception as error:  # eager raises it as well, and leaves what it did before that
+            failure = error
+        if found is not None and self._is_piece and is_small(found.traced.program, self.backend):
+            self._verdicts.leave_small(key)
+            self._cache.drop(found)
+            found = None
+        if found is None:
+            result = self._part.run(args, kwargs)
+            if failure is not None:
+                self._refuse(key, failure)
+            return result
+        self._verdicts.traces += 1
+        return self._run(found, functools.partial(found.call, arguments), args, kwargs)
 
-    def _tell(self, error: Dy2StaticError) -> None:
-        place = error.location
-        where = "" if place is None else f" at {place.file}:{place.line} ({place.text.strip()})"
+    def _run(
+        self, found: Specialization, run: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a Program. What it raises plain Python raises in its place: a Program writes nothing back then, and
+        eager leaves what it wrote before."""
+        states = torch_internals.rng_state() if found.is_random else None
+        try:
+            result = run()
+        except Exception as error:
+            if not found.is_silent:
+                raise
+            failure = error
+        else:
+            self._verdicts.hits += 1
+            return result
+        if states is not None:
+            torch_internals.set_rng_state(states)
+        result = self._part.run(args, kwargs)
+        self._refuse(found.key, failure)  # only the Program raises: it is wrong
+        return result
+
+    def _refuse(self, key: Key, error: Exception) -> None:
+        """Calls of this kind run as plain Python from now on; say so, once for each place."""
+        reason = reason_of(error)
+        self._verdicts.refuse(key, reason, is_final(error))
+        self._shortcuts = ()
+        if isinstance(error, InternalError):
+            self._part.distrust(reason)
+        self._say(reason)
+
+    def _own_location(self) -> Location | None:
+        """Where its definition begins."""
+        code = getattr(self._python, "__code__", None)
+        if code is None:
+            return None
+        line = code.co_firstlineno
+        return Location(code.co_filename, line, 0, self.__name__, linecache.getline(code.co_filename, line).rstrip())
+
+    def _say(self, reason: Reason | None) -> None:
+        """Warn that it runs as plain Python, once for each place."""
+        if reason is None:
+            return
+        said = self._part.pieces.said
+        place = (reason.location, reason.code, None if reason.location is not None else reason.summary)
+        if place in said:
+            return
+        said.add(place)
         warn(
-            f"{self.__name__}() runs as plain Python from now on, for calls like this one: "
-            f"[{error.code}] {error.summary}{where}. {error.hint}",
+            f"{self.__name__}() runs as plain Python from now on, for calls like this one: {reason}. {reason.hint} "
+            "What it calls may be Programs still: explain() shows it.",
             EagerWarning,
         )
 
@@ -383,9 +492,18 @@ class StaticFunction:
             args, kwargs = self._signature.unbind(bound)
             return operators.call(function, *args, **kwargs)
 
-        return trace(
-            self.function, arguments, name=self.__name__, dynamic=dynamic, call=call, varying=varying, apart=apart
-        )
+        make = functools.partial(
+            trace, self.function, arguments, name=self.__name__, dynamic=dynamic, call=call, varying=varying,
+            apart=apart, for_one_call=self.full_graph,
+        )  # fmt: skip
+        return frames.run(make, (), {}, None)
+
+    def explain(self) -> Explanation:
+        """Which parts of it are Programs, which run as plain Python, and why, after the calls so far; ``print`` it.
+
+        With ``full_graph=True`` all that was called is Programs.
+        """
+        return explanation(self._part)
 
     # -- looking inside ------------------------------------------------------------------------------------------
 
@@ -475,9 +593,7 @@ class StaticFunction:
 
     def rollback(self) -> Any:
         """Undo the conversion: a module gets its own forward back and is returned, else the original function is."""
-        self._cache.clear()
-        self._shortcuts = ()
-        self._eager.clear()
+        self._forget()
         if self._conversion is not None and self._conversion.leave(self._conversion.module):
             return self._module
         return self.function

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.autodiff import Runner
 from runtime.autodiff.lower import targets as gradients_in
 from runtime.batching.program import BatchedProgram
@@ -20,6 +21,7 @@ from runtime.batching.results import require_same, settled
 from runtime.calling.results import build_tree
 from runtime.ir import Program, Variable
 from runtime.ir.tree import tree_leaves
+from runtime.ir.types import TensorType
 from runtime.ir.views import View, ViewStep, fill
 from runtime.ops import aten
 from runtime.torch_internals import batches
@@ -46,6 +48,9 @@ class Callee:
     """Stores to the caller's Python state that every run repeats."""
     kept: dict[int, Any] = field(default_factory=dict)
     """By identity of a subtree: the container from before the trace that it is."""
+    loose: tuple[int, ...] = ()
+    """Yield positions of results that may be views of the caller's memory in some runs, where these are to be views for
+    autograd, too: who goes on in plain Python may write to them."""
     _for_rows: dict[int, BatchedProgram] = field(default_factory=dict)
     """By identity of a Program: what runs it under ``torch.vmap``."""
     _asks_gradients: bool | None = None
@@ -54,7 +59,7 @@ class Callee:
     @property
     def only_results(self) -> bool:
         """Whether a call does nothing but give a result made of what the Program yields."""
-        return not any((self.program.writes, self.views, self.same, self.kept, self.stores))
+        return not any((self.program.writes, self.views, self.same, self.kept, self.stores, self.loose))
 
     def call(
         self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], stores: Sequence[Effect] | None = None
@@ -77,6 +82,8 @@ class Callee:
         self._write(targets, values)
         for position, view in self.views.items():
             values[position] = taken(targets[view.source], view.steps)
+        for position in self.loose:
+            values[position] = _attached(values[position], [*inputs, *params])
         built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
         stored = [
             (_place(effect, arguments, targets), build_tree(effect.tree, values, self.classes, built))
@@ -122,6 +129,30 @@ class Callee:
                 raise
 
 
+def _attached(value: Any, given: Sequence[Any]) -> Any:
+    """A result as a view of the argument whose memory it is: what autograd's node of a Program gives may not be
+    written."""
+    if not isinstance(value, torch.Tensor) or not value.requires_grad or not value._is_view():
+        return value
+    memory = torch_internals.storage_identity(value)
+    for tensor in given:
+        if isinstance(tensor, torch.Tensor) and torch_internals.storage_identity(tensor) == memory:
+            return tensor.as_strided(value.shape, value.stride(), value.storage_offset())
+    return value
+
+
+def loose_results(program: Program) -> tuple[int, ...]:
+    """Yield positions of tensors that come out of a branch or loop, directly or as a view: they may be an argument's
+    memory in some runs."""
+    if not any(op.blocks and op.name != "update" for op in program.block.ops):
+        return ()
+    own = set(program.block.args)
+    return tuple(
+        position for position, var in enumerate(program.block.yields)
+        if isinstance(var, Variable) and var not in own and isinstance(var.type, TensorType)
+    )
+
+
 def _place(effect: Effect, arguments: Arguments, targets: dict[Variable, Any]) -> Place:
     """Where a store of this call goes."""
     place = effect.place
@@ -150,4 +181,4 @@ def taken(tensor: torch.Tensor, steps: tuple[ViewStep, ...]) -> torch.Tensor:
     return tensor
 
 
-__all__ = ["Callee", "taken"]
+__all__ = ["Callee", "loose_results", "taken"]

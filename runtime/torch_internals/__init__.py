@@ -19,6 +19,8 @@ from torch.utils._python_dispatch import (
 from runtime.torch_internals.checks import (
     GlobalModuleHooks,
     global_module_hooks,
+    is_compiled_module,
+    module_call,
     state_tests,
     tensor_test,
 )
@@ -248,6 +250,7 @@ __all__ = [
     "has_numbers",
     "hidden_from_dynamo",
     "in_fake_mode",
+    "is_compiled_module",
     "is_composite",
     "is_fake",
     "is_kept_by_torch",
@@ -266,6 +269,7 @@ __all__ = [
     "may_overlap",
     "method_of",
     "may_go",
+    "module_call",
     "name_of_method",
     "names_at",
     "new_number",

@@ -32,6 +32,16 @@ def global_module_hooks() -> GlobalModuleHooks:
     )
 
 
+def module_call() -> Any:
+    """What ``nn.Module.__call__`` does: hooks around ``forward``."""
+    return torch.nn.Module._call_impl
+
+
+def is_compiled_module(module: torch.nn.Module) -> bool:
+    """Whether ``module.compile()`` has given a module another ``__call__``."""
+    return getattr(module, "_compiled_call_impl", None) is not None
+
+
 def tensor_test(
     tensors: Sequence[tuple[torch.Tensor, Sequence[int | None] | None]],
 ) -> Callable[..., bool] | None:

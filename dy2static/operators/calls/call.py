@@ -14,6 +14,7 @@ from typing import Any
 
 from dy2static.callers import callers
 from dy2static.operators.provenance.observed import done
+from dy2static.operators.shared import frames
 from dy2static.operators.shared.staging import Choice, Session, active, distribute
 from dy2static.origin import is_made
 
@@ -25,7 +26,8 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     if special is not None and not (args and f in (vars, dir)) and not (session and f is warnings.warn):
         return special(sys._getframe(1), *args, **kwargs)
     if session is None:
-        return f(*args, **kwargs)
+        caller = frames.local.call
+        return f(*args, **kwargs) if caller is None else caller(f, args, kwargs)
     if any(name.startswith(KEYWORDS) for name in kwargs):
         return _with_keywords(session, f, args, kwargs)
     return traced(session, f, args, kwargs)

@@ -32,9 +32,21 @@ def noted_draws(session: Session) -> Iterator[None]:
             done(session, f"{name} random numbers are drawn")
 
 
+@contextmanager
+def put_back() -> Iterator[None]:
+    """Where the block, a trace, ends in an exception, both generators are where they were: it may be done again."""
+    before = random.getstate(), numpy.random.get_state()
+    try:
+        yield
+    except BaseException:
+        random.setstate(before[0])
+        numpy.random.set_state(before[1])
+        raise
+
+
 def _states() -> list[tuple[str, Any]]:
     kind, words, *rest = numpy.random.get_state()
     return [("Python's", random.getstate()), ("NumPy's", (kind, numpy.asarray(words).tobytes(), *rest))]
 
 
-__all__ = ["noted_draws"]
+__all__ = ["noted_draws", "put_back"]

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import functools
 import inspect
@@ -31,9 +32,11 @@ from dy2static.operators.provenance.provenance import (
     namespace_owner,
     written,
 )
+from dy2static.operators.provenance.undoing import Undo, undos
 from dy2static.operators.shared.handler import OURS
 from dy2static.operators.shared.staging import Choice, Session, Staged, Undefined
 from runtime import torch_internals
+from runtime.errors import Dy2StaticError
 from runtime.tracer.ambient import contents, objects
 from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
@@ -74,28 +77,40 @@ def observed(session: Session, *roots: Any) -> Iterator[None]:
     So is what it changed before it raised an exception, which the user's code may catch.
 
     Raises:
-        TraceError: D2S277, if what changed cannot be put back, on a path that only some inputs take.
+        TraceError: D2S277, if what changed cannot be put back, on a path that only some inputs take; D2S278, where
+            a Program for this call alone is of no use.
     """
     before = _picture(session, roots)
+    for one in roots if not session.may_be_for_one_call else ():
+        if type(one).__module__.partition(".")[0] in _DOERS:
+            session.once(f"code that is not converted is given a {type(one).__name__}")
+    back = undos(session, (value for value, kind, _ in before if kind == "state" and not _made_inside(session, value)))
     try:
         yield
     except Exception as error:
         if isinstance(error, (*OURS, *torch_internals.shape_errors())):
+            if not session.may_be_for_one_call:  # plain Python will do it again
+                for undo in back.values():
+                    undo()
+                with contextlib.suppress(Dy2StaticError):
+                    _note_changes(session, before, back)
             raise
         if any(_differs_by_path(held) for _, _, held in before):
             raise _unsettled(session) from error
-        _note_changes(session, before)
+        _note_changes(session, before, back)
         raise
-    _note_changes(session, before)
+    _note_changes(session, before, back)
 
 
-def _note_changes(session: Session, before: Seen) -> None:
+def _note_changes(session: Session, before: Seen, back: dict[int, Undo]) -> None:
+    changed: list[str] = []
     for value, kind, held in before:
         if kind == "hung":
             _note_hung(session, value, held)
         elif kind == "state":
             if contents.state_of(value) != held and not _made_inside(session, value):  # unseen.py looks at paths
-                done(session, f"a {type(value).__name__} is changed")
+                back.get(id(value), _no_undo)()
+                changed.append(type(value).__name__)
         elif kind == "items":
             if not held and not value and type(value) in NOTHING:
                 continue
@@ -111,6 +126,12 @@ def _note_changes(session: Session, before: Seen) -> None:
             for name in dict.fromkeys([*held, *now]):
                 if held.get(name, MISSING) is not now.get(name, MISSING):
                     _note(session, _place(session, value, name), held.get(name, MISSING))
+    for name in changed:  # last, as it may end the trace: the journal has the rest by now
+        done(session, f"a {name} is changed")
+
+
+def _no_undo() -> None:
+    """The Program is for this call alone: what happened has happened for it."""
 
 
 @contextmanager

@@ -35,6 +35,9 @@ _SYSTEM = {
     "os": ("walk",),
 }
 """Functions that ask the system, by module."""
+_STARTING = ("start", "submit", "map", "apply", "apply_async")
+_THREADS = ("threading.", "concurrent.futures.", "multiprocessing.")
+"""Methods that let something run beside the caller, and where the classes are that have them."""
 _QUIET = ("sleep", "struct_time", "strftime", "strptime", "gmtime_r", "UUID")
 """Functions of those modules that read nothing."""
 
@@ -80,6 +83,14 @@ def _check_effects(session: Session, f: Any, owner: Any, name: str) -> None:
         raise session.error(
             f"{name}() of a file inside a converted function: a run of the Program would not repeat it",
             hint="Do it outside, or use print.", code="D2S214")
+    if type(owner).__module__ == "_csv" and name in ("writerow", "writerows"):
+        raise session.error(
+            f"{name}() of a csv writer inside a converted function: a run of the Program would not repeat it",
+            hint="Do it outside, or use print.", code="D2S214")
+    if name in _STARTING and any(f"{cls.__module__}.".startswith(_THREADS) for cls in type(owner).__mro__):
+        raise session.error(
+            f"{name}() of a {type(owner).__name__} inside a converted function: no other thread can be traced",
+            hint="Start it outside, or do the work in a loop.", code="D2S214")
     if name in _SYSTEM.get(module, ()):
         refuse(session, f"{name}()", "the state of the system")
 

@@ -1,5 +1,5 @@
 """What every trace switches on: modules and custom functions convert wherever they are called from, and who seeds
-PyTorch's generator is seen."""
+PyTorch's generator is seen. A trace that fails leaves Python's generators where they were."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterator
 
 from dy2static.operators.calls.autograd_function import patched_functions
+from dy2static.operators.provenance import host_random
 from dy2static.operators.shared.impure import watched_seeds
 from dy2static.operators.shared.staging import Session
 from dy2static.operators.values.modules import patched_modules
@@ -17,8 +18,8 @@ from runtime.tracer.boundary import tracing
 
 @contextlib.contextmanager
 def patches(session: Session) -> Iterator[None]:
-    """All three, for the length of one trace."""
-    with patched_modules(session), patched_functions(session), watched_seeds(session):
+    """All of it, for the length of one trace."""
+    with host_random.put_back(), patched_modules(session), patched_functions(session), watched_seeds(session):
         yield
 
 

@@ -123,6 +123,7 @@ def trace(
     call: Callable[[Callable[..., Any], dict[str, Any]], Any] | None = None,
     varying: frozenset[Place] = frozenset(),
     apart: dict[str, frozenset[int]] | None = None,
+    for_one_call: bool = True,
 ) -> Traced:
     """Run ``function`` once on fake tensors and return its Program.
 
@@ -133,6 +134,7 @@ def trace(
         dynamic: For an input's label, its dimensions whose size is not fixed.
         varying: Places outside the arguments whose plain number is read at each call, not fixed.
         apart: Those of ``dynamic`` for whose sizes 0 and 1 the caller has other Programs.
+        for_one_call: Whether a Program for this call alone is of use, as the function does what no run could repeat.
 
     Raises:
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
@@ -142,6 +144,7 @@ def trace(
         while True:
             session = Session(name)
             session.known, session.varying, session.sizes.apart = known, varying, apart or {}
+            session.may_be_for_one_call = for_one_call
             try:
                 with faults.guarded(session):
                     return _trace_once(session, function, arguments, dynamic or {}, call)

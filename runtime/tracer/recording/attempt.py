@@ -97,6 +97,7 @@ FIELDS: dict[str, str] = {
     "constructing": ITEMS,
     "loop_options": ITEMS,
     "varying": VALUE,
+    "may_be_for_one_call": VALUE,
     "facts": ITEMS,
     "last_error": VALUE,
     "raised_types": ITEMS,

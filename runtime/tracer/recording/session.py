@@ -215,6 +215,8 @@ class Session:
         """Options of loops whose blocks the trace is in, innermost last."""
         self.varying: frozenset[Place] = frozenset()
         """Places whose plain number is an input of the Program, not a guard."""
+        self.may_be_for_one_call = True
+        """Whether the caller has a use for a Program that answers the call at hand only."""
         self.facts: dict[Place, tuple[Fact, Staged]] = {}
         """Those that the trace met."""
         self.last_error: Dy2StaticError | None = None
@@ -308,7 +310,14 @@ class Session:
             raise self.restart(Known(apart=frozenset({_name_of(cls)})))
 
     def once(self, why: str) -> None:
-        """The Program is for this call alone, and the next one is traced anew."""
+        """The Program is for this call alone, and the next one is traced anew.
+
+        Raises:
+            TraceError: D2S278, where the caller has no use for such a Program.
+        """
+        if not self.may_be_for_one_call:
+            raise self.error(f"its Program would be for one call alone, because {why}", code="D2S278",
+                             hint="Do it outside, or leave it as plain Python.")
         self.guards.add_once(why)
 
     def undecidable(self) -> Dy2StaticError:

@@ -26,6 +26,7 @@ from tests.fuzz.modes.chosen_keys import ChosenKeys
 from tests.fuzz.modes.dependent_results import DependentResults
 from tests.fuzz.modes.deques import Deques
 from tests.fuzz.modes.dict_set_changes import DictSetChanges
+from tests.fuzz.modes.hybrid import Hybrid
 from tests.fuzz.modes.identity import Identity
 from tests.fuzz.modes.metadata import Metadata
 from tests.fuzz.modes.nested import Nested
@@ -47,6 +48,7 @@ MODES: dict[str, type[Mode]] = {
     "dependent": DependentResults,
     "deques": Deques,
     "dict_set_changes": DictSetChanges,
+    "hybrid": Hybrid,
     "identity": Identity,
     "metadata": Metadata,
     "nested": Nested,
