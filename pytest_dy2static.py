@@ -30,6 +30,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--dy2static-compare", type=int, default=20, metavar="N",
         help="compare the first N calls of each place in a test (default 20); later ones run converted",
     )  # fmt: skip
+    group.addoption(
+        "--dy2static-leave", action="append", default=[], metavar="NAME",
+        help="leave this function or pattern alone, such as 'package.module.Net.forward' or 'package.testing.*'",
+    )  # fmt: skip
     group.addoption("--dy2static-report", metavar="FILE", help="write the report as JSON, too")
 
 

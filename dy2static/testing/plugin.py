@@ -24,7 +24,8 @@ class Running:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.report = Report()
-        self.watch = Watch(self.report, config.getoption("dy2static_tolerance"), config.getoption("dy2static_compare"))
+        options = (config.getoption(f"dy2static_{name}") for name in ("tolerance", "compare", "leave"))
+        self.watch = Watch(self.report, *options)
         self._files: set[str] = set()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

@@ -22,8 +22,8 @@ import torch
 _RTOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2, torch.float32: 1.3e-6, torch.complex64: 1.3e-6}
 _ATOMS = (int, complex, str, bytes, bool, type(None), torch.dtype, torch.device)
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, torch.Generator)
-_OURS = ("_dy2static_bound",)
-"""What a conversion keeps with an object."""
+_ASIDE = ("_dy2static_", "_dynamo_", "__weakref")
+"""Attributes that say nothing of the value: what conversions and ``torch.compile`` keep with an object."""
 
 
 class Different(Exception):
@@ -88,10 +88,12 @@ class Comparison:
         self._attributes(got, expected, path)
 
     def _attributes(self, got: Any, expected: Any, path: str) -> None:
+        if isinstance(got, torch.jit.ScriptModule):
+            return self.compare(got.state_dict(), expected.state_dict(), f"{path}.state_dict()")
         mine, theirs = getattr(got, "__dict__", None), getattr(expected, "__dict__", None)
         if not isinstance(mine, dict) or not isinstance(theirs, dict):
             return
-        names = [[name for name in one if name not in _OURS] for one in (mine, theirs)]
+        names = [[name for name in one if not str(name).startswith(_ASIDE)] for one in (mine, theirs)]
         if set(names[0]) != set(names[1]):
             odd = sorted(map(str, set(names[0]) ^ set(names[1])))
             raise Different(f"{path} has attributes on one side only: {', '.join(odd)}")
@@ -99,6 +101,9 @@ class Comparison:
             self.compare(mine[name], theirs[name], f"{path}.{name}")
 
     def _items(self, got: Sequence[Any], expected: Sequence[Any], path: str) -> None:
+        if isinstance(got, (list, tuple)):  # whatever a class of the user's makes of len()
+            cls: Any = tuple if isinstance(got, tuple) else list
+            got, expected = list(cls.__iter__(got)), list(cls.__iter__(expected))
         if len(got) != len(expected):
             raise Different(f"{path} has {len(got)} items, and in eager {len(expected)}")
         for index, (item, other) in enumerate(zip(got, expected)):
@@ -134,7 +139,7 @@ class Comparison:
             largest = float(torch.nan_to_num(expected.to(wide).abs(), 0.0, 0.0, 0.0).max())
             if bool((apart <= rtol * largest).all()):
                 return
-            how = f"by {float(torch.nan_to_num(apart, float('nan')).max()):.6g}"
+            how = f"by {float(apart.max()):.6g}"
             scale = f"; the largest in eager is {largest}"
         else:
             how, scale = "in value", ""

@@ -14,7 +14,7 @@ import threading
 import types
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -58,6 +58,8 @@ class Watch:
     report: Report
     tolerance: float | None = None
     compare: int = 20
+    leave: Sequence[str] = ()
+    """Patterns of what is left alone."""
     test: str = ""
     differences: list[str] = field(default_factory=list)
     codes: dict[types.FunctionType, tuple[types.CodeType, types.CodeType]] = field(default_factory=dict)
@@ -159,6 +161,8 @@ class Watch:
             known = self._forwards.get(module)
             current: Any = module.forward
             inner = getattr(current, "__func__", current)
+            if self._is_left(inner):
+                return current(*args, **kwargs)
             if known is None or known[0] is not inner:
                 known = self._forwards[module] = inner, to_static(current)
             bound = getattr(current, "__self__", None) is module
@@ -187,6 +191,8 @@ class Watch:
 
     def function(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function, or of a method with its object first."""
+        if self._is_left(function):
+            return function(*args, **kwargs)
         static = self._functions.get(function)
         if static is None:
             static = self._functions[function] = StaticFunction(function)
@@ -216,6 +222,10 @@ class Watch:
             return self.function(function, (*owner, *args), kwargs)
 
         return call
+
+    def _is_left(self, function: Any) -> bool:
+        name = f"{function.__module__}.{function.__qualname__}"
+        return any(fnmatchcase(name, pattern) for pattern in self.leave)
 
     def _judge(self, key: Any, place: str, what: both.Call) -> Any:
         known = self._refused.get(key)
@@ -266,7 +276,7 @@ def _calling(function: Any) -> Callable[..., Any]:
 
 def _converts(module: torch.nn.Module) -> bool:
     """Whether a module's forward is Python that may be converted, and is not yet."""
-    if isinstance(module, (torch.jit.ScriptModule, torch.fx.GraphModule)):
+    if isinstance(module, (torch.jit.ScriptModule, torch.fx.GraphModule)) or _is_compiled(type(module)):
         return False
     forward: Any = module.forward
     function = getattr(forward, "__func__", forward)
@@ -280,9 +290,18 @@ def _is_plain(function: types.FunctionType) -> bool:
     )  # fmt: skip
 
 
+def _is_compiled(target: Any) -> bool:
+    """Whether ``torch.compile`` made it: that has been converted already, by another tool."""
+    code = getattr(target, "__code__", None)
+    made_in = target.__module__ if code is None else code.co_filename.replace(os.sep, ".")
+    return "torch._dynamo." in f"{made_in}."
+
+
 def _is_users(function: types.FunctionType) -> bool:
     top = (function.__module__ or "").split(".")[0]
-    return top not in _NEVER and _is_plain(function) and not reason_not_converted(function)
+    if top in _NEVER or _is_compiled(function) or not _is_plain(function):
+        return False
+    return not reason_not_converted(function)
 
 
 def _has_tensors(value: Any, depth: int = 4) -> bool:
