@@ -49,6 +49,7 @@ from runtime.translated.located import located
 source_places.location_provider = user_location
 fault_rules.install()
 progress.install()
+traceback.hide_entrances()
 located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()
@@ -205,11 +206,13 @@ class StaticFunction:
     # -- calling -------------------------------------------------------------------------------------------------
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # of pytest and IPython; here, and where an error comes through on its way out
         if torch.compiler.is_compiling():  # torch.compile reads these lines, and goes on in the original
             return self._original(*args, **kwargs)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
         shortcut = tensors = None
         if not kwargs:
             for shortcut in self._shortcuts:

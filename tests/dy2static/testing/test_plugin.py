@@ -361,6 +361,29 @@ def test_what_cannot_be_compared_runs_as_it_is(suite: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*its arguments cannot be copied: TypeError*lock*", "1 call at*: 1 not compared"])
 
 
+def test_copies_that_are_not_like_the_original(suite: pytest.Pytester) -> None:
+    suite.makepyfile('''
+        import torch
+
+        class Forgetful(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cache = 3
+            def __deepcopy__(self, memo):
+                twin = Forgetful()
+                del twin.cache
+                return twin
+            def forward(self, x):
+                return x + 1
+
+        def test_it():
+            Forgetful()(torch.ones(1))
+    ''')
+    result = run(suite, "--dy2static")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*a copy of its arguments is not like them: self*cache*"])
+
+
 def test_eager_that_does_not_repeat_itself_is_no_witness(suite: pytest.Pytester) -> None:
     suite.makepyfile('''
         import itertools, torch
