@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from dy2static.api import to_static
     from dy2static.exclusions import ignore_module, not_to_static
     from dy2static.exporting import export_c
+    from dy2static.logs import set_code_level, set_verbosity
     from dy2static.mapping import vmap
     from dy2static.options_of_loops import loop_options
     from dy2static.program_cache import RetraceWarning
@@ -87,7 +88,7 @@ __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "InputSpec", "ProgramError", "RetraceWarning",
     "SignatureError", "StaticFunction", "StorageError", "TraceError", "TranslatedLayer", "UntestedTorchWarning",
     "__version__", "enable_to_static", "export_c", "ignore_module", "load", "loop_options", "not_to_static", "onnx",
-    "save", "to_static", "vmap",
+    "save", "set_code_level", "set_verbosity", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -99,6 +100,7 @@ _HOMES = {
     "export_c": "dy2static.exporting",
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
+    "set_code_level": "dy2static.logs", "set_verbosity": "dy2static.logs",
     "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip
 """Where public names come from. They are imported when they are first used: who loads a file needs no converter."""
@@ -113,4 +115,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted(__all__)
