@@ -185,7 +185,7 @@ def hide_entrances() -> None:
     sys.excepthook, threading.excepthook = hook, hook_in_threads
 
 
-def _while_hidden(error: BaseException, show: Callable[[], None]) -> None:
+def _while_hidden(error: BaseException, show: Callable[[], object]) -> None:
     """Show an error while it, its causes and contexts have tracebacks without our frames."""
     kept: list[tuple[BaseException, TracebackType | None]] = []
     todo: list[BaseException | None] = [] if shows_all() else [error]
