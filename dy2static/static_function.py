@@ -18,8 +18,9 @@ from typing import Any
 
 import torch
 
-from dy2static import fault_rules, operators, over_rows, progress, settings, traceback
+from dy2static import breakpoints, fault_rules, operators, over_rows, progress, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
+from dy2static.breakpoints import RunsPlain
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.conversion import convert
 from dy2static.converted_module import ConvertedModule
@@ -236,10 +237,14 @@ class StaticFunction:
                 shortcut.found.last_used = next(CLOCK)
                 return shortcut.run(args, tensors)
             return self._call_for_rows(args, kwargs) if for_rows else self._call_the_long_way(args, kwargs)
+        except RunsPlain:
+            failure = None
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
             if isinstance(error, InternalError):
                 error.before_run = False  # the caller may have run already
+        if failure is None:  # a breakpoint in it: it stops in the user's file, with real values
+            return self.function(*args, **kwargs)
         try:
             raise traceback.rewrite(failure)
         finally:
@@ -384,7 +389,9 @@ class StaticFunction:
             for value in arguments.others():
                 adopt(session, value)
             args, kwargs = self._signature.unbind(bound)
-            return operators.call(function, *args, **kwargs)
+            result = operators.call(function, *args, **kwargs)
+            breakpoints.check(session)
+            return result
 
         return trace(
             self.function, arguments, name=self.__name__, dynamic=dynamic, call=call, varying=varying, apart=apart
