@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from dy2static.explaining import Explanation, explain
     from dy2static.exported_program import to_exported_program
     from dy2static.exporting import export_c
+    from dy2static.logs import set_code_level, set_verbosity
     from dy2static.mapping import vmap
     from dy2static.options_of_loops import loop_options
     from dy2static.program_cache import RetraceWarning
@@ -91,8 +92,8 @@ __all__ = [
     "BuildStrategy", "ConversionError", "Dy2StaticError", "EagerWarning", "Explanation", "InputSpec", "Limits",
     "ProgramError", "RetraceWarning", "SignatureError", "StaticFunction", "StorageError", "TraceError", "TracedLayer",
     "TranslatedLayer", "UntestedTorchWarning", "__version__", "enable_to_static", "explain", "export_c",
-    "ignore_module", "load", "load_state", "loop_options", "not_to_static", "onnx", "save", "to_exported_program",
-    "to_static", "vmap",
+    "ignore_module", "load", "load_state", "loop_options", "not_to_static", "onnx", "save", "set_code_level",
+    "set_verbosity", "to_exported_program", "to_static", "vmap",
 ]  # fmt: skip
 
 _HOMES = {
@@ -106,6 +107,7 @@ _HOMES = {
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "load_state": "runtime.translated",
     "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",
+    "set_code_level": "dy2static.logs", "set_verbosity": "dy2static.logs",
     "to_exported_program": "dy2static.exported_program", "to_static": "dy2static.api", "vmap": "dy2static.mapping",
 }  # fmt: skip
 """Where public names come from. They are imported when they are first used: who loads a file needs no converter."""
@@ -120,4 +122,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted(__all__)

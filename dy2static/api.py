@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
 
 import torch
 
@@ -19,9 +19,26 @@ from runtime.autodiff import choose_autograd
 from runtime.passes import BuildStrategy
 from runtime.translated.located import located
 
+F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS = ("function", "input_spec", "build_strategy", "backend", "full_graph", "autograd")
 
 
+class _Decorator(Protocol):
+    """What ``to_static(...)`` with options only is, for type checkers: nothing changes its type."""
+
+    def __call__(self, function: F, /) -> F: ...
+
+
+@overload
+def to_static(
+    function: F, input_spec: Any = None, build_strategy: BuildStrategy | None = None, backend: str | None = None,
+    full_graph: bool = True, autograd: str = "program",
+) -> F: ...
+@overload
+def to_static(
+    function: None = None, input_spec: Any = None, build_strategy: BuildStrategy | None = None,
+    backend: str | None = None, full_graph: bool = True, autograd: str = "program",
+) -> _Decorator: ...
 @located
 def to_static(
     function: Any = None, input_spec: Any = None, build_strategy: BuildStrategy | None = None,

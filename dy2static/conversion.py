@@ -19,7 +19,7 @@ from typing import Any
 
 import gast
 
-from dy2static import operators
+from dy2static import logs, operators
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import left_alone
@@ -97,6 +97,7 @@ def _converted(function: types.FunctionType, routed: bool = False) -> Converted:
         if known is not None and known[0]() is code:
             return known[1]
         result = _compile(function, _steps(ROUTED_STEPS if routed else STEPS))
+        logs.converted(function, None if result.file is None else result.file.text, result.reason)
 
         def forget(reference: weakref.ref[types.CodeType]) -> None:
             if key in _cache and _cache[key][0] is reference:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from dy2static import logs
 from dy2static.cache_key import Key, sharing
 from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
@@ -95,8 +96,10 @@ class ProgramCache:
             if found is None:
                 self._note_varying(key, arguments)
                 why = self._why_again(key, arguments)
-                with torch_internals.undisturbed():
+                with logs.tracing(self.name, lambda: self._reason(key, arguments)) as made, \
+                        torch_internals.undisturbed():  # fmt: skip
                     found = self._make(key, arguments, asked, trace)
+                    made(found.traced.program)
                 self._add(found, arguments)
                 if why and not self.in_pieces:  # plain Python takes over before long
                     warn(why, RetraceWarning)
@@ -149,6 +152,14 @@ class ProgramCache:
             f"{self.name}() has been traced {RETRACES} times again because {guard.description} has changed{change}, "
             f"which is read{where}. Each trace takes time and memory; pass what changes as a tensor."
         )
+
+    def _reason(self, key: Key, arguments: Arguments) -> str:
+        """Why there is a trace, in a few words."""
+        before = self.all()
+        if not before:
+            return "its first call"
+        reasons = [reason for one in before if one.key == key and (reason := one.mismatch(arguments)) is not None]
+        return reasons[0] if reasons else "a Python argument, a dtype, train/eval or PyTorch's state is another one"
 
     def _numbers(self) -> Varying:
         """Plain numbers outside the arguments that changed so often that Programs read them at each call."""

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from runtime.tracer.ambient.theirs import acts_for_user
+
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -31,6 +33,7 @@ class Signature:
         """Whether positional arguments are those parameters in their order."""
         self._stub = _stub_of(function, full) if isinstance(function, FunctionType) else None
 
+    @acts_for_user
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Parameter names and values, defaults filled in.
 

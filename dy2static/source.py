@@ -128,7 +128,9 @@ def file_lines(function: types.FunctionType) -> list[str]:
 
 def _missing(function: types.FunctionType) -> SourceUnavailable:
     path = function.__code__.co_filename
-    why = "it was made by exec or typed at a prompt" if path.startswith("<") else f"there is no file {path}"
+    why = f"there is no file {path}"
+    if path.startswith("<"):
+        why = "it was made by exec, typed at a prompt, or given to python by -c or on standard input"
     return SourceUnavailable(
         f"the source of {function.__qualname__} is not available: {why}",
         hint="Write the function in a file and import it, or exclude it with not_to_static.",

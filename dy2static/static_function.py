@@ -20,8 +20,9 @@ from typing import Any
 
 import torch
 
-from dy2static import fault_rules, operators, over_rows, progress, settings, traceback
+from dy2static import breakpoints, fault_rules, operators, over_rows, progress, settings, traceback
 from dy2static.bound_methods import bound_methods, method_of
+from dy2static.breakpoints import RunsPlain
 from dy2static.cache_key import Key, arguments_key, surroundings_key
 from dy2static.conversion import convert
 from dy2static.converted_module import ConvertedModule
@@ -56,6 +57,7 @@ from runtime.translated.located import located
 source_places.location_provider = user_location
 fault_rules.install()
 progress.install()
+traceback.hide_entrances()
 located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()
@@ -221,11 +223,13 @@ class StaticFunction:
     # -- calling -------------------------------------------------------------------------------------------------
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # of pytest and IPython; here, and where an error comes through on its way out
         if torch.compiler.is_compiling():  # torch.compile reads these lines, and goes on in the original
             return self._original(*args, **kwargs)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
         shortcut = tensors = None
         if not kwargs:
             for shortcut in self._shortcuts:
@@ -251,10 +255,14 @@ class StaticFunction:
                     return shortcut.run(args, tensors)
                 return self._run(shortcut.found, functools.partial(shortcut.run, args, tensors), args, kwargs)
             return self._call_for_rows(args, kwargs) if for_rows else self._call_the_long_way(args, kwargs)
+        except RunsPlain:
+            failure = None
         except Exception as error:
             failure = error.locate(user_location()) if isinstance(error, Dy2StaticError) else error
             if isinstance(error, InternalError):
                 error.before_run = False  # the caller may have run already
+        if failure is None:  # a breakpoint in it: it stops in the user's file, with real values
+            return self.function(*args, **kwargs)
         try:
             raise traceback.rewrite(failure)
         finally:
@@ -490,7 +498,9 @@ class StaticFunction:
             for value in arguments.others():
                 adopt(session, value)
             args, kwargs = self._signature.unbind(bound)
-            return operators.call(function, *args, **kwargs)
+            result = operators.call(function, *args, **kwargs)
+            breakpoints.check(session)
+            return result
 
         make = functools.partial(
             trace, self.function, arguments, name=self.__name__, dynamic=dynamic, call=call, varying=varying,

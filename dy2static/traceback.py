@@ -6,6 +6,9 @@
     dy2static/operators/if_stmt.py
     /tmp/.../forward_ab12.py
 
+Raising adds the frames that an error goes through on its way out of us: they are marked ``__tracebackhide__``, which
+pytest and IPython know, and `hide_entrances` leaves them out of what Python prints of an error that nobody caught.
+
 Set the environment variable ``DY2STATIC_FULL_TRACEBACK=1`` to see every frame.
 """
 
@@ -15,7 +18,8 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, TracebackType
@@ -26,9 +30,13 @@ from dy2static.names import PREFIX
 from dy2static.origin import Place, is_generated_file, is_made, is_user_file, map_of, source_line
 from runtime.errors import Dy2StaticError
 from runtime.executor.traceback import FULL, shows_all, trimmed
+from runtime.tracer.recording import faults
 
 _OWN = tuple(str(Path(str(path)).parent) + os.sep for path in (__file__, runtime.__file__))
 _OPERATORS = str(Path(__file__).parent / "operators") + os.sep
+_TRACER = Path(str(runtime.__file__)).parent / "tracer"
+_CALLING = (_OPERATORS, *(str(_TRACER / room) + os.sep for room in ("ambient", "numbers")))
+"""Where a traced call of a library's function is made."""
 _FREE_VARIABLE = re.compile(
     r"(?:cannot access free variable '(\w+)' where it is not associated with a value in enclosing scope"
     r"|free variable '(\w+)' referenced before assignment in enclosing scope)"
@@ -72,6 +80,8 @@ def _rewrite_one(error: BaseException) -> None:
     frames = list(_frames(error.__traceback__))
     if not any(is_generated_file(frame.tb_frame.f_code.co_filename) for frame in frames):
         trimmed(error, *_OWN)
+        if error.__traceback__ is not None and _all_ours(frames) and not faults.is_ours(error):
+            error.__traceback__ = None  # what Python says of a call that does not fit the function
         return
     entries, rest = _visible(frames)
     entries += [_Entry(frame) for frame in _tail(rest, error)]
@@ -123,11 +133,73 @@ def _tail(frames: list[TracebackType], error: BaseException) -> list[TracebackTy
     if isinstance(error, Dy2StaticError):
         return []
     files = [frame.tb_frame.f_code.co_filename for frame in frames]
-    if files and files[-1].startswith(_OWN) and not files[-1].startswith(_OPERATORS):
+    if files and files[-1].startswith(_OWN) and not files[-1].startswith(_OPERATORS) and faults.is_ours(error):
         return frames  # a fault of ours: hide nothing
-    start = next((index for index, file in enumerate(files) if not file.startswith(_OPERATORS)), len(files))
+    start = next((index for index, file in enumerate(files) if not file.startswith(_CALLING)), len(files))
     stop = next((index for index in range(start, len(files)) if files[index].startswith(_OWN)), len(files))
     return frames[start:stop]
+
+
+def _all_ours(frames: list[TracebackType]) -> bool:
+    return all(frame.tb_frame.f_code.co_filename.startswith(_OWN) for frame in frames)
+
+
+def without_entrances(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of ours that an error only comes through; whole, where the fault is ours."""
+    frames = list(_frames(traceback))
+    theirs = [frame for frame in frames if not _is_entrance(frame.tb_frame.f_code)]
+    if len(theirs) == len(frames) or any(frame.tb_frame.f_code.co_filename.startswith(_OWN) for frame in theirs):
+        return traceback
+    result: TracebackType | None = None
+    for frame in reversed(theirs):
+        result = TracebackType(result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return result
+
+
+def _is_entrance(code: CodeType) -> bool:
+    return code.co_filename.startswith(_OWN) and "__tracebackhide__" in code.co_varnames
+
+
+_installed = False
+
+
+def hide_entrances() -> None:
+    """Have Python print errors that nobody caught without our frames; whoever prints them now still does."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    before, before_in_threads = sys.excepthook, threading.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        shown = traceback if shows_all() else without_entrances(traceback)
+        _while_hidden(error, lambda: before(kind, error, shown))
+
+    def hook_in_threads(args: Any) -> None:
+        if args.exc_value is None or shows_all():
+            before_in_threads(args)
+            return
+        shown = [args.exc_type, args.exc_value, without_entrances(args.exc_traceback), args.thread]
+        _while_hidden(args.exc_value, lambda: before_in_threads(threading.ExceptHookArgs(shown)))
+
+    sys.excepthook, threading.excepthook = hook, hook_in_threads
+
+
+def _while_hidden(error: BaseException, show: Callable[[], object]) -> None:
+    """Show an error while it, its causes and contexts have tracebacks without our frames."""
+    kept: list[tuple[BaseException, TracebackType | None]] = []
+    todo: list[BaseException | None] = [] if shows_all() else [error]
+    while todo:
+        current = todo.pop()
+        if current is not None and all(current is not one for one, _ in kept):
+            kept.append((current, current.__traceback__))
+            current.__traceback__ = without_entrances(current.__traceback__)
+            todo += [current.__cause__, current.__context__, *getattr(current, "exceptions", ())]
+    try:
+        show()
+    finally:
+        for one, traceback in kept:
+            one.__traceback__ = traceback
 
 
 def _stand_in(entry: _Entry, place: Place) -> TracebackType:
@@ -176,4 +248,4 @@ def _renamed(error: BaseException) -> BaseException:
     return result
 
 
-__all__ = ["FULL", "rewrite"]
+__all__ = ["FULL", "hide_entrances", "rewrite", "without_entrances"]

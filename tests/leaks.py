@@ -63,6 +63,7 @@ def watching() -> Iterator[list[str]]:
     call, trace, foreign = StaticFunction._call, static_function.trace, chosen.foreign
 
     def watched_call(self: StaticFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
         if state.active() is not None or stand_in(*args, *kwargs.values()) is not None:  # another trace is under way
             return call(self, args, kwargs)
         result = call(self, args, kwargs)

@@ -61,6 +61,8 @@ THIRD_PARTY: dict[str, set[str]] = {
     "onnx_ir": {"runtime.export.onnx"},
     "onnxruntime": {"runtime.export.onnx"},
     "onnxscript": {"runtime.torch_internals"},
+    "pytest": {"dy2static.testing.plugin"},
+    "_pytest": {"dy2static.testing.plugin"},
 }
 """A library, and the rooms that may import it; a library that is not listed may be imported nowhere."""
 

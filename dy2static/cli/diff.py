@@ -1,4 +1,4 @@
-"""``dy2static diff FILE``: the unified diff of a file against its conversion."""
+"""``dy2static diff FILE...``: the unified diff of a file against its conversion."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from dy2static.cli import output, text_file
-from dy2static.cli.convert import add_common
-from dy2static.cli.rewrite import rewrite_file
+from dy2static.cli import chosen, output, text_file
+from dy2static.cli.chosen import Functions
+from dy2static.cli.rewrite import rewrite_functions
+from dy2static.cli.text_file import TextFile
 
 
 def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "diff",
         help="show what the conversion changes",
-        description="Print the unified diff of the file against its conversion; nothing if nothing converts.",
+        description="Print the unified diff of the file against its conversion, for the functions that it gives to "
+        "to_static.",
     )
-    add_common(parser)
+    chosen.add_arguments(parser)
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> None:
-    source = text_file.read(options.file)
-    converted = rewrite_file(source, options.function, options.full)
-    if converted is not None:
-        lines = list(unified(source.lines, text_file.split_lines(converted), options.file))
-        output.print_diff(lines, [source.encode(line)[len(source.bom) :] for line in lines])
+def run(options: argparse.Namespace) -> int:
+    def act(file: TextFile, functions: Functions) -> bool:
+        converted = rewrite_functions(file, functions, options.full)
+        if converted is not None:
+            lines = list(unified(file.lines, text_file.split_lines(converted), file.path))
+            output.print_diff(lines, [file.encode(line)[len(file.bom) :] for line in lines])
+        return converted is not None
+
+    return chosen.each(options, act)
 
 
 def unified(old: list[str], new: list[str], name: str) -> Iterator[str]:

@@ -35,6 +35,11 @@ def print_diff(lines: list[str], data: list[bytes]) -> None:
         console.print(Text(line.rstrip("\r\n"), style=style))
 
 
+def print_line(text: str) -> None:
+    """A line beside the files themselves."""
+    _write(f"{text}\n".encode())
+
+
 def _write(data: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(data)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 
 import gast
 
 from dy2static import pipeline
+from dy2static.cli.marked import definitions, marked
 from dy2static.cli.splice import splice_function
 from dy2static.cli.text_file import TextFile, UsageError, split_lines
 from dy2static.errors import ConversionError, converting
@@ -24,14 +25,21 @@ from dy2static.transforms.base import converts
 IMPORT = f"from dy2static import operators as {OPERATORS}"
 
 
-def rewrite_file(file: TextFile, name: str | None = None, full: bool = False) -> str | None:
-    """The text of ``file`` with all its functions converted, or only those called ``name``; None if none changes.
+def rewrite_file(file: TextFile, names: Sequence[str] | str | None = None, full: bool = False) -> str | None:
+    """The text of ``file`` with all its functions converted, or only those called ``names``; None if none changes.
 
     ``full`` converts calls, attributes and subscripts as well as control flow.
-    Raises UsageError for an unknown ``name``, ConversionError for source that has no static form.
+    Raises UsageError for an unknown name, ConversionError for source that has no static form.
     """
+    return rewrite_functions(file, functions(file, [names] if isinstance(names, str) else names), full)
+
+
+def rewrite_functions(
+    file: TextFile, chosen: Sequence[tuple[Candidate, FunctionSource]], full: bool = False
+) -> str | None:
+    """The text of ``file`` with some of its functions converted; None if none changes."""
     edits: list[tuple[Candidate, ast.FunctionDef]] = []
-    for candidate, source in functions(file, name):
+    for candidate, source in chosen:
         old: ast.FunctionDef = canonical(candidate.node)
         new = convert(source, full)
         new.decorator_list = old.decorator_list
@@ -49,29 +57,52 @@ def rewrite_file(file: TextFile, name: str | None = None, full: bool = False) ->
     return result
 
 
-def functions(file: TextFile, name: str | None) -> list[tuple[Candidate, FunctionSource]]:
-    """The outermost functions of a file, or all that are called ``name`` (``forward``, ``Net.forward``)."""
+def functions(file: TextFile, names: Sequence[str] | None = None) -> list[tuple[Candidate, FunctionSource]]:
+    """The outermost functions of a file, or all that are called one of ``names`` (``forward``, ``Net.forward``).
+
+    Raises UsageError for a name that no function has.
+    """
+    if names is None:
+        return _chosen(file, lambda name, qualname: "<locals>" not in qualname)
+    for wanted in names:
+        if not any(_is_called(wanted, node.name, qualname) for node, qualname in definitions(file.tree)):
+            raise UsageError(f"{file.path} has no function {wanted}")
+    return _chosen(file, lambda name, qualname: any(_is_called(wanted, name, qualname) for wanted in names))
+
+
+def marked_functions(file: TextFile) -> list[tuple[Candidate, FunctionSource]]:
+    """The functions that the file gives to ``to_static``."""
+    names = marked(file.tree)
+    return _chosen(file, lambda name, qualname: qualname in names)
+
+
+def _is_called(wanted: str, name: str, qualname: str) -> bool:
+    return wanted in (name, qualname, qualname.replace("<locals>.", ""))
+
+
+def _chosen(file: TextFile, wants: Callable[[str, str], bool]) -> list[tuple[Candidate, FunctionSource]]:
+    """The outermost of the functions that ``wants`` takes, by name and qualified name."""
     found = {(c.node.lineno, c.node.col_offset): c for c in candidates(file.text, file.path, 0)}
     result: list[tuple[Candidate, FunctionSource]] = []
-    for node, qualname in _definitions(file.tree, ""):
-        nested = "<locals>" in qualname
-        if nested if name is None else name not in (node.name, qualname, qualname.replace("<locals>.", "")):
-            continue
-        if not any(_contains(outer.node, node) for outer, _ in result):
+    for node, qualname in definitions(file.tree):
+        if wants(node.name, qualname) and not any(_contains(outer.node, node) for outer, _ in result):
             candidate = found[node.lineno, node.col_offset]
             result.append((candidate, describe(candidate, file.path, file.lines, "", node.name, qualname)))
-    if name is not None and not result:
-        raise UsageError(f"{file.path} has no function {name}")
     return result
 
 
-def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield child, prefix + child.name
-            yield from _definitions(child, f"{prefix}{child.name}.<locals>.")
-        else:
-            yield from _definitions(child, f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix)
+def kind_without_static_form(node: Function) -> str:
+    """What kind of function ``to_static`` does not take; empty for those that it takes. A generator may be *called* by
+    a converted function, and a decorator or call gives it to ``to_static`` all the same."""
+    if isinstance(node, ast.AsyncFunctionDef):
+        return "an async function"
+    todo: list[ast.AST] = list(getattr(node, "body", []))
+    for part in todo:
+        if isinstance(part, (ast.Yield, ast.YieldFrom)):
+            return "a generator"
+        if not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            todo += ast.iter_child_nodes(part)
+    return ""
 
 
 def _contains(outer: Function, inner: Function) -> bool:

@@ -1,4 +1,5 @@
-"""Reading a Python file without losing a byte of it, and writing one whole or not at all."""
+"""Reading a Python file (or a notebook, or standard input) without losing a byte of it, and writing one whole or not
+at all."""
 
 from __future__ import annotations
 
@@ -8,10 +9,18 @@ import contextlib
 import io
 import os
 import re
+import sys
 import tempfile
 import tokenize
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from dy2static.cli.notebook import NotANotebook, source_of
+
+STDIN = "-"
+"""The file name that stands for standard input."""
+_SKIPPED = ("__pycache__", "build", "dist", "node_modules", "site-packages", ".ipynb_checkpoints")
 
 
 class UsageError(Exception):
@@ -27,6 +36,15 @@ class TextFile:
     encoding: str
     bom: bytes
     tree: ast.Module
+    cells: tuple[int, ...] = ()
+    """Of a notebook: the line before each code cell's first."""
+
+    def where(self, line: int) -> str:
+        """A line, as it is named to the user."""
+        number = sum(start < line for start in self.cells)
+        if not number:
+            return f"{self.path}:{line}"
+        return f"{self.path}, cell {number}:{line - self.cells[number - 1]}"
 
     @property
     def text(self) -> str:
@@ -43,12 +61,43 @@ class TextFile:
         return self.bom + text.encode(self.encoding, "backslashreplace")
 
 
+def expand(paths: list[str]) -> list[str]:
+    """The files that paths name: of a folder all Python files and notebooks in it, hidden folders left out.
+
+    Raises UsageError for a folder without any.
+    """
+    result: dict[str, None] = {}
+    for path in paths:
+        if path != STDIN and os.path.isdir(path):
+            found = sorted(_inside(path))
+            if not found:
+                raise UsageError(f"{path} holds no Python file and no notebook")
+            result.update(dict.fromkeys(found))
+        else:
+            result[path] = None
+    return list(result)
+
+
+def _inside(folder: str) -> Iterator[str]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _SKIPPED]
+        yield from (os.path.join(here, name) for name in files if name.endswith((".py", ".ipynb")))
+
+
 def read(path: str) -> TextFile:
     """Read and parse ``path``. Raises UsageError if it cannot be read, decoded or parsed."""
     try:
-        data = Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+    path = "<stdin>" if path == STDIN else path
+    cells: tuple[int, ...] = ()
+    if path.endswith(".ipynb"):
+        try:
+            text, cells = source_of(data)
+        except NotANotebook as error:
+            raise UsageError(f"cannot read {path}: {error}") from error
+        data = text.encode()
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
@@ -61,9 +110,9 @@ def read(path: str) -> TextFile:
         compile(tree, path, "exec", dont_inherit=True)  # finds what parsing does not: return outside a function, ...
     except (SyntaxError, ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        where = f"{path}:{line}" if line else path
+        where = TextFile(path, [], "", b"", ast.Module([], []), cells).where(line) if line else path
         raise UsageError(f"cannot parse {where}: {getattr(error, 'msg', None) or _one_line(error)}") from error
-    return TextFile(path, split_lines(text), encoding, bom, tree)
+    return TextFile(path, split_lines(text), encoding, bom, tree, cells)
 
 
 def split_lines(text: str) -> list[str]:
@@ -83,7 +132,7 @@ def write(path: str, data: bytes, source: TextFile) -> None:
     """Write ``data`` to ``path`` atomically. Raises UsageError, also where that is the input itself."""
     target = Path(path)
     try:
-        if target.exists() and target.samefile(source.path):
+        if target.exists() and os.path.exists(source.path) and target.samefile(source.path):
             raise UsageError(f"will not write over the input {source.path}")
         if target.is_dir():
             raise UsageError(f"cannot write {path}: it is a directory")

@@ -23,7 +23,7 @@ from dy2static.names import OPERATORS
 from dy2static.template import replace_expr
 from dy2static.transforms.base import Context, Transformer, consumed, is_operator
 
-_DIRECT = {"breakpoint", "dir", "eval", "exec", "globals", "locals", "vars"}
+_DIRECT = {"dir", "eval", "exec", "globals", "locals", "vars"}
 
 _CONSUMERS = {"all", "any", "enumerate", "filter", "map", "next"}
 """Builtins that may leave an iterator they are given, or hand it on."""

@@ -22,6 +22,7 @@ def located(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        __tracebackhide__ = True  # pytest and IPython leave the frame out
         try:
             return function(*args, **kwargs)
         except Exception as error:

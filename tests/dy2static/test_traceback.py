@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import os
 import pdb
+import subprocess
 import sys
+import threading
 import traceback
 import types
 from collections.abc import Callable
@@ -15,14 +18,16 @@ from typing import Any
 
 import gast
 import pytest
+import torch
 
 import dy2static
+import dy2static.traceback as users
 import runtime
 from dy2static.errors import TraceError
 from dy2static.generated_file import write_generated
 from dy2static.source import get_source
 from dy2static.template import replace
-from dy2static.traceback import FULL, rewrite
+from dy2static.traceback import FULL, rewrite, without_entrances
 
 TEXT = """
 def divide(a, b):
@@ -244,3 +249,188 @@ def test_all_frames_on_request(module: types.ModuleType, monkeypatch: pytest.Mon
     monkeypatch.setenv(FULL, "1")
     function = converted(module, "forward")
     assert len(shown(rewrite(raised(lambda: function(1, 0))))) == 5
+
+
+# -- as a program shows it ------------------------------------------------------------------------------------------
+
+PROGRAM = """
+import sys, threading, torch
+from dy2static import to_static
+
+def helper(x, n):
+    if n > 2:
+        raise ValueError("too many")
+    return x + n
+
+def plain(x):
+    return helper(x, 1) + helper(x, 5)
+
+def torchs(x):
+    y = x + 1
+    return torch.nn.functional.linear(y, torch.ones(2, 9))
+
+def wrong_type(x):
+    return torch.cat([x, 3])
+
+def loop(x, w=torch.ones(2, 2)):
+    while x.sum() < 100:
+        x = x * 2
+        x = x @ w if x.sum() > 20 else x
+    return x
+
+def chained(x):
+    try:
+        helper(x, 8)
+    except ValueError as error:
+        raise KeyError("wrapped") from error
+
+def handled(x):
+    try:
+        helper(x, 8)
+    except ValueError:
+        raise KeyError("while handling")
+
+def few(x):
+    return x
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return helper(x, 7)
+
+net = Net()
+calls = {
+    "plain": lambda f: f(torch.ones(3)), "torchs": lambda f: f(torch.ones(3)), "loop": lambda f: f(torch.ones(3)),
+    "wrong_type": lambda f: f(torch.ones(3)), "chained": lambda f: f(torch.ones(3)),
+    "handled": lambda f: f(torch.ones(3)), "few": lambda f: f(1, 2, 3), "net": lambda f: f(torch.ones(3)),
+}
+name, how, where = sys.argv[1:]
+function = globals()[name]
+function = to_static(function) if how == "converted" else function
+if where == "thread":
+    thread = threading.Thread(target=calls[name], args=(function,), name="worker")
+    thread.start()
+    thread.join()
+else:
+    calls[name](function)
+"""
+
+
+def printed(tmp_path: Path, *arguments: str, **environment: str) -> list[str]:
+    """What Python prints of an error that nobody catches, without carets and memory addresses."""
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM, encoding="utf-8")
+    root = str(Path(dy2static.__path__[0]).parent)
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", str(path), *arguments], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": root, **environment},
+    )  # fmt: skip
+    return [line for line in done.stderr.splitlines() if set(line.strip()) - set("^~ ")]
+
+
+CASES = ["plain", "torchs", "wrong_type", "loop", "chained", "handled", "few", "net"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_what_python_prints_is_what_it_prints_in_eager(tmp_path: Path, name: str) -> None:
+    eager = printed(tmp_path, name, "eager", "main")
+    assert printed(tmp_path, name, "converted", "main") == eager and len(eager) > 3
+
+
+@pytest.mark.slow
+def test_threads_show_the_same(tmp_path: Path) -> None:
+    assert printed(tmp_path, "plain", "converted", "thread") == printed(tmp_path, "plain", "eager", "thread")
+
+
+@pytest.mark.slow
+def test_one_variable_shows_everything(tmp_path: Path) -> None:
+    text = "\n".join(printed(tmp_path, "plain", "converted", "main", **{FULL: "1"}))
+    assert "static_function.py" in text and "_call" in text
+
+
+ERRORS = {
+    "callee": "def f(x):\n    return g(x)\ndef g(x):\n    raise ValueError('no')\n",
+    "operator": "import torch\ndef f(x):\n    return torch.nn.functional.linear(x, torch.ones(2, 9))\n",
+    "type": "import torch\ndef f(x):\n    return torch.cat([x, 3])\n",
+    "loop": "def f(x):\n    while x.sum() < 100:\n        x = x * 2\n        x = x[:2] @ x[:3]\n    return x\n",
+    "refused": "import torch\ndef f(x):\n    return torch.from_numpy(x.numpy())\n",
+    "binding": "def f(x, y, z):\n    return x\n",
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_two_frames_of_ours_at_most_and_both_are_marked(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "user.py"
+    path.write_text(ERRORS[name])
+    spec = importlib.util.spec_from_file_location("user", path)
+    assert spec is not None and spec.loader is not None
+    user = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(user)
+    error = raised(lambda: dy2static.to_static(user.f)(torch.ones(4)))
+    frames = walked(error.__traceback__)
+    packages = tuple(str(Path(one.__path__[0])) + os.sep for one in (dy2static, runtime))
+    ours = [entry for entry in frames if entry.f_code.co_filename.startswith(packages)]
+    assert len(ours) == 2 and all(entry.f_locals["__tracebackhide__"] for entry in ours)
+    left = walked(without_entrances(error.__traceback__))
+    assert left == [entry for entry in frames if entry not in ours]
+    if name != "binding":
+        assert Path(left[-1].f_code.co_filename) == path
+    if name != "refused":
+        eager = raised(lambda: user.f(torch.ones(4)))
+        assert shown_by(left) == shown_by(walked(eager.__traceback__))
+        assert (type(error.__cause__), type(error.__context__) if not error.__suppress_context__ else type(None)) == (
+            type(eager.__cause__), type(eager.__context__))  # fmt: skip
+
+
+def shown_by(frames: list[types.FrameType]) -> list[tuple[str, str]]:
+    return [(one.f_code.co_filename, one.f_code.co_name) for one in frames if one.f_code.co_filename != __file__]
+
+
+def walked(entry: types.TracebackType | None) -> list[types.FrameType]:
+    """The frames of a traceback, without those of the tests' watch for leaks."""
+    frames = [frame for frame, _ in traceback.walk_tb(entry)]
+    return [frame for frame in frames if not frame.f_code.co_name.startswith("watched_")]
+
+
+def test_the_hook_puts_tracebacks_back_and_calls_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(x: Any) -> Any:
+        raise ValueError("no")
+
+    error = raised(lambda: dy2static.to_static(f)(torch.ones(1)))
+    seen: list[list[str]] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, value, tb: seen.append(
+        [entry.f_code.co_name for entry, _ in traceback.walk_tb(value.__traceback__)]))  # fmt: skip
+    monkeypatch.setattr("threading.excepthook", threading.excepthook)
+    monkeypatch.setattr(users, "_installed", False)
+    users.hide_entrances()
+    before = error.__traceback__
+    sys.excepthook(type(error), error, error.__traceback__)
+    assert error.__traceback__ is before and "_call" not in seen[0] and seen[0][-1] == "f"
+    monkeypatch.setenv(FULL, "1")
+    sys.excepthook(type(error), error, error.__traceback__)
+    assert "_call" in seen[1]
+
+
+def test_a_fault_of_ours_is_shown_whole() -> None:
+    def f(x: Any) -> Any:
+        return x
+
+    static = dy2static.to_static(f)
+    static._signature = None
+    error = raised(lambda: static(torch.ones(1)))
+    assert without_entrances(error.__traceback__) is error.__traceback__
+    assert [one.f_code.co_name for one in walked(error.__traceback__)][-2:] == ["_call", "_call_the_long_way"]
+
+
+def test_post_mortem_stands_at_the_users_line(tmp_path: Path) -> None:
+    def f(x: Any) -> Any:
+        secret = 41
+        raise ValueError(secret)
+
+    error = raised(lambda: dy2static.to_static(f)(torch.ones(1)))
+    out = io.StringIO()
+    debugger = pdb.Pdb(stdin=io.StringIO("p secret + 1\nq\n"), stdout=out, nosigint=True)
+    debugger.use_rawinput = False
+    debugger.reset()
+    debugger.interaction(None, error.__traceback__)
+    assert "42" in out.getvalue()

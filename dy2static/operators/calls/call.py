@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from dy2static.breakpoints import end_trace, is_breakpoint, stop_at
 from dy2static.callers import callers
 from dy2static.operators.provenance.observed import done
 from dy2static.operators.shared import frames
@@ -23,6 +24,8 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """``f(*args, **kwargs)``."""
     special = _ABOUT_THE_CALLER.get(id(f))
     session = active()
+    if session is not None and is_breakpoint(f):
+        end_trace(session)
     if special is not None and not (args and f in (vars, dir)) and not (session and f is warnings.warn):
         return special(sys._getframe(1), *args, **kwargs)
     if session is None:
@@ -129,6 +132,7 @@ def _warn(frame: FrameType, message: Any, category: Any = None, stacklevel: int 
 
 
 _ABOUT_THE_CALLER: dict[int, Callable[..., Any]] = {
+    id(builtins.breakpoint): stop_at,
     id(builtins.locals): _locals, id(builtins.globals): _globals, id(builtins.vars): _vars, id(builtins.dir): _dir,
     id(builtins.eval): _eval, id(builtins.exec): _exec, id(sys._getframe): _getframe, id(warnings.warn): _warn,
 }  # fmt: skip

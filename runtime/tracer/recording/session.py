@@ -270,7 +270,9 @@ class Session:
         """A located error; inside code that is not converted it says which function and why."""
         if self.unconverted:
             name, reason = self.unconverted[-1]
-            summary += f" (inside {name}, which was not converted: {reason})"
+            inside = f" (inside {name}, which was not converted: {reason})"
+            no_source = reason.startswith("the source of ")  # the cause, so it is said first
+            summary = f"{reason}; so {name} is not converted: {summary}" if no_source else summary + inside
         self.last_error = TraceError(summary, hint=hint, code=code, location=location or self.location())
         return self.last_error
 

@@ -88,7 +88,7 @@ def comments(text: str) -> Counter[str]:
 def test_the_written_file_answers_as_the_original(options: list[str], tmp_path: Path) -> None:
     source, out = tmp_path / "net.py", tmp_path / "net_converted.py"
     source.write_text(NET)
-    assert main(["convert", str(source), "-o", str(out), *options]) == 0
+    assert main(["convert", "--all", str(source), "-o", str(out), *options]) == 0
     original, converted = load(source, "net"), load(out, "net_converted")
     assert comments(out.read_text()) == comments(NET)
     first, second = original.Net(), converted.Net()
@@ -106,9 +106,9 @@ def test_the_written_file_answers_as_the_original(options: list[str], tmp_path: 
 def test_untouched_statements_are_kept_to_the_byte(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "net.py"
     source.write_text(NET)
-    assert main(["diff", str(source)]) == 0
+    assert main(["diff", "--all", str(source)]) == 0
     out = capfd.readouterr().out
-    assert main(["convert", str(source)]) == 0
+    assert main(["convert", "--all", str(source)]) == 0
     converted = capfd.readouterr().out
     removed = [line[1:] for line in out.splitlines() if line.startswith("-") and not line.startswith("---")]
     for kept in (
@@ -122,7 +122,7 @@ def test_untouched_statements_are_kept_to_the_byte(tmp_path: Path, capfd: pytest
         assert kept.strip() in converted
         assert kept not in removed or kept.startswith(" " * 16)  # what stands deeper now is moved, not changed
     assert "_d2s.if_stmt(" in out and "_d2s.call(" not in out and "_d2s.attr(" not in out
-    assert main(["diff", str(source), "--full"]) == 0
+    assert main(["diff", "--all", str(source), "--full"]) == 0
     assert "_d2s.if_stmt(" in capfd.readouterr().out
 
 
@@ -180,14 +180,14 @@ def test_comments_of_a_block_that_is_an_expression_stand_above_it(
 ) -> None:
     source = tmp_path / "commented.py"
     source.write_text(COMMENTED)
-    assert main(["convert", str(source)]) == 0
+    assert main(["convert", "--all", str(source)]) == 0
     assert capfd.readouterr().out == CONVERTED
 
 
 def test_converting_the_result_again_still_works(tmp_path: Path) -> None:
     source, once, twice = (tmp_path / f"{name}.py" for name in ("net", "once", "twice"))
     source.write_text(NET)
-    assert main(["convert", str(source), "-o", str(once)]) == 0
+    assert main(["convert", "--all", str(source), "-o", str(once)]) == 0
     assert main(["convert", str(once), "-o", str(twice), "--function", "outside"]) == 0
     x = torch.randn(3, 4)
     torch.testing.assert_close(load(twice, "twice").outside(x), load(source, "net").outside(x))
@@ -197,5 +197,6 @@ def test_converting_the_result_again_still_works(tmp_path: Path) -> None:
 def test_generators_are_left_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "generators.py"
     source.write_text("def f(x):\n    if x:\n        yield 1\nasync def g(x):\n    if x:\n        await x\n")
-    assert main(["convert", str(source)]) == 0
-    assert capfd.readouterr() == ("", "")
+    assert main(["convert", "--all", str(source)]) == 0
+    out, err = capfd.readouterr()
+    assert out == "" and "f, g need no change" in err
