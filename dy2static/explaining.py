@@ -12,7 +12,6 @@ from runtime.translated.located import located
 
 if TYPE_CHECKING:
     from dy2static.pieces import Part
-    from dy2static.static_function import StaticFunction
     from dy2static.verdicts import Reason
 
 
@@ -145,7 +144,7 @@ def explain(function: Any, *args: Any, **kwargs: Any) -> Explanation:
     from dy2static.api import to_static
 
     target = function.forward if isinstance(function, torch.nn.Module) else function
-    static: StaticFunction = to_static(getattr(target, "function", target), full_graph=False)
+    static: Any = to_static(getattr(target, "function", target), full_graph=False)
     static(*args, **kwargs)
     return static.explain()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from runtime.errors import StorageError
 from runtime.export import capability
 from runtime.ir import Program
 from runtime.ir.walk import copy_program

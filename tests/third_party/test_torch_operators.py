@@ -172,7 +172,10 @@ def hold(
 def _zeroed(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(**given: Any) -> Any:
         result = function(**given)
-        return result.zero_() if isinstance(result, torch.Tensor) else result
+        made = result[0] if isinstance(result, tuple) and len(result) == 2 else result
+        if isinstance(made, torch.Tensor):
+            made.zero_()
+        return result
 
     return call
 

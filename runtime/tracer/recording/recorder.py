@@ -40,6 +40,7 @@ from runtime.tracer.recording import (
     reads,
     sampled_shapes,
     shape_rules,
+    squeezes,
 )
 from runtime.tracer.recording.session import Session
 
@@ -183,6 +184,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         return shape_rules.fakes(self.session, value)
 
     def _fake_call(self, func: Any, args: Any, kwargs: Any) -> Any:
+        squeezes.settle(self.session, func, args)
         casting = () if _packet(func) in _METADATA else self.session.casting(func)
         with _outside_of_kernels(func):
             return shape_rules.apply(self.session, func, args, kwargs, casting)
@@ -460,7 +462,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             )
         metadata_changes.require_changeable(session, name, tensor, info)
         operands = [session.operand(arg) for arg in args]
-        self._fake_call(func, args, kwargs)
+        if not squeezes.in_place(session, func, args, self._fake_call):
+            self._fake_call(func, args, kwargs)
         step = ViewStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
         info.steps = (*info.steps, step)
         info.cached, info.reshaped_by, info.made_for = None, name, info.storage.value

@@ -50,9 +50,9 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
         fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
     if torch_internals.is_packed(func):
-        numbers = [number_operands.of(session, one) for one in fake_args]
-        given = [one if number is None else session.sizes.symbolic(number) for one, number in zip(fake_args, numbers)]
-        own = torch_internals.packed(session.fake_mode, session.shape_env, func, given, fake_kwargs)
+        symbolic = [one if (number := number_operands.of(session, one)) is None else session.sizes.symbolic(number)
+                    for one in fake_args]  # fmt: skip
+        own = torch_internals.packed(session.fake_mode, session.shape_env, func, symbolic, fake_kwargs)
         if own is not None:
             return own
     if number_operands.must_be_tried(session, (*fake_args, *fake_kwargs.values())):

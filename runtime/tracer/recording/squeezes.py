@@ -1,0 +1,76 @@
+"""``squeeze`` where a size is not known while tracing: whether the result has a dimension less depends on it.
+
+Torch's shape rule takes such a size for one that is not 1, and says so nowhere. Here it becomes a fact of the Program:
+calls with a size of 1 have another Program where the size was left open because it varied, and are an error where
+an InputSpec leaves it open, or where data decides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from runtime import torch_internals
+from runtime.tracer.recording.session import Session
+
+if TYPE_CHECKING:
+    import sympy
+else:
+    from runtime.tracer.numbers.symbols import sympy
+
+_NAMES = frozenset({"aten::squeeze", "aten::squeeze_", "aten::squeeze_copy"})
+
+
+def settle(session: Session, func: Any, args: Any) -> None:
+    """Let it be a fact that no size that the call may take away, and that is not known, is 1."""
+    if func._schema.name not in _NAMES or session.replaying is not None:
+        return
+    fake = session.fake(args[0])
+    for dim in _dims(fake, args[1:]):
+        size = fake.shape[dim]
+        if isinstance(size, torch.SymInt) and not _is_known(session, size):
+            _not_one(session, size)
+
+
+def in_place(session: Session, func: Any, args: Any, rule: Callable[[Any, Any, Any], Any]) -> bool:
+    """``squeeze_`` of unknown sizes, done to the fake tensor: PyTorch reads sizes there that it has overwritten, and may
+    crash. ``rule`` gives an operator's results. False for other operators and known sizes: nothing is done."""
+    fake = session.fake(args[0])
+    if func._schema.name != "aten::squeeze_" or not torch_internals.is_unknown([fake]):
+        return False
+    view = rule(getattr(torch.ops.aten.squeeze, func._overloadname), args, {})
+    if view.dim() != fake.dim():
+        with torch_internals.in_fake_mode(session.fake_mode):
+            fake.as_strided_(tuple(view.shape), torch_internals.strides_of(view))
+    return True
+
+
+def _dims(fake: torch.Tensor, given: Any) -> Iterator[int]:
+    rank = fake.dim()
+    if not given:
+        yield from range(rank)
+        return
+    for dim in given[0] if isinstance(given[0], (list, tuple)) else given:
+        if type(dim) is int and -rank <= dim < rank:
+            yield dim % rank
+
+
+def _is_known(session: Session, size: torch.SymInt) -> bool:
+    bounds = session.shape_env.bound_sympy(size.node.expr)
+    return bool(bounds.lower > 1 or bounds.upper < 1 or bounds.lower == bounds.upper)
+
+
+def _not_one(session: Session, size: torch.SymInt) -> None:
+    expr = size.node.expr
+    if len(expr.free_symbols) == 1 and expr.is_symbol and session.sizes.kept_apart(expr):
+        session.sizes.assume(sympy.Ge(expr, 2))
+    elif session.sizes.is_of_inputs(size):
+        session.sizes.assume(sympy.Ne(expr, 1))
+    else:
+        with torch_internals.in_fake_mode(session.fake_mode):
+            torch._check(size != 1)
+
+
+__all__ = ["in_place", "settle"]
