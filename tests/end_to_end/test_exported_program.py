@@ -41,9 +41,11 @@ def test_mixture_of_experts():
 
 def test_a_recurrent_network_is_one_loop():
     torch.manual_seed(3)
-    calls = [(torch.randn(t, b, 4),) for t, b in ((1, 1), (7, 2), (20, 3))]
+    calls = [(torch.randn(t, b, 4),) for t, b in ((1, 2), (7, 2), (20, 3))]
     model = check(models.Recurrent().eval(), [InputSpec([None, None, 4], "float32", "x")], *calls)
     assert operators(model).count("while_loop") == 1
+    with pytest.raises(AssertionError, match="Guard failed"):  # PyTorch's rule for the cell, not ours
+        model.run(torch.randn(4, 1, 4))
 
 
 def test_nested_arguments_and_results():
@@ -83,10 +85,19 @@ needs_compiler = pytest.mark.skipif(shutil.which("c++") is None and shutil.which
                                     reason="there is no C++ compiler")  # fmt: skip
 
 
+def twice(x):
+    y, z, n = x, x, 0
+    while y.abs().max() < 20:
+        y = y + x
+        z = y
+        n += 1
+    return y, z, x * 2, n
+
+
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("function", [models.branch, models.halving, models.deep, models.branch_in_loop,
-                                      models.raising], ids=lambda one: one.__name__)  # fmt: skip
+                                      models.raising, twice], ids=lambda one: one.__name__)  # fmt: skip
 def test_compiled_ahead_of_time(function, tmp_path):
     model = compiled(export(function, X), tmp_path)
     for call in CALLS:

@@ -36,7 +36,7 @@ def emit_while(t: Translator, op: Operator) -> None:
     counts = () if limit is None else (number(0, "int"),)
 
     def going(more: torch.Tensor, failed: torch.Tensor, *rest: Any) -> torch.Tensor:
-        found = aten.logical_and.default(more, aten.eq.Scalar(failed, 0))
+        found = _going_on(more, failed)
         return found if limit is None else aten.logical_and.default(found, aten.lt.Scalar(rest[0], limit))
 
     def step(more: torch.Tensor, failed: torch.Tensor, *rest: Any) -> Tensors:
@@ -54,10 +54,11 @@ def emit_while(t: Translator, op: Operator) -> None:
         again = number(inner.flag(test.yields[0]), "bool")
         assert inner.failed is not None
         further = [aten.add.Scalar(one, 1) for one in count]
-        return (aten.clone.default(again), aten.clone.default(inner.failed), *further, *left)
+        return (_going_on(again, inner.failed), aten.clone.default(inner.failed), *further, *_apart(left, inner.failed))
 
     assert first.failed is not None
-    start = (aten.clone.default(more), aten.clone.default(first.failed), *counts, *begin)
+    begin = _apart(begin, first.failed)
+    start = (_going_on(more, first.failed), aten.clone.default(first.failed), *counts, *begin)
     more, failed, *made = torch.ops.higher_order.while_loop(going, step, start, tuple(captured.operands))
     made = made[len(counts) :]
     t.take_failed(failed, before)
@@ -68,6 +69,18 @@ def emit_while(t: Translator, op: Operator) -> None:
         t.give(out, Nothing(_KEPT_NOT))
     for place, value in zip(kept, made):
         t.give(op.outputs[place], value)
+
+
+def _going_on(more: torch.Tensor, failed: torch.Tensor) -> torch.Tensor:
+    """Whether a loop goes on. It is computed, for memory of its own: Inductor drops clones, and moves a tensor once."""
+    found: torch.Tensor = aten.logical_and.default(more, aten.eq.Scalar(failed, 0))
+    return found
+
+
+def _apart(values: Sequence[torch.Tensor], failed: torch.Tensor) -> list[torch.Tensor]:
+    """Values of which no two are one tensor, whatever Inductor makes of clones: all are computed."""
+    holds = aten.eq.Scalar(failed, 0)
+    return [aten.where.self(holds, one, aten.zeros_like.default(one)) for one in values]
 
 
 def _inside(captured: Captured, operands: Sequence[Any], failed: torch.Tensor, args: Sequence[Variable],
