@@ -29,10 +29,10 @@ if TYPE_CHECKING:
         default_main_program,
         default_startup_program,
         program_guard,
-        py_func,
         switch_case,
         while_loop,
     )
+    from runtime.static.py_func import py_func
     from runtime.translated import TranslatedLayer, load, load_state, save
 
 PROJECT = "dy2static"

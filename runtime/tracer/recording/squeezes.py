@@ -35,8 +35,8 @@ def settle(session: Session, func: Any, args: Any) -> None:
 
 
 def in_place(session: Session, func: Any, args: Any, rule: Callable[[Any, Any, Any], Any]) -> bool:
-    """``squeeze_`` of unknown sizes, done to the fake tensor: PyTorch reads sizes there that it has overwritten, and may
-    crash. ``rule`` gives an operator's results. False for other operators and known sizes: nothing is done."""
+    """``squeeze_`` of unknown sizes, done to the fake tensor: PyTorch reads sizes there that it has overwritten, and
+    may crash. ``rule`` gives an operator's results. False for other operators and known sizes: nothing is done."""
     fake = session.fake(args[0])
     if func._schema.name != "aten::squeeze_" or not torch_internals.is_unknown([fake]):
         return False
