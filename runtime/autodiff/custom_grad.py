@@ -53,7 +53,7 @@ def _forward_in_line(forward: Forward, op: Operator) -> list[Any]:
 def _again(forward: Forward, op: Operator) -> list[Any]:
     """What the forward Block yields, where a gradient is written out and the Operator stays for those to come.
 
-    What the gradient reads besides the results becomes results of the Operator, too.
+    What the gradient reads besides arguments and results becomes results of the Operator, too: those have no history.
     """
     session, count = forward.session, op.attrs["n_outputs"]
     known: dict[Variable, Operand] = {
@@ -61,7 +61,10 @@ def _again(forward: Forward, op: Operator) -> list[Any]:
     }
     blocks = [copy_block(block, dict(known), lambda name: session.new_name(name.partition(".")[0]))
               for block in op.blocks]  # fmt: skip
-    more = [place for place, one in enumerate(op.blocks[0].yields) if place >= count and isinstance(one, Variable)]
+    inner = op.blocks[0]
+    results = list(inner.yields[:count])
+    more = [place for place, one in enumerate(inner.yields)
+            if place >= count and isinstance(one, Variable) and one not in (*inner.args, *results)]  # fmt: skip
     kept: list[Any] = [blocks[0].yields[place] for place in more]
     blocks[0].yields[count:count] = kept
     for block in blocks[1:]:
@@ -75,7 +78,13 @@ def _again(forward: Forward, op: Operator) -> list[Any]:
         op.name, [forward.lower(arg) for arg in op.args], types=[one.type for one in olds], blocks=blocks,
         attrs=attrs, hints=[out.hint for out in op.outputs], location=op.location)
     values = [_lifted(forward, new, old) for old, new in zip(olds, made)]
-    residuals: list[Any] = list(op.blocks[0].yields[count:])
+    residuals: list[Any] = list(inner.yields[count:])
+    for place, one in enumerate(residuals):
+        if isinstance(one, Variable) and one in inner.args:
+            given = op.args[inner.args.index(one)]
+            residuals[place] = forward.plain(given) if isinstance(given, Variable) else given
+        elif isinstance(one, Variable) and one in results:
+            residuals[place] = values[results.index(one)]
     for place, value in zip(more, values[count:]):
         residuals[place - count] = value
     return [*values[:count], *residuals]
@@ -133,8 +142,15 @@ def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[t
     for arg, value in zip(block.args, values):
         forward.env[arg] = value
         forward.activity[arg] = NEVER
+    replaying = forward.session.replaying
+    assert replaying is not None
+    mode, without = replaying.grad_mode, replaying.without_gradients
+    if replaying.lowering and mode != "off" and "once" in op.attrs:
+        raise NotDifferentiable("a backward that says itself whether gradients are on")
+    replaying.without_gradients = without or mode == "off"
     with torch.no_grad():
         forward.block(block)
+    replaying.grad_mode, replaying.without_gradients = mode, without
     found = [forward.plain(operand) if isinstance(operand, Variable) else None for operand in block.yields]
     return [
         one if isinstance(arg, Variable) and forward.is_active(arg) and isinstance(one, torch.Tensor) else None

@@ -102,7 +102,7 @@ class Forward:
         for op in block.ops:
             replaying.checkpoint = inherited or bool(op.attrs.get("checkpoint"))
             if replaying.lowering:
-                replaying.grad_mode = op.grad_mode
+                replaying.grad_mode = "off" if replaying.without_gradients else op.grad_mode
             idle = self._idle
             if op in self.idle and not idle:
                 self.close()

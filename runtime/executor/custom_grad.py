@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.executor.emitter import Emitter
 from runtime.executor.modes import Modes
 from runtime.ir import Block, Operator, Variable
@@ -20,14 +21,14 @@ class CustomGrad(torch.autograd.Function):
     """``apply(record, captured, *inputs)``: the results of the forward Block; its residuals are kept for backward.
 
     ``record`` is (forward, choice of backward, number of results, results without a gradient, whether missing
-    gradients are zeros, locate). Captured values take part, but get no gradient, as
-    with any tensor that an eager ``Function`` closes over.
+    gradients are zeros, whether its gradients may not be differentiated, locate). Captured values take part, but get
+    no gradient, as with any tensor that an eager ``Function`` closes over.
     """
 
     @staticmethod
     def forward(ctx: Any, record: tuple[Any, ...], captured: tuple[Any, ...], *inputs: Any) -> Any:
         """Run the forward Block; tensors among its residuals are saved, the rest is kept as it is."""
-        forward, _, count, hidden, materialize, _ = record
+        forward, _, count, hidden, materialize, *_ = record
         values = forward(*captured[0], *inputs)
         kept = [*values[count:], *captured[1]]
         ctx.save_for_backward(*(value for value in kept if isinstance(value, torch.Tensor)))
@@ -41,7 +42,7 @@ class CustomGrad(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         """Run the backward Block; an input that needs no gradient gets None."""
-        _, choose, *_, locate = ctx.record
+        _, choose, *_, once, locate = ctx.record
         backward = choose([gradient is not None for gradient in gradients])
         if backward is None:
             return (None,) * len(ctx.needs_input_grad)
@@ -52,6 +53,8 @@ class CustomGrad(torch.autograd.Function):
             results = backward(*captured, *residuals, *gradients)
         except BaseException as error:
             raise locate(error)  # noqa: B904  # the same exception
+        if once and torch.is_grad_enabled():
+            results = torch_internals.differentiable_once(results, [*kept, *gradients])
         needs = ctx.needs_input_grad[2:]
         return (None, None, *(result if need else None for result, need in zip(results, needs)))
 
@@ -71,7 +74,8 @@ def emit(emitter: Emitter, op: Operator) -> None:
     choice = emitter.bind(choose, "f")
     hidden = tuple(op.attrs.get("not_differentiable", ()))
     record = (f"({name}, partial({choice}, ({''.join(one + ', ' for one in names)})), {op.attrs['n_outputs']}, "
-              f"{hidden}, {'given' not in op.attrs}, locate)").replace("partial", emitter.bind(functools.partial, "f"))
+              f"{hidden}, {'given' not in op.attrs}, {'once' in op.attrs}, "
+              "locate)").replace("partial", emitter.bind(functools.partial, "f"))
     outside = f"{_tuple(emitter, reads)}, {_tuple(emitter, seen)}"
     args = [record, f"({outside})", *map(emitter.operand, op.args)]
     emitter.assign(op.outputs, f"{emitter.bind(CustomGrad.apply, 'f')}({', '.join(args)})", unpack=True)

@@ -13,7 +13,8 @@
 The forward Block yields ``n_outputs`` results, then residuals; the backward Block takes the residuals, then the
 gradients of the results, and yields a gradient or None for each argument. ``not_differentiable`` lists results that
 have no gradient. Where a missing gradient is None, not zeros, there is a backward Block for each combination that may
-arrive: ``given`` says for each Block which results have a gradient.
+arrive: ``given`` says for each Block which results have a gradient. Backward Blocks run in the gradient mode of who
+asks for gradients, so that these can be differentiated; with ``once`` a Block has modes of its own, and they cannot.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def _verify(op: Operator, fail: Fail) -> None:
     _check_positions(op, fail, op.attrs.get("not_differentiable", []), results)
     if given is not None and not all(isinstance(one, (list, tuple)) and len(one) == results for one in given):
         fail("attrs", "each item of 'given' must say for every result whether its gradient is there")
+    if type(op.attrs.get("once", False)) is not bool:
+        fail("attrs", f"the attribute 'once' of custom_grad must be a bool, not {op.attrs['once']!r}")
     forward, *backwards = op.blocks
     if len(forward.args) != len(op.args):
         fail("block-args", f"the forward block of custom_grad needs {len(op.args)} arguments, not {len(forward.args)}")

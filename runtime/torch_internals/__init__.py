@@ -69,6 +69,7 @@ from runtime.torch_internals.fakes import (
 from runtime.torch_internals.functions import (
     PLAIN_APPLY,
     apply_takes_keywords,
+    differentiable_once,
     hidden_from_dynamo,
     is_plain_apply,
     plain_apply,
@@ -218,6 +219,7 @@ __all__ = [
     "autocast_state",
     "below_autograd",
     "by_own_rule",
+    "differentiable_once",
     "is_packed",
     "packed",
     "capability",

@@ -4,6 +4,7 @@ and what torch hides from its own compiler."""
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -47,3 +48,23 @@ def is_plain_apply(method: Any) -> bool:
     """Whether something callable is ``SomeFunction.apply`` as torch defines it."""
     owner = getattr(method, "__self__", None)
     return isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and method == plain_apply(owner)
+
+
+def differentiable_once(results: Sequence[Any], read: Sequence[Any]) -> tuple[Any, ...]:
+    """Gradients that raise where they are differentiated themselves, if anything that they come from needs that."""
+    sources = [one for one in read if isinstance(one, torch.Tensor) and one.requires_grad]
+    return plain_apply(_Once)(len(sources), *sources, *results) if sources else tuple(results)
+
+
+class _Once(torch.autograd.Function):
+    """``apply(count, *sources, *results)``: the results, with a history that leads to the sources and ends here."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *values: Any) -> tuple[Any, ...]:
+        return tuple(one.detach() if isinstance(one, torch.Tensor) else one for one in values[count:])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(
+            "trying to differentiate twice a function whose backward says itself whether gradients are on, as "
+            "@once_differentiable and torch.no_grad() do")

@@ -19,7 +19,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, active
 from runtime import torch_internals
-from runtime.ir import Operand, Type, Variable
+from runtime.ir import Block, Operand, Type, Variable
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control.branches import trace_path
 from runtime.tracer.memory.storage_table import mark_uncertain
@@ -91,7 +91,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if kwargs:
         args = _in_order(cls, args, kwargs, 0 if with_setup else 1)
     inputs = [arg for arg in args if isinstance(arg, torch.Tensor)]
-    grad = torch.is_grad_enabled()
+    grad, counted = torch.is_grad_enabled(), session.grad_switches
     needs = tuple(grad and isinstance(arg, torch.Tensor) and session.info(arg).requires_grad for arg in args)
     context = Context(needs)
     memo(session).created[id(context)] = context
@@ -135,10 +135,12 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         attrs["not_differentiable"] = [index for index, one in enumerate(hidden) if one]
     if not context._materialize:
         attrs["given"] = _patterns(session, cls, tensors, hidden)
-    blocks = [
-        _trace_backward(session, cls, args, outputs, saved, given)
-        for given in attrs.get("given", [[True] * len(tensors)])
-    ]
+    blocks = []
+    for given_now in attrs.get("given", [[True] * len(tensors)]):
+        block, switches = _trace_backward(session, cls, args, outputs, saved, given_now)
+        blocks.append(block)
+        if switches:
+            attrs["once"] = True
     made = session.emit("custom_grad", operands, types=types_, blocks=[scope.block, *blocks], attrs=attrs)
     session.looks.node_names[session.scope.block.ops[-1]] = f"{cls.__name__}Backward"
     fresh = iter([
@@ -156,6 +158,7 @@ def apply(session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
             if isinstance(output, torch.Tensor) and session.info(output).storage is session.info(own).storage:
                 mark_uncertain(session.info(new).storage, session.info(tensor).storage,
                                f"{cls.__name__}.forward returns its argument or a view of it", session.location())
+    session.grad_switches = counted  # those in here are the function's own, and ours
     return tuple(joined) if isinstance(result, tuple) else joined[0]
 
 
@@ -259,9 +262,15 @@ class _Saved:
 
 
 def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: list[Any], saved: _Saved,
-                    given: list[bool]) -> Any:
-    """The backward Block for gradients of the results that are ``given``; the others are None."""
+                    given: list[bool]) -> tuple[Block, bool]:
+    """The backward Block for gradients of the results that are ``given``; the others are None.
+
+    It runs in the mode of who asks for gradients: with ``create_graph=True`` they are on. Where it sets that itself
+    (``torch.no_grad()``, ``once_differentiable``), which is said, it runs without: a second derivative is refused.
+    """
     inside: list[Any] = []
+    before = session.grad_switches
+    switches = False
 
     def prepare(scope: Scope) -> None:
         variables = [session.new_variable(type_, "") for type_ in saved.types()]
@@ -281,8 +290,11 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
             inside.append(grad if next(present) else None)
 
     def run() -> Any:
+        nonlocal before, switches
         with torch.no_grad():
+            before = session.grad_switches
             result = call(cls.backward, *inside)
+            switches = session.grad_switches != before
         grads = result if isinstance(result, tuple) else (result,)
         _require_fitting(cls, grads, args)
         return grads
@@ -292,11 +304,14 @@ def _trace_backward(session: Session, cls: Any, args: tuple[Any, ...], outputs: 
     wanted = [index for index, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
     if path.ended:
         block.yields.extend([None] * len(wanted))
-        return block
+        return block, switches
     with path.inside(session):
         for index in wanted:
             block.yields.append(_gradient(session, cls, path.result[index], args[index]))
-    return block
+    if not switches:
+        for op in block.walk():
+            op.grad_mode = "inherit"
+    return block, switches
 
 
 @acts_for_user

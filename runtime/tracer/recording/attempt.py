@@ -79,6 +79,7 @@ FIELDS: dict[str, str] = {
     "gradients": ITEMS,  # what they hold has a place in the journal
     "used_up": ITEMS,
     "gradients_asked": VALUE,
+    "grad_switches": VALUE,
     "created": ITEMS,
     "origins": DEEP,
     "surrounding": VALUE,

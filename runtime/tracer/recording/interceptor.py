@@ -110,6 +110,8 @@ class Watcher(torch_internals.TorchFunctionMode):
                 args = (*args[:position], session.inputs.lift(arg), *args[position + 1 :])
         if name == "__get__":
             return self._attribute(func, args)
+        if name == "_set_grad_enabled":
+            session.grad_switches += 1
         if name == "__set__":
             return self._set_attribute(func, args)
         if name == "detach":

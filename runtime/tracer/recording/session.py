@@ -117,6 +117,8 @@ class Replaying:
     lowering: bool = False
     grad_mode: GradMode = "inherit"
     """What Operators are recorded with, in a Program whose gradients are written out."""
+    without_gradients: bool = False
+    """Whether that is "off" whatever the Operators say: they compute a gradient that no gradient flows through."""
 
 
 class Session:
@@ -180,6 +182,8 @@ class Session:
         self.used_up: dict[Operator, Location | None] = {}
         """Operators through which a gradient was taken that did not retain the graph, and where."""
         self.gradients_asked = 0
+        self.grad_switches = 0
+        """How often the user's code has set whether gradients are on."""
         """How often a gradient was asked for."""
         self.created: dict[int, Any] = {}
         """Objects, other than containers, that were made while tracing."""
