@@ -69,9 +69,9 @@ assert _torch_internals, "imported for what it says"
 
 if TYPE_CHECKING:
     from dy2static import onnx
-    from dy2static.api import to_static
+    from dy2static.api import explain, to_static
     from dy2static.exclusions import ignore_module, not_to_static
-    from dy2static.explaining import Explanation, explain
+    from dy2static.explaining import Explanation
     from dy2static.exported_program import to_exported_program
     from dy2static.exporting import export_c
     from dy2static.logs import set_code_level, set_verbosity
@@ -103,7 +103,7 @@ _HOMES = {
     "StaticFunction": "dy2static.static_function", "StorageError": "runtime.errors", "TraceError": "runtime.errors",
     "Explanation": "dy2static.explaining", "Limits": "runtime.executor.limits",
     "TracedLayer": "dy2static.traced_layer", "TranslatedLayer": "runtime.translated",
-    "enable_to_static": "dy2static.settings", "explain": "dy2static.explaining", "export_c": "dy2static.exporting",
+    "enable_to_static": "dy2static.settings", "explain": "dy2static.api", "export_c": "dy2static.exporting",
     "ignore_module": "dy2static.exclusions", "load": "runtime.translated", "load_state": "runtime.translated",
     "loop_options": "dy2static.options_of_loops",
     "not_to_static": "dy2static.exclusions", "onnx": "dy2static.onnx", "save": "dy2static.saving",

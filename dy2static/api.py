@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, overload
 import torch
 
 from dy2static import settings
+from dy2static.explaining import Explanation
 from dy2static.operators.shared.distributed import Parallel
 from dy2static.static_function import StaticFunction
 from runtime import torch_internals
@@ -160,6 +161,30 @@ def _convert_module(module: torch.nn.Module, options: dict[str, Any]) -> torch.n
     return module
 
 
+@located
+def explain(function: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """Call a function or module once with ``full_graph=False``, and say which parts are Programs and which are not.
+
+    Args:
+        function: A function, method or module, converted or not; it is left as it is.
+        args, kwargs: What it is called with. The call is a real one: what it changes, it changes.
+
+    >>> def scaled(x):
+    ...     return x.numpy().sum()
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     print(explain(scaled, torch.ones(3)).runs_as)
+    Python
+
+    Errors raised: TypeError for what cannot be converted, and what the call raises.
+    """
+    target = function.forward if isinstance(function, torch.nn.Module) else function
+    static: Any = to_static(getattr(target, "function", target), full_graph=False)
+    static(*args, **kwargs)
+    return static.explain()
+
+
 def _checked(function: Any) -> Callable[..., Any]:
     """``function``, or the TypeError that says why it cannot be converted."""
     if isinstance(function, functools.partial):
@@ -185,4 +210,4 @@ def _checked(function: Any) -> Callable[..., Any]:
     return function
 
 
-__all__ = ["to_static"]
+__all__ = ["explain", "to_static"]

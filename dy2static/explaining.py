@@ -6,10 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from runtime.translated.located import located
-
 if TYPE_CHECKING:
     from dy2static.pieces import Part
     from dy2static.verdicts import Reason
@@ -123,30 +119,4 @@ def _sum(one: Explanation, two: Explanation) -> Explanation:
     )
 
 
-@located
-def explain(function: Any, *args: Any, **kwargs: Any) -> Explanation:
-    """Call a function or module once with ``full_graph=False``, and say which parts are Programs and which are not.
-
-    Args:
-        function: A function, method or module, converted or not; it is left as it is.
-        args, kwargs: What it is called with. The call is a real one: what it changes, it changes.
-
-    >>> def scaled(x):
-    ...     return x.numpy().sum()
-    >>> import warnings
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     print(explain(scaled, torch.ones(3)).runs_as)
-    Python
-
-    Errors raised: TypeError for what cannot be converted, and what the call raises.
-    """
-    from dy2static.api import to_static
-
-    target = function.forward if isinstance(function, torch.nn.Module) else function
-    static: Any = to_static(getattr(target, "function", target), full_graph=False)
-    static(*args, **kwargs)
-    return static.explain()
-
-
-__all__ = ["Explanation", "explain", "explanation"]
+__all__ = ["Explanation", "explanation"]

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import (
 
 from runtime.torch_internals.checks import (
     GlobalModuleHooks,
+    assume,
     global_module_hooks,
     is_compiled_module,
     module_call,
@@ -218,6 +219,7 @@ __all__ = [
     "autocast_now",
     "autocast_state",
     "below_autograd",
+    "assume",
     "by_own_rule",
     "differentiable_once",
     "is_packed",

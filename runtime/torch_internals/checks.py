@@ -11,6 +11,11 @@ import torch
 from runtime.torch_internals.modes import autocast_devices, others_trace
 
 
+def assume(condition: Any) -> None:
+    """Let a condition on symbolic sizes be a fact, which a run asserts."""
+    torch._check(condition)
+
+
 @dataclass(frozen=True)
 class GlobalModuleHooks:
     """The hooks that apply to every module."""

@@ -70,7 +70,7 @@ def _not_one(session: Session, size: torch.SymInt) -> None:
         session.sizes.assume(sympy.Ne(expr, 1))
     else:
         with torch_internals.in_fake_mode(session.fake_mode):
-            torch._check(size != 1)
+            torch_internals.assume(size != 1)
 
 
 __all__ = ["in_place", "settle"]
