@@ -94,9 +94,11 @@ def test_attention_in_batches_gives_what_single_calls_give(tmp_path):
     specs = [InputSpec([None, None], "int64", "ids")]
     path = saved(Attention, tmp_path, specs)
     layer = dy2static.load(path)
-    requests = [torch.randint(30, (1 + at % 3, 4 + 2 * (at % 2))) for at in range(8)]
-    with Predictor(path, max_batch=16, max_wait=0.2) as predict:
-        found = together(lambda ids: predict.run({"ids": ids})["result"], requests)
-        for ids, got in zip(requests, found):
-            torch.testing.assert_close(got, layer(ids), rtol=1e-5, atol=1e-5)
-        assert predict.statistics().runs < 8
+    with Predictor(path, max_batch=15, max_wait=60.0) as predict:
+        for runs, length in enumerate((4, 6), 1):
+            requests = [torch.randint(30, (1 + at % 3, length)) for at in range(8)]
+            assert sum(map(len, requests)) == 15  # a batch that is full waits for nothing more
+            found = together(lambda ids: predict.run({"ids": ids})["result"], requests)
+            for ids, got in zip(requests, found):
+                torch.testing.assert_close(got, layer(ids), rtol=1e-5, atol=1e-5)
+            assert predict.statistics().runs == runs
