@@ -65,7 +65,7 @@ def analyse(
     analysis.stable = False
     while not analysis.stable:
         analysis.stable = True
-        analysis.owner.clear()
+        analysis.forget()
         analysis.block(program.block, grad)
     analysis.result.flags = analysis.needed_flags()
     return analysis.result
@@ -121,6 +121,13 @@ class _Analysis:
         """Tensors made without gradients, in dense memory of their own."""
         self.givers: dict[Variable, set[Variable]] = {}
         """Result of a branch or loop -> what may flow into it with its memory: not what is somebody else's."""
+
+    def forget(self) -> None:
+        """Begin a walk: what an earlier one decided, before it knew what loops carry, says nothing any more."""
+        self.owner.clear()
+        self.bases.clear()
+        self.result.donated.clear()
+        self.result.flow.clear()
 
     # -- facts ---------------------------------------------------------------------------------------------------
 
