@@ -328,7 +328,7 @@ def _picture(session: Session, roots: tuple[Any, ...]) -> Seen:
             older = id(value) in session.externals
             inner = [] if isinstance(value, set) else list(content.values() if isinstance(value, dict) else content)
         elif isinstance(value, tuple):
-            inner = list(value) if len(value) <= _LONG else []
+            inner = objects.own_items(value) if objects.own_length(value) <= _LONG else []
         elif isinstance(value, functools.partial):
             inner = [value.func, *value.args, *value.keywords.values()]
         elif isinstance(value, (types.MethodType, types.BuiltinMethodType)):

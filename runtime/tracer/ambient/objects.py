@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import types
+from collections import deque
 from typing import Any
 
 import torch
@@ -60,4 +62,50 @@ def attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-__all__ = ["attributes", "can_be_rebuilt", "is_record", "is_simple"]
+_KINDS = (list, dict, tuple, set, frozenset, deque)
+
+
+def kind_of_items(cls: type) -> Any:
+    """The class of Python's that holds the items of a container: a user's class may give others, or raise."""
+    return cls if cls in _KINDS else next(base for base in cls.__mro__ if base in _KINDS)
+
+
+def own_items(value: Any) -> list[Any]:
+    """The items of a list, tuple, set or deque, the values of a dict, as Python's own class holds them."""
+    kind = kind_of_items(type(value))
+    return list(kind.values(value) if kind is dict else kind.__iter__(value))
+
+
+def own_length(value: Any) -> int:
+    """How many there are."""
+    length: int = kind_of_items(type(value)).__len__(value)
+    return length
+
+
+_OF_EXCEPTIONS = ("args", "__cause__", "__context__", "__suppress_context__")
+"""What every exception holds beside its attributes."""
+
+
+def is_exception(value: Any) -> bool:
+    """Whether this is an exception that its attributes and what every exception holds are all of."""
+    cls = type(value)
+    return (
+        issubclass(cls, Exception) and cls.__module__.partition(".")[0] not in _OURS
+        and not isinstance(cls.__new__, types.FunctionType)
+        and all(base.__basicsize__ <= Exception.__basicsize__ for base in cls.__mro__ if base.__module__ == "builtins")
+        and cls.__reduce__ is Exception.__reduce__ and not hasattr(cls, "__del__") and not _has_slots(cls)
+    )  # fmt: skip
+
+
+def contents(value: Any) -> dict[str, Any]:
+    """The attributes of an object; of an exception also what every exception holds."""
+    found = attributes(value)
+    if isinstance(value, BaseException):
+        found.update({name: getattr(value, name) for name in _OF_EXCEPTIONS})
+    return found
+
+
+__all__ = [
+    "attributes", "can_be_rebuilt", "contents", "is_exception", "is_record", "is_simple", "kind_of_items", "own_items",
+    "own_length",
+]  # fmt: skip

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy
 
+from runtime.tracer.ambient.objects import own_items, own_length
+
 Test = Callable[[Any], bool]
 _ITEMS = 4096
 _DEPTH = 32
@@ -40,15 +42,18 @@ def _inside(value: Any, pinned: Mapping[int, Any], around: tuple[Any, ...]) -> T
     if len(around) >= _DEPTH or any(one is value for one in around):
         return None  # compared by identity
     inside = (*around, value)
-    if isinstance(value, (list, tuple, deque)) and len(value) <= _ITEMS:
-        return _at({place: pins(item, pinned, inside) for place, item in enumerate(value)})
-    if isinstance(value, (dict, types.MappingProxyType)) and len(value) <= _ITEMS:
-        items = _at({key: pins(item, pinned, inside) for key, item in value.items()})
-        keys = pins(tuple(value), pinned, inside)
-        return _and(items, None if keys is None else lambda other: keys(tuple(other)))
-    if isinstance(value, (set, frozenset)) and len(value) <= _ITEMS:
-        held = {id(item) for item in value if id(item) in pinned}
-        return (lambda other: held <= {id(item) for item in other}) if held else None
+    if isinstance(value, (list, tuple, deque)) and own_length(value) <= _ITEMS:
+        return _at({place: pins(item, pinned, inside) for place, item in enumerate(own_items(value))})
+    if isinstance(value, (dict, types.MappingProxyType)):
+        kind: Any = dict if isinstance(value, dict) else types.MappingProxyType
+        if kind.__len__(value) > _ITEMS:
+            return None
+        items = _at({key: pins(item, pinned, inside) for key, item in kind.items(value)})
+        keys = pins(tuple(kind.__iter__(value)), pinned, inside)
+        return _and(items, None if keys is None else lambda other: keys(tuple(kind.__iter__(other))))
+    if isinstance(value, (set, frozenset)) and own_length(value) <= _ITEMS:
+        held = {id(item) for item in own_items(value) if id(item) in pinned}
+        return (lambda other: held <= {id(item) for item in own_items(other)}) if held else None
     if isinstance(value, numpy.ndarray):
         base = value.base
         of = (lambda other: other.base is base) if base is not None and id(base) in pinned else None

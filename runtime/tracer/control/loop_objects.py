@@ -111,13 +111,13 @@ class LoopObjects:
         made = id(value) in self._session.created and id(value) not in self._older
         if self._session.has_rows and structure.row_of(value) is not None:
             return False
-        return made and objects.can_be_rebuilt(value)
+        return made and (objects.can_be_rebuilt(value) or objects.is_exception(value))
 
     def _note(self, value: Any, owner: Any, way: Position, choices: tuple[Any, ...]) -> None:
         known = self._known.get(id(value))
         if known is None:
             held = structure.is_container(value)
-            parts: dict[Any, Any] = dict(containers.items_of(value)) if held else objects.attributes(value)
+            parts: dict[Any, Any] = dict(containers.items_of(value)) if held else objects.contents(value)
             if held:
                 parts.update((Attribute(name), item) for name, item in containers.attributes(value).items())
             known = self._known[id(value)] = _Known(value, parts)
@@ -235,7 +235,7 @@ class LoopObjects:
         if structure.is_container(value):
             attributes = containers.attributes(value)
             return (containers.content(value), *attributes.values()) if attributes else containers.content(value)
-        return tuple(objects.attributes(value).values())
+        return tuple(objects.contents(value).values())
 
     def _chosen(self, value: Any, wanted: Callable[[Any], bool]) -> Any:
         """What the wanted object that ``value`` is holds, joined of all that it may be."""
@@ -289,7 +289,8 @@ def _items(value: Any) -> Iterable[tuple[Hashable, Any]]:
 
 def stand_in(session: Session, cell: Cell) -> Any:
     """A new object of the cell's class, still without its attributes."""
-    made: Any = containers.empty_like(cell.like) if cell.is_container else object.__new__(cell.cls)
+    made: Any = containers.empty_like(cell.like) if cell.is_container else (
+        cell.cls.__new__(cell.cls) if issubclass(cell.cls, BaseException) else object.__new__(cell.cls))
     if not cell.is_container:
         session.created[id(made)] = made
     session.copied.carried[id(made)] = made

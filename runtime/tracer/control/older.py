@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Block, Operator, Variable
-from runtime.tracer.ambient.objects import attributes
+from runtime.tracer.ambient.objects import attributes, own_items
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.containers import Several, opaque_parts
@@ -63,11 +63,11 @@ def older(
         if type(value) not in _PYTHONS and isinstance(value, _WITH_ITEMS):
             todo += attributes(value).values()
         if isinstance(value, dict):
-            todo += value.values()
-            todo += (key for key in value if isinstance(key, Several))
+            todo += own_items(value)
+            todo += (key for key in dict.__iter__(value) if isinstance(key, Several))
+        elif isinstance(value, _WITH_ITEMS):
+            todo += own_items(value)
         elif is_container(value) and isinstance(value, Iterable):
-            todo += value
-        elif isinstance(value, (tuple, frozenset)):
             todo += value
         elif isinstance(value, Choice):
             todo += value.options

@@ -18,6 +18,7 @@ import numpy
 import torch
 
 from runtime.ir import Location
+from runtime.tracer.ambient.objects import kind_of_items, own_items, own_length
 from runtime.tracer.ambient.pinned import pins
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.facts import can_be_fact, numbers_inside
@@ -95,7 +96,7 @@ def is_like(value: Any, around: tuple[Any, ...] = ()) -> Test:
         return functools.partial(can_be_fact, kind=value.python_type)
     if len(around) < _DEPTH and not any(one is value for one in around):
         inside = (*around, value)
-        if isinstance(value, _SIZED) and len(value) > _ITEMS:
+        if isinstance(value, _SIZED) and _length(value) > _ITEMS:
             return _is_long(value)
         if isinstance(value, deque):
             return _with_own(value, "maxlen", _is_sequence(value, inside))
@@ -141,17 +142,26 @@ def _is_plainly(value: Any) -> Test:
     return lambda other: other is value or (type(other) is kind and other == value)
 
 
+def _length(value: Any) -> int:
+    return own_length(value) if isinstance(value, (list, dict, tuple, set, frozenset, deque)) else len(value)
+
+
 def _is_sequence(value: Any, inside: tuple[Any, ...]) -> Test:
-    kind, length = type(value), len(value)
+    kind, own, length = type(value), kind_of_items(type(value)), own_length(value)
     if kind is tuple and all(is_plain(item) for item in value):
         plain = [_is_plainly(item) for item in value]
         return lambda other: (
             other is value
             or (type(other) is kind and len(other) == length and all(test(item) for test, item in zip(plain, other)))
         )
-    tests = [is_like(item, inside) for item in value]
+    tests = [is_like(item, inside) for item in own_items(value)]
+    if kind is own:
+        return lambda other: (
+            type(other) is kind and len(other) == length and all(test(item) for test, item in zip(tests, other))
+        )
     return lambda other: (
-        type(other) is kind and len(other) == length and all(test(item) for test, item in zip(tests, other))
+        type(other) is kind and own.__len__(other) == length
+        and all(test(item) for test, item in zip(tests, own.__iter__(other)))
     )
 
 
@@ -165,12 +175,13 @@ def _has_items(value: Any) -> bool:
 
 
 def _is_mapping(value: Mapping[Any, Any], inside: tuple[Any, ...]) -> Test:
-    kind, length = type(value), len(value)
-    tests = [(is_like(key, inside), is_like(item, inside)) for key, item in value.items()]
+    kind, length = type(value), _length(value)
+    own: Any = kind_of_items(kind) if isinstance(value, dict) else kind
+    tests = [(is_like(key, inside), is_like(item, inside)) for key, item in own.items(value)]
     return lambda other: (
         type(other) is kind
-        and len(other) == length
-        and all(one(key) and two(item) for (one, two), (key, item) in zip(tests, other.items()))
+        and own.__len__(other) == length
+        and all(one(key) and two(item) for (one, two), (key, item) in zip(tests, own.items(other)))
     )
 
 
@@ -181,8 +192,8 @@ def _with_own(value: Any, name: str, test: Test) -> Test:
 
 
 def _is_long(value: Any) -> Test:
-    length = len(value)
-    return lambda other: other is value and len(other) == length
+    length = _length(value)
+    return lambda other: other is value and _length(other) == length
 
 
 def _is_array(value: Any) -> Test:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from runtime.tracer.ambient.objects import own_items
 from runtime.tracer.values.structure import is_namedtuple
 
 _ITEMS = 20_000
@@ -22,15 +23,13 @@ _HOLDERS = (list, dict, set, deque)
 
 def inside(value: Any) -> Iterable[Any]:
     """The objects directly in a container, in an array of objects, or bound by a partial or a built-in method."""
-    if isinstance(value, dict):
-        return value.values()
+    if isinstance(value, (dict, list, tuple, set, frozenset, deque)):
+        return own_items(value)
     if isinstance(value, types.MappingProxyType):
         try:
             return value.values()
         except AttributeError:  # it may be of anything that has items
             return ()
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return value
     if isinstance(value, numpy.ndarray):
         return value.flat if value.dtype.hasobject else ()
     if isinstance(value, functools.partial):

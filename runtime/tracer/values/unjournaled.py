@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.tracer.ambient import contents
+from runtime.tracer.ambient.objects import own_items, own_length
 from runtime.tracer.python_state.journal import Place, python_kind
 from runtime.tracer.values import containers, structure
 
@@ -198,7 +199,7 @@ def _items(value: Any) -> Any:
         held = Place("content", value).get() if python_kind(value).__len__(value) <= _LARGE else ()
         return list(held.values()) if isinstance(held, dict) else held
     if isinstance(value, tuple):
-        return list(value) if len(value) <= _LARGE else ()
+        return own_items(value) if own_length(value) <= _LARGE else ()
     if isinstance(value, (set, frozenset)):
         return ()
     if isinstance(value, types.FunctionType):
