@@ -28,8 +28,8 @@ from dy2static.generated_file import GeneratedFile, write_generated
 from dy2static.names import OPERATORS, Namer
 from dy2static.nodes import walk
 from dy2static.operators.calls import functions
-from dy2static.origin import OriginMap, is_generated_file
-from dy2static.pipeline import ROUTED_STEPS, STEPS, Level, Step, convert_tree
+from dy2static.origin import OriginMap, is_generated_file, root_of
+from dy2static.pipeline import ESCAPING_STEPS, ROUTED_STEPS, STEPS, Level, Step, convert_tree
 from dy2static.source import FUTURE_FLAGS, FunctionSource, get_source
 from dy2static.template import replace
 from dy2static.transforms.base import converts
@@ -52,15 +52,16 @@ def _steps(steps: Sequence[Step]) -> Sequence[Step]:
 
 
 _lock = threading.RLock()
-_cache: dict[tuple[int, bool], tuple[weakref.ref[types.CodeType], Converted]] = {}
+_cache: dict[tuple[int, bool, bool], tuple[weakref.ref[types.CodeType], Converted]] = {}
 _operators_cell = types.CellType(operators)
 
 
-def convert(function: types.FunctionType, *, routed: bool = False) -> types.FunctionType:
+def convert(function: types.FunctionType, *, routed: bool = False, escaping: bool = False) -> types.FunctionType:
     """The converted form of a plain function; the function itself if it is a generator, a coroutine, looks at its
     own frame, or is converted already.
 
-    ``routed``: with operators (``+``, ``<``) sent to the tracer, for a trace: less readable.
+    ``routed``: with operators (``+``, ``<``) sent to the tracer, for a trace: less readable. ``escaping``: exceptions
+    that leave it on some paths only are values for its caller (see ``transforms.escaping``), for a trace as well.
     The result shares ``function``'s globals and closure cells: stores are visible both ways.
     Raises SourceUnavailable or ConversionError, with the place in the user's file.
     """
@@ -68,7 +69,7 @@ def convert(function: types.FunctionType, *, routed: bool = False) -> types.Func
         raise TypeError(f"convert takes a Python function, got {type(function).__name__}")
     if is_converted(function):
         return function
-    result = _converted(function, routed)
+    result = _converted(function, routed, escaping)
     if result.code is None or result.file is None:
         return function
     return bind(function, result.code, result.file)
@@ -89,14 +90,14 @@ def is_generated_code(code: types.CodeType) -> bool:
     return is_generated_file(code.co_filename)
 
 
-def _converted(function: types.FunctionType, routed: bool = False) -> Converted:
+def _converted(function: types.FunctionType, routed: bool = False, escaping: bool = False) -> Converted:
     code = function.__code__
     with _lock:
-        key = (id(code), routed)
+        key = (id(code), routed, escaping)
         known = _cache.get(key)
         if known is not None and known[0]() is code:
             return known[1]
-        result = _compile(function, _steps(ROUTED_STEPS if routed else STEPS))
+        result = _compile(function, _steps(ESCAPING_STEPS if escaping else ROUTED_STEPS if routed else STEPS))
         logs.converted(function, None if result.file is None else result.file.text, result.reason)
 
         def forget(reference: weakref.ref[types.CodeType]) -> None:
@@ -135,7 +136,8 @@ def compile_tree(
         tree.name = namer.fresh(tree.name)  # inside, the name means something else: the factory must not bind it
     made: frozenset[str] = facts.get(tree, Fact.MADE_NAMES, frozenset())
     module = _module(tree, factory, source)
-    file = write_generated(module, source, function.__code__.co_flags & FUTURE_FLAGS, made)
+    file = write_generated(module, source, function.__code__.co_flags & FUTURE_FLAGS, made,
+                           root_of(function.__code__))  # fmt: skip
     code = _find(file.code, factory, tree.name)
     return _named(code, f"{factory}.<locals>.", function.__code__, file.origins), file
 
@@ -204,4 +206,6 @@ def bind(function: types.FunctionType, code: types.CodeType, file: GeneratedFile
     return result
 
 
-functions.register(lambda function: convert(function, routed=True), reason_left_alone)
+functions.register(
+    lambda function, escaping: convert(function, routed=True, escaping=escaping), reason_left_alone
+)

@@ -35,13 +35,13 @@ class GeneratedFile:
 
 
 def write_generated(
-    tree: gast.Module, source: FunctionSource, flags: int = 0, made_names: frozenset[str] = frozenset()
+    tree: gast.Module, source: FunctionSource, flags: int = 0, made_names: frozenset[str] = frozenset(), root: str = ""
 ) -> GeneratedFile:
     """Generate, write and compile ``tree``, whose nodes carry their places in ``source``.
 
-    ``flags`` are the compiler flags of the user's ``from __future__`` imports; ``made_names`` are not the user's. The
-    file is registered with ``linecache`` and with `dy2static.origin.location_of_frame`, and removed when the process
-    ends.
+    ``flags`` are the compiler flags of the user's ``from __future__`` imports; ``made_names`` are not the user's;
+    ``root`` tells which code it is made from. The file is registered with ``linecache`` and with
+    `dy2static.origin.location_of_frame`, and removed when the process ends.
     """
     text, plain, parsed = generate(tree)
     digest = hashlib.sha256(f"{source.file}\0{source.first_line}\0{flags}\0{text}".encode("utf-8", "surrogatepass"))
@@ -50,6 +50,7 @@ def write_generated(
         path = cache_folder() / f"{stem}_{digest.hexdigest()[:10]}.py"
         path.write_text(text, encoding="utf-8", newline="\n")
     origins = build_map(plain, parsed, source.file, source.lines, source.name, set(source.lambdas), made_names)
+    origins.root = root
     register(str(path), origins)
     linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
     with without_warnings():

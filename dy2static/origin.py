@@ -96,6 +96,8 @@ class OriginMap:
     lambda_lines: set[int] = field(default_factory=set)
     made_names: frozenset[str] = frozenset()
     """The names in it that are not the user's."""
+    root: str = ""
+    """Which code it was made from (see `root_of`)."""
 
     def made(self, name: str) -> bool:
         """Whether ``name`` is no name of the user's here."""
@@ -199,6 +201,12 @@ def register(path: str, origins: OriginMap) -> None:
 
 def is_generated_file(path: str) -> bool:
     return path in _maps
+
+
+def root_of(code: CodeType) -> str:
+    """Which of the user's functions ``code`` is, or was made from: nested ones are made with the one around them."""
+    origins = _maps.get(code.co_filename)
+    return origins.root if origins is not None else f"{code.co_filename}:{code.co_firstlineno}:{code.co_name}"
 
 
 def map_of(path: str) -> OriginMap | None:

@@ -27,6 +27,7 @@ from dy2static.transforms import (
     definition,
     display,
     elif_chain,
+    escaping,
     except_handler,
     f_string,
     finally_stmt,
@@ -122,6 +123,16 @@ ROUTED_STEPS = (
 )
 """Those of a trace, which sees all operators: of sets that differ between paths, and of lists that grow. It also is
 told of functions and classes as they are made."""
+
+
+_BEFORE_ESCAPING = "declarations"
+ESCAPING_STEPS = tuple(
+    one for step in ROUTED_STEPS for one in (
+        (step, Step("escaping", escaping.transform, False, "Before finally_stmt and return_stmt: it makes both."))
+        if step.name == _BEFORE_ESCAPING else (step,)
+    )
+)  # fmt: skip
+"""Those for a function that exceptions leave on some paths only."""
 
 
 def convert_tree(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 from dy2static.cached_calls import Specs, rebuilt, shown, structure_of
-from dy2static.errors import SignatureError
+from dy2static.errors import Dy2StaticError, SignatureError
 from dy2static.output_spec import OutputSpec, keep_results
 from dy2static.saved_methods import Calls
 from dy2static.saved_variant import require_no_training
@@ -23,7 +24,9 @@ from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
 from runtime.storage.artefact import MODES, WITHOUT_GRADIENTS
+from runtime.tracer.ambient import source_places
 from runtime.tracer.boundary.tracing import Traced
+from runtime.tracer.recording import faults
 from runtime.tracer.values.arguments import Arguments, flatten
 from runtime.translated.fitting import spell_assumption
 
@@ -54,8 +57,8 @@ def traces_of(
 ) -> list[dict[str, Trace]]:
     """For each kind of call, a trace for each mode; one for both if there is no module.
 
-    Errors raised: whatever tracing raises; SignatureError for sizes that cannot be left open (D2S315, D2S316) and
-    results that are not there (D2S317); StorageError for a function that trains.
+    Errors raised: whatever tracing raises; SignatureError for sizes that cannot be left open (D2S315, D2S316), results
+    that are not there (D2S317) and InputSpecs that no call fits (D2S318); StorageError for a function that trains.
     """
     if root is None:
         return _filled([_in_modes(calls, specs, modes, outputs) for specs in calls.kinds])
@@ -121,10 +124,15 @@ def _trace(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bo
             with usual_state(), torch.set_grad_enabled(gradients):
                 traced = calls.function.trace(arguments, asked)
                 trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
+            if traced.ends_in is not None:
+                raise traced.ends_in
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
+            if isinstance(error, Dy2StaticError) or not faults.is_torchs(error):
+                failure = failure or error
+            else:
+                failure = failure or _does_not_fit(calls, specs, error)
             if not asked:
-                raise
-            failure = failure or error
+                raise failure from error
             continue
         broken = _broken(traced.program.assumes, arguments, flatten(_example(calls, specs, others)))
         if broken is None:
@@ -145,6 +153,21 @@ def _broken(assumes: Sequence[Assume], *examples: Arguments) -> Assume | None:
             if not check(assume, {symbol: shapes[name][dim] for symbol, (name, dim) in assume.symbols.items()}):
                 return assume
     return None
+
+
+_OPEN = re.compile(r"\b[su]\d+\b")
+"""How PyTorch's shape rules call a size that is left open."""
+
+
+def _does_not_fit(calls: Calls, specs: Specs, error: BaseException) -> SignatureError:
+    made = ", ".join(f"{name}={shown(value)}" for name, value in specs.items())
+    return SignatureError(
+        f"{calls.function.__name__}() raises {type(error).__name__} for every call that fits its InputSpecs ({made}): "
+        f"{_OPEN.sub('?', str(error).strip())}",
+        hint="Give the sizes and dtypes that the function is called with.",
+        location=source_places.error_place(error),
+        code="D2S318",
+    )
 
 
 def _cannot_be_open(assume: Assume, calls: Calls) -> SignatureError:

@@ -45,6 +45,8 @@ class Fact(Enum):
     ATTEMPT = "the name that holds the run of this statement, whose handlers also stand inside its body [Try]"
     BLOCK = "this was a block of a construct, and is used once, in the next statement that is none [FunctionDef]"
     MADE_NAMES = "the names in it that transforms made, as they are at the end [function]"
+    ESCAPES = "its only handler hands what is raised to the function's caller as a value [Try]"
+    HANDS_ON = "its last handler does so; those before it are the user's [Try]"
     PLAIN = "made by a transform: later transforms leave it as it is [any]"
 
 

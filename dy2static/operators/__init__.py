@@ -15,6 +15,16 @@ from dy2static.operators.constructs.bool_ops import and_, not_, or_
 from dy2static.operators.constructs.catching import catching, passed
 from dy2static.operators.constructs.context import context
 from dy2static.operators.constructs.display import dict_of, set_of
+from dy2static.operators.constructs.escape import (
+    also,
+    error_of,
+    errors,
+    escapes,
+    escaping,
+    leaving,
+    taken,
+    value_of,
+)
 from dy2static.operators.constructs.global_stmt import set_global
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.constructs.if_stmt import if_stmt
@@ -48,11 +58,12 @@ from dy2static.operators.values.subscript import del_item, item, set_item
 install()
 
 __all__ = [
-    "AssertionError", "Held", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
-    "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "for_stmt",
-    "format_value", "fresh", "from_end", "fstring", "generator", "handler", "handling", "holds", "if_expr", "if_stmt",
-    "is_mapping", "is_matched", "is_sequence", "item", "keywords", "lacks", "load", "load_free", "lookup_error",
-    "not_", "note_nonlocal", "or_", "outside", "passed", "position", "positional", "raise_stmt",
-    "set_attr", "set_global", "set_item", "set_of", "slice", "star", "star_of_list", "starred", "take", "unary",
-    "unpack", "while_stmt", "without_keys",
+    "AssertionError", "Held", "also", "and_", "assert_stmt", "attempt", "attr", "aug", "binary", "call",
+    "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "error_of",
+    "errors", "escapes", "escaping", "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator",
+    "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item",
+    "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "or_",
+    "outside", "passed", "position", "positional", "raise_stmt", "set_attr", "set_global", "set_item", "set_of",
+    "slice", "star", "star_of_list", "starred", "take", "taken", "unary", "unpack", "value_of", "while_stmt",
+    "without_keys",
 ]  # fmt: skip

@@ -96,7 +96,7 @@ class _CaughtRaise(Transformer):
             return node
         body = _Mark(node.handlers, self.context.namer).block(node.body)
         jumps = [part for statement in body for part in _walk(statement) if isinstance(part, _Jump)]
-        if not jumps or len(jumps) > _MOST or (_leaves_loop(node.handlers) and any(map(_jumps_in_loop, body))):
+        if not jumps or len(jumps) > _MOST or (leaves_loop(node.handlers) and any(map(_jumps_in_loop, body))):
             return node
         return self._lower(node, body)
 
@@ -383,7 +383,7 @@ def _jumps_in_loop(node: gast.AST) -> bool:
     )
 
 
-def _leaves_loop(handlers: list[gast.AST]) -> bool:
+def leaves_loop(handlers: list[gast.AST]) -> bool:
     """Whether a handler breaks or continues a loop around the ``try``: inside another loop that would be another."""
     return any(
         isinstance(node, (gast.Break, gast.Continue)) for handler in handlers for node in loop_level(handler.body)

@@ -69,6 +69,10 @@ class _Handler(Transformer):
     expressions = False
 
     def visit_Try(self, node: gast.AST) -> Any:
+        if facts.get(node, Fact.ESCAPES):
+            node.body = self.block(node.body)
+            return node
+        own = node.handlers.pop() if facts.get(node, Fact.HANDS_ON) else None
         caught = [_caught(handler) for handler in node.handlers]
         node = self.generic_visit(node)
         if caught:
@@ -79,6 +83,8 @@ class _Handler(Transformer):
                 attempt=[gast.Name(attempt, gast.Load(), None, None)] if attempt else [],
                 body=node.body, origin=node,
             )
+        if own is not None:
+            node.handlers.append(own)
         return node
 
     def visit_ExceptHandler(self, node: gast.AST) -> Any:

@@ -756,3 +756,20 @@ def test_device_can_be_chosen(tmp_path: Path) -> None:
     layer = load(tmp_path / "f", device="cpu")
     assert layer(torch.ones(3)).tolist() == [1.0, 2.0, 3.0]
     assert layer(torch.ones(3, device="meta")).device.type == "meta"
+
+
+@pytest.mark.parametrize("shape", [[None, 7], [4, 7], [None, 3, 7]])
+def test_a_spec_that_no_call_fits(shape: list[int | None], tmp_path: Path) -> None:
+    with pytest.raises(SignatureError, match=r"D2S318.*\[.*7\]") as caught:
+        save(torch.nn.Linear(3, 2), tmp_path / "file", input_spec=[InputSpec(shape)])
+    assert "u0" not in str(caught.value) and not list(tmp_path.iterdir())
+
+
+def test_what_the_function_raises_itself_is_saved(tmp_path: Path) -> None:
+    def never(x: torch.Tensor) -> torch.Tensor:
+        print(x.sum())
+        raise NotImplementedError("never")
+
+    save(never, tmp_path / "file", input_spec=[InputSpec([None, 3])])
+    with pytest.raises(NotImplementedError, match="never"):
+        load(tmp_path / "file")(torch.ones(2, 3))

@@ -453,14 +453,14 @@ def catches_rec(x, d=0):
     return x
 
 
-def cannot_helper(x):
+def handed_helper(x):
     try:
         return helper(x)
     except ValueError:
         return x
 
 
-def cannot_reraise(x):
+def handed_reraise(x):
     try:
         try:
             if x.sum() > 0:
@@ -539,7 +539,7 @@ def cannot_break_in_handler_inner_loop(x):
     return x * n
 
 
-def cannot_with_in_try(x):
+def handed_with_in_try(x):
     try:
         with torch.no_grad():
             if x.sum() > 0:
@@ -610,7 +610,7 @@ def passes_loop(x):
     return x * n
 
 
-def cannot_pass_to_an_outer_one(x):
+def handed_pass_to_an_outer_one(x):
     try:
         try:
             return helper(x)
@@ -620,7 +620,7 @@ def cannot_pass_to_an_outer_one(x):
         return x
 
 
-def cannot_pass_after_one_that_catches(x):
+def handed_pass_after_one_that_catches(x):
     try:
         return helper(x)
     except Exception:
@@ -629,7 +629,7 @@ def cannot_pass_after_one_that_catches(x):
         raise
 
 
-def cannot_do_something_before(x):
+def handed_do_something_before(x):
     told = []
     try:
         return helper(x)
@@ -741,22 +741,22 @@ LIKE_EAGER = [
     catches_match,
     catches_rec,
     catches_pops,
+    handed_pass_to_an_outer_one,
+    handed_pass_after_one_that_catches,
+    handed_do_something_before,
+    handed_helper,
+    handed_reraise,
+    handed_with_in_try,
 ]
 REFUSED = [
-    cannot_pass_to_an_outer_one,
-    cannot_pass_after_one_that_catches,
-    cannot_do_something_before,
     cannot_store_at,
     cannot_index_tuple,
-    cannot_helper,
-    cannot_reraise,
     cannot_index,
     cannot_zerodiv,
     cannot_math,
     cannot_unbound,
     cannot_none,
     cannot_break_in_handler_inner_loop,
-    cannot_with_in_try,
 ]
 
 

@@ -18,6 +18,7 @@ from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.operators.calls import boundary, growing, staged_arguments
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
+from dy2static.operators.constructs import escape
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.library_reads import note_given, note_parts
@@ -39,9 +40,9 @@ from dy2static.operators.shared.staging import (
     held_choice,
     spread,
 )
-from dy2static.origin import is_generated_file
+from dy2static.origin import is_generated_file, root_of
 from runtime import torch_internals
-from runtime.tracer.ambient import contents, source_places
+from runtime.tracer.ambient import catching, contents, source_places
 from runtime.tracer.ambient.calls import Known
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.numbers import number_arguments
@@ -89,7 +90,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
         if held_choice((args, kwargs)) is not None:
             return spread(session, (args, kwargs), lambda given: call_function(session, f, *given))
         with contextlib.suppress(SourceUnavailable):
-            converted = convert(f)
+            converted = convert(session, f)
             if converted is not f:
                 return _enter(session, f, converted, args, kwargs)
     if home == "torch" and reason:
@@ -110,7 +111,7 @@ def call_function(session: Session, f: types.FunctionType, args: tuple[Any, ...]
                 raise
     if not reason and not f.__code__.co_flags & _COROUTINE:
         try:
-            converted = convert(f)
+            converted = convert(session, f)
         except SourceUnavailable as error:
             reason = error.summary
         else:
@@ -192,23 +193,24 @@ def note_made_class(session: Session, made: Any) -> None:
             made.__module__ = session.module_name
 
 
-_convert: list[Callable[[types.FunctionType], types.FunctionType]] = []
+_convert: list[Callable[[types.FunctionType, bool], types.FunctionType]] = []
 _reason: list[Callable[[types.FunctionType], str]] = []
 
 
 def register(
-    convert: Callable[[types.FunctionType], types.FunctionType], reason: Callable[[types.FunctionType], str]
+    convert: Callable[[types.FunctionType, bool], types.FunctionType], reason: Callable[[types.FunctionType], str]
 ) -> None:
-    """What converts the functions that are called, and says why it left one alone.
+    """What converts the functions that are called (the second argument: for exceptions that leave them on some paths
+    only), and says why it left one alone.
 
     ``dy2static.conversion`` says so itself: the code that it makes calls the operators, which know nothing of it.
     """
     _convert[:], _reason[:] = [convert], [reason]
 
 
-def convert(f: types.FunctionType) -> types.FunctionType:
+def convert(session: Session, f: types.FunctionType) -> types.FunctionType:
     """The converted function. Raises SourceUnavailable if it has no source."""
-    return _convert[0](f)
+    return _convert[0](f, root_of(f.__code__) in session.known.escaping)
 
 
 def _enter(
@@ -226,10 +228,20 @@ def _enter(
 def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if sum(1 for _ in session.scope.chain()) > NESTING_LIMIT:
         raise _too_deep(session, f)
+    if session.escape is not None:
+        raise catching.unsupported(session)
+    place = session.location() if session.known.escaping else None
     before, session.unconverted = session.unconverted, []
     caller, session.module_name = session.module_name, f.__globals__.get("__name__", "")
+    session.functions.append(root_of(f.__code__))
     try:
-        return f(*args, **kwargs)
+        result = f(*args, **kwargs)
+        if session.escape is not None:  # of a call in it, which nobody has looked at
+            raise catching.unsupported(session)
+        if escape.holds(result):
+            result = escape.settled(session, result)
+            session.escape, session.escape_place = (result, place) if escape.holds(result) else (None, None)
+        return result
     except RecursionError as error:
         if faults.in_tracer(error):
             raise session.error(
@@ -239,6 +251,7 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
         raise _too_deep(session, f) from error
     finally:
         session.unconverted, session.module_name = before, caller
+        session.functions.pop()
 
 
 NESTING_LIMIT = 60

@@ -26,10 +26,13 @@ class catching:  # reads as a statement in generated code
         self._types = types
         self._attempt = attempt
         self._session: Session | None = None
+        self.depth = 0
+        """How many functions run around the body, that of the ``try`` included."""
 
     def __enter__(self) -> None:
         self._session = active()
         if self._session is not None:
+            self.depth = len(self._session.functions)
             self._session.catching.append(self)
 
     def __call__(self) -> Any:

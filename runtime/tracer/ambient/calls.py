@@ -36,6 +36,9 @@ class Known:
     peeled: frozenset[Location] = frozenset()
     """Where loops stand whose first iteration is traced apart."""
 
+    escaping: frozenset[str] = frozenset()
+    """The user's functions, by file and line, that exceptions leave on some paths only: they hand them on as values."""
+
     def and_also(self, other: Known) -> Known:
         """Both."""
         names = [one.name for one in dataclasses.fields(Known)]

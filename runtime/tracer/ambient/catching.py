@@ -20,6 +20,7 @@ import torch
 
 from runtime.ir import Operand, ScalarType, TensorType, Variable
 from runtime.ops.scalar import FUNCTIONS
+from runtime.tracer.ambient.calls import Known
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -117,12 +118,39 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
         error = getattr(builtins, exception, None) or session.raised_types.get(exception)
         if name == "assert" and error is RuntimeError:
             return
+        _require_route(session, error)
     else:
         error = _RAISES.get(name)
     if isinstance(error, type) and issubclass(error, BaseException):
         require_uncaught_type(session, error)
     for kind in _of_numbers(name, args) if name in FUNCTIONS else ():
         _require(session, lambda caught, kind=kind: kind if _is_of_values(caught) else None)  # type: ignore[misc]
+
+
+def is_caught(session: Session, error: type[BaseException]) -> bool:
+    """Whether a handler around this point catches ``error``, to which the functions between hand it as a value."""
+    route = _route(session, error)
+    return route is not None and route <= session.known.escaping
+
+
+def _route(session: Session, error: type[BaseException]) -> frozenset[str] | None:
+    """The functions from the innermost handler that catches ``error`` to here; None where it cannot be handed there."""
+    for types in reversed(session.catching):
+        for caught, passes in _handlers(types()):
+            if isinstance(caught, type) and issubclass(error, caught):
+                if passes:
+                    break
+                depth = getattr(types, "depth", 0)
+                return frozenset(session.functions[depth - 1 :]) if depth else None
+    return None
+
+
+def _require_route(session: Session, error: Any) -> None:
+    """Trace again with functions that hand on what leaves them, where a handler around them catches ``error``."""
+    if isinstance(error, type) and issubclass(error, Exception):
+        route = _route(session, error)
+        if route is not None and not route <= session.known.escaping:
+            raise session.restart(Known(escaping=route))
 
 
 def handlers(session: Session) -> str:
@@ -185,3 +213,13 @@ def _require(session: Session, error_for: Callable[[Any], type[BaseException] | 
                 hint="Test the condition with if instead, or move the try out of the converted function.",
                 code="D2S229",
             )
+
+
+def unsupported(session: Session) -> Exception:
+    """The error for an exception that leaves a call which stands where it cannot be handed on."""
+    session.escape = None
+    return session.error(
+        "whether this call raises is only known while the Program runs, and it stands where its exception cannot be "
+        "handed to the handler around it",
+        code="D2S229", location=session.escape_place,
+        hint="Give the call a statement of its own, outside of lambdas, comprehensions, and and or.")

@@ -19,7 +19,7 @@ from runtime import torch_internals
 from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.views import View
-from runtime.tracer.ambient import contents, state
+from runtime.tracer.ambient import catching, contents, state
 from runtime.tracer.ambient.calls import Known, Restart
 from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.boundary.results import Outputs
@@ -91,6 +91,8 @@ class Traced:
 
     asks_gradients: bool = False
     """Whether the function asks if gradients are enabled."""
+    ends_in: BaseException | None = None
+    """What PyTorch raises in every run, as the function asks what it does not do for such arguments."""
 
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
@@ -200,6 +202,7 @@ def _trace_once(
     before = state.enter(session)
     result: Any = None
     raised = False
+    ends_in: BaseException | None = None
     try:
         with contextlib.ExitStack() as stack:
             for context in trace_contexts:
@@ -212,6 +215,8 @@ def _trace_once(
             modes = torch_internals.ambient_modes()
             try:
                 result = call(function, bound) if call is not None else function(**bound)
+                if session.escape is not None:
+                    raise catching.unsupported(session)
             except PathEnds:
                 raised = True
             except Exception as error:
@@ -221,6 +226,7 @@ def _trace_once(
                     raise
                 stage_raise(session, error)
                 raised = True
+                ends_in = error if faults.is_torchs(error) else None
             _require_modes(session, modes)
             outputs = Outputs(session)
             tree = outputs.tree(None if raised else result)
@@ -270,6 +276,7 @@ def _trace_once(
         },
         {number: container for number, (container, path) in enumerate(built) if path is None},
         session.asks_gradients,
+        ends_in,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
 from runtime.ir import Location, Operator, Variable
+from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.python_state.journal import Place
@@ -130,6 +131,8 @@ def trace_path(
             try:
                 result = run()
                 tables.settle_objects(session)
+                if session.escape is not None:
+                    raise catching.unsupported(session)
             except PathEnds:
                 ended = True
             except (Dy2StaticError, Restart, RecursionError):

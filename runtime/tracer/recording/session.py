@@ -193,6 +193,12 @@ class Session:
         """What the converter remembers for this trace."""
         self.catching: list[Callable[[], Any]] = []
         """What the ``except`` clauses of the ``try`` statements around this point catch, innermost last."""
+        self.functions: list[str] = []
+        """The user's functions whose converted code runs, by file and line, innermost last."""
+        self.escape: Any = None
+        """The result of a call that an exception left on some paths, until its caller has looked at it."""
+        self.escape_place: Location | None = None
+        """Where that call stands."""
         self.present: list[tuple[Scope, Any, Any]] = []
         """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
         self.literals: dict[Variable, torch.Tensor] = {}
@@ -466,6 +472,8 @@ class Session:
         location: Location | None = None,
     ) -> Operator:
         """As `emit`; the Operator itself."""
+        if self.escape is not None:
+            raise catching.unsupported(self)
         if self.catching:
             catching.require_uncaught(self, name, args, attrs or {})
         grad, autocast = modes or self.modes()

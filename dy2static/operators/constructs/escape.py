@@ -1,0 +1,157 @@
+"""Exceptions that leave a function on some paths only, as values (see ``transforms.escaping``).
+
+    def h(x):                                      error_1 = None
+        if x > 0:                                  if x > 0:
+            raise ValueError                           try: raise ValueError
+        return x                                       except Exception as e: error_1 = escapes(e)
+                                                   if error_1 is None:
+                                            ->         return x
+                                                   return escaping(error_1)
+
+    y = h(x)                                       result_1 = h(x)
+                                                   error_2 = error_of(result_1)
+                                                   if error_2 is None:
+                                                       y = value_of(result_1)
+
+Outside a trace nothing is handed on so: an exception is raised, and every result is the function's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+from dy2static.operators.shared.handler import OURS
+from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from runtime.tracer.ambient import catching
+from runtime.tracer.recording import faults
+
+
+class Escaping(NamedTuple):
+    """What a function gives on the paths that an exception leaves it on."""
+
+    error: Any
+
+
+def escapes(error: Exception) -> Any:
+    """The exception as a value, for the caller to hand on, if a handler around the function may catch it.
+
+    Raises:
+        BaseException: ``error`` itself, where none does, or where nothing is traced.
+    """
+    session = active()
+    if session is None or isinstance(error, OURS) or not catching.is_caught(session, type(error)):
+        raise error
+    faults.require_users(session, error)
+    error.__traceback__ = None  # its frames would keep alive what the path had
+    return error
+
+
+def escaping(error: Any) -> Any:
+    """What a function returns at its end, where ``error`` is not None or None: the exception, for its caller."""
+    return Escaping(error)
+
+
+def error_of(result: Any) -> Any:
+    """The exception that a call's result stands for; None where it is a result, on some paths or on all."""
+    session = active()
+    if session is None:
+        return None
+    if session.escape is not None:
+        if session.escape is not result:
+            raise catching.unsupported(session)
+        session.escape = None
+    if isinstance(result, Escaping):
+        return result.error
+    if not isinstance(result, Choice) or not holds(result):
+        return None
+    found = tuple(option.error if isinstance(option, Escaping) else None for option in result.options)
+    if not any(isinstance(one, Choice) for one in found):
+        return Choice(result.selector, found)
+    return distribute(session, result, lambda option: option.error if isinstance(option, Escaping) else None)
+
+
+def value_of(result: Any) -> Any:
+    """A call's result where there is no exception."""
+    session = active()
+    if session is None or not isinstance(result, Choice):
+        return result
+    return without(session, result, lambda option: isinstance(option, Escaping))
+
+
+def taken(error: Any) -> Any:
+    """The exception where there is one."""
+    session = active()
+    if session is None or not isinstance(error, Choice):
+        return error
+    return without(session, error, lambda option: option is None)
+
+
+def errors(error: Any) -> list[tuple[Any, Any]]:
+    """The exceptions that ``error`` may be, each with whether it is that one."""
+    if error is None:
+        return []
+    session = active()
+    if session is None or not isinstance(error, Choice):
+        return [(True, error)]
+    return [(error.selector == at, option) for at, option in enumerate(error.options) if option is not None]
+
+
+def settled(session: Session, result: Any) -> Any:
+    """A function's result without what stands for no exception: a place that is never reached."""
+    if not isinstance(result, Choice):
+        return result
+    return without(session, result, lambda option: isinstance(option, Escaping) and option.error is None)
+
+
+def without(session: Session, choice: Choice, leaves_out: Any) -> Any:
+    """The choice without some options, which it is known not to be."""
+    positions = [index for index, option in enumerate(choice.options) if not leaves_out(option)]
+    if len(positions) == len(choice.options):
+        return choice
+    if len(positions) <= 1:
+        return choice.options[positions[0]] if positions else None
+    selector: Any = len(positions) - 1
+    for new in range(len(positions) - 2, -1, -1):
+        selector = session.scalar("select", choice.selector == positions[new], new, selector)
+    return Choice(selector, tuple(choice.options[index] for index in positions))
+
+
+def leaving(manager: Any, error: Any) -> None:
+    """At the end of a ``with`` block, which an exception may have left as a value: its manager must not ask for it.
+
+    Raises:
+        TraceError: D2S229, for a manager of the user's own.
+    """
+    session = active()
+    if session is None or error is None:
+        return
+    plain = isinstance(manager, contextlib.nullcontext) or type(manager).__module__.split(".")[0] == "torch"
+    if not plain:
+        raise session.error(
+            "an exception that is only known while the Program runs leaves a with statement, whose manager would be "
+            "told of it", code="D2S229", hint="Put the with statement around the try statement.")
+
+
+def also(before: Any, after: Any) -> Any:
+    """The exception that goes on after a ``finally`` block, which may have raised one itself.
+
+    Raises:
+        TraceError: D2S229, where both are only known while the Program runs.
+    """
+    if after is None:
+        return before
+    if before is None:
+        return after
+    session = active()
+    assert session is not None
+    raise session.error(
+        "whether a finally block raises is only known while the Program runs, and so is what is raised before it",
+        code="D2S229", hint="Move the finally block out of the converted function.")
+
+
+def holds(value: Any) -> bool:
+    """Whether a call's result stands for an exception, at least on some paths."""
+    if isinstance(value, Choice):
+        return any(map(holds, value.options))
+    return isinstance(value, Escaping)
