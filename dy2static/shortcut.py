@@ -25,6 +25,7 @@ from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.memory.hung import same
 from runtime.tracer.python_state.guard_code import Check, CheckWriter
 from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.values import open_values
 from runtime.tracer.values.arguments import Arguments, Slot, flatten
 
 MADE_AT = (3, 24, 192)
@@ -48,7 +49,7 @@ class Shortcut:
 
 def make(found: Specialization, signature: Signature, args: Sequence[Any], arguments: Arguments) -> Shortcut | None:
     """The shortcut for calls like ``args``, which ``found`` has just answered; None if they are not simple enough."""
-    values = list(arguments.template.values())
+    names, values = list(arguments.template), list(arguments.template.values())
     if len(args) > len(values) or not signature.is_plain or not all(isinstance(v, Slot) or is_plain(v) for v in values):
         return None
     tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
@@ -69,6 +70,8 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], argum
     for index, value in enumerate(values[: len(args)]):
         if isinstance(value, Slot):
             inputs.append(writer.tensor(f"x{index}", arguments.tensors[value.index], found.sizes[value.index]))
+        elif ((names[index],), type(value)) in found.open:
+            writer.require(f"{writer.bind(open_values.stays_open)}(x{index}, {writer.bind(type(value))})")
         else:
             writer.like(f"x{index}", value)
     for local in inputs:
@@ -115,9 +118,9 @@ def _run(found: Specialization, signature: Signature, arguments: Arguments, exac
     count = len(arguments.tensors)
     ready = found.ready
     assert ready is not None
-    if not exact or not ready.only_results:
+    if not exact or not ready.only_results or found.open:
         def whole(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
-            return ready.call(flatten(signature.bind(args, {})), list(tensors[count:]))
+            return ready.call(found.opened(flatten(signature.bind(args, {}))), list(tensors[count:]))
 
         return whole
     execute = ready.runner.settled([*arguments.tensors, *found.traced.parameters()], count)

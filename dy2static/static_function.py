@@ -61,6 +61,8 @@ traceback.hide_entrances()
 located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()
+TRUSTED_AFTER = 8
+"""A Program with open values that raised rightly so often is believed."""
 _LOOKED_AT = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__annotations__")
 
 
@@ -252,6 +254,9 @@ class StaticFunction:
             if shortcut is not None and tensors is not None:
                 shortcut.found.last_used = next(CLOCK)
                 if self.full_graph:
+                    if shortcut.found.open:
+                        run = functools.partial(shortcut.run, args, tensors)
+                        return self._run_open(shortcut.found, run, args, kwargs)
                     return shortcut.run(args, tensors)
                 return self._run(shortcut.found, functools.partial(shortcut.run, args, tensors), args, kwargs)
             return self._call_for_rows(args, kwargs) if for_rows else self._call_the_long_way(args, kwargs)
@@ -289,12 +294,43 @@ class StaticFunction:
         if found is None:
             if self._follow_class():
                 arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
-            found = self.specialize(arguments, dynamic)
-        result = found.call(arguments)
+            found = self._cache.get(self._key(arguments), arguments, dynamic, self._trace, may_open=True)
+        if found.open:
+            result = self._run_open(found, functools.partial(found.call, arguments), args, kwargs)
+        else:
+            result = found.call(arguments)
         found.found += 1
         if found.found in MADE_AT and not kwargs:
             self._shorten(found, args, arguments)
         return result
+
+    def _run_open(
+        self, found: Specialization, run: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a Program with open values. What it raises the Program for these very values has to raise as well: else
+        they are constants from now on."""
+        states = torch_internals.rng_state() if found.is_random else None
+        try:
+            return run()
+        except Exception:
+            if not found.is_silent or found.failures >= TRUSTED_AFTER:
+                raise
+        if states is not None:
+            torch_internals.set_rng_state(states)
+        arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+        fixed = self._cache.get(self._key(arguments), arguments, dynamic, self._trace)
+        try:
+            result = fixed.call(arguments)
+        except Exception:
+            found.failures += 1
+            raise
+        self._close(found)
+        return result
+
+    def _close(self, found: Specialization) -> None:
+        """Have constants in place of what is open in a Program, for all calls of its kind."""
+        self._cache.close(found)
+        self._shortcuts = tuple(one for one in self._shortcuts if one.found is not found)
 
     def _call_for_rows(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call under ``torch.vmap``: a Program for one row is found, and run for all."""
@@ -392,7 +428,7 @@ class StaticFunction:
             return self._part.run(args, kwargs)
         failure: Exception | None = None
         try:
-            found = self._cache.get(key, arguments, dynamic, self._trace)
+            found = self._cache.get(key, arguments, dynamic, self._trace, may_open=True)
         except (ConversionError, TraceError) as error:
             self._refuse(key, error)
         except Exception as error:  # eager raises it as well, and leaves what it did before that
@@ -427,7 +463,10 @@ class StaticFunction:
         if states is not None:
             torch_internals.set_rng_state(states)
         result = self._part.run(args, kwargs)
-        self._refuse(found.key, failure)  # only the Program raises: it is wrong
+        if found.open:
+            self._close(found)
+        else:
+            self._refuse(found.key, failure)  # only the Program raises: it is wrong
         return result
 
     def _refuse(self, key: Key, error: Exception) -> None:

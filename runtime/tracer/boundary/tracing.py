@@ -37,7 +37,7 @@ from runtime.tracer.recording.leaf_gradients import Gradient
 from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
-from runtime.tracer.values import containers, copied_items, structure
+from runtime.tracer.values import containers, copied_items, open_values, structure
 from runtime.tracer.values.arguments import Arguments, Path, flatten
 
 trace_lock = threading.RLock()
@@ -73,7 +73,7 @@ class Traced:
     views: dict[int, View]
     """By yield position: results that alias the caller's memory."""
     bases: list[tuple[int, SharedBase]] = field(default_factory=list)
-    """Inputs after the arguments' tensors: the memory that several arguments share, and one of them by position."""
+    """Inputs after the arguments' tensors and opened numbers: the memory that several arguments share, and one of them by position."""
     same: dict[int, Path] = field(default_factory=dict)
     """By identity of a subtree of an output tree: the path of the argument that it is."""
     kept: dict[int, Any] = field(default_factory=dict)
@@ -98,8 +98,9 @@ class Traced:
 
     def inputs(self, arguments: Arguments) -> list[Any]:
         """What the Program's inputs are for a call."""
-        inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
-        return [*inputs, *(fact.tensor() for fact in self.facts)]
+        numbers = open_values.tensors(arguments) if arguments.opened else ()
+        bases = (base.tensor(arguments.tensors[index]) for index, base in self.bases)
+        return [*arguments.tensors, *numbers, *bases, *(fact.tensor() for fact in self.facts)]
 
 
 def live_tensor(live: LiveParameter) -> torch.Tensor:
@@ -181,9 +182,11 @@ def _trace_once(
             session.inputs.add_input(real, label, dynamic.get(label, frozenset()))
             for real, label in zip(arguments.tensors, arguments.labels)
         ]
+        opened = open_values.enter(session, arguments)
     session.inputs.join_shared_inputs(arguments.tensors, arguments.labels)
     whole = session.known.whole
-    bound, built = arguments.rebuild(fakes, whole)
+    bound, built = arguments.rebuild(fakes, whole, opened)
+    open_values.require_no_whole(arguments, whole)
     for number, (container, path) in enumerate(built):
         session.externals[id(container)] = (container, path)
         if path is None:
@@ -243,6 +246,7 @@ def _trace_once(
     program = session.program
     program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
     program.block.yields = outputs.values
+    open_values.require_unread(session, opened)
     program.output = tree
     program.writes = writes
     return Traced(

@@ -34,6 +34,14 @@ class Again:
     number: int
 
 
+@dataclass(frozen=True)
+class Open:
+    """Where a plain value stood that is an input of the Program: its position in ``Arguments.opened``, and its type."""
+
+    index: int
+    kind: type
+
+
 @dataclass(frozen=True, eq=False)
 class Container:
     """A list, tuple, dict, set, named tuple or dataclass among the arguments.
@@ -63,14 +71,18 @@ class Arguments:
     """The names of the arguments, if each is a tensor of its own."""
     containers: list[Any] = field(default_factory=list)
     """The caller's containers that are taken apart, by number."""
+    opened: dict[Path, Any] = field(default_factory=dict)
+    """Plain values that are inputs of the Program, by their paths; ``Open`` stands in their places."""
 
     def rebuild(
-        self, tensors: Sequence[Any], whole: Set[int] = frozenset()
+        self, tensors: Sequence[Any], whole: Set[int] = frozenset(), opened: Sequence[Any] | None = None
     ) -> tuple[dict[str, Any], list[tuple[Any, Path | None]]]:
         """The arguments with other tensors in place, and every container built anew with its path.
 
         ``whole``: numbers of containers that stay what they are, with what is inside; their paths are None.
+        ``opened``: what to put in the places of ``Arguments.opened``, if not these values.
         """
+        others = list(self.opened.values()) if opened is None else opened
         built: list[tuple[Any, Path | None]] = []
 
         def keep(node: Any) -> Any:
@@ -83,6 +95,8 @@ class Arguments:
         def build(value: Any, path: Path) -> Any:
             if isinstance(value, Slot):
                 return tensors[value.index]
+            if isinstance(value, Open):
+                return others[value.index]
             if isinstance(value, Again):
                 return built[value.number][0]
             if not isinstance(value, Container):
@@ -101,6 +115,19 @@ class Arguments:
 
         return {name: build(value, (name,)) for name, value in self.template.items()}, built
 
+    def with_stand_ins(self, tensors: Sequence[Any]) -> Arguments:
+        """The same with other tensors, and without any object of the caller's that is taken apart: it may be kept."""
+        built = iter(self.rebuild(tensors)[1])
+
+        def strip(value: Any) -> Any:
+            if not isinstance(value, Container):
+                return value
+            own = next(built)[0]  # the order is the one in which they are built
+            return dataclasses.replace(value, items=tuple(map(strip, value.items)), original=own)
+
+        template = {name: strip(value) for name, value in self.template.items()}
+        return dataclasses.replace(self, tensors=list(tensors), template=template, originals={}, containers=[])
+
     def others(self) -> Iterator[Any]:
         """What is no tensor and not taken apart: each call is given it as it is."""
         todo = list(self.template.values())
@@ -108,7 +135,7 @@ class Arguments:
             value = todo.pop()
             if isinstance(value, Container):
                 todo.extend(value.items)
-            elif not isinstance(value, (Slot, Again)):
+            elif not isinstance(value, (Slot, Again, Open)):
                 yield value
 
 
@@ -229,4 +256,4 @@ def _fill(node: Container, early: Any, items: list[Any]) -> Any:
     return structure.rebuild_fields(node.kind, node.keys, tuple(items))
 
 
-__all__ = ["Again", "Arguments", "Container", "Path", "Slot", "flatten", "follow"]
+__all__ = ["Again", "Arguments", "Container", "Open", "Path", "Slot", "flatten", "follow"]
