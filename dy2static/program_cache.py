@@ -6,6 +6,7 @@ Looking up takes no lock; tracing holds the tracer's, so that threads that call 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -27,7 +28,7 @@ from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import faults
 from runtime.tracer.values import open_values
-from runtime.tracer.values.arguments import Arguments
+from runtime.tracer.values.arguments import Arguments, Path
 from runtime.tracer.values.open_values import Which
 
 WARN_BEYOND = 16
@@ -78,6 +79,9 @@ class ProgramCache:
     """Those that cannot be inputs of the Program."""
     _open: set[Which] = field(default_factory=set)
     """Plain values among the arguments that were seen changing."""
+    apart: frozenset[type] = frozenset()
+    """Dataclasses of which calls were given one instance after another: they are taken apart, as those with tensors
+    are."""
     _closed: dict[Key, set[Which]] = field(default_factory=dict)
     """By kind of call: those of them that a Program needs as constants."""
     _ways: tuple[frozenset[Which], ...] = ()
@@ -165,6 +169,18 @@ class ProgramCache:
         with trace_lock:
             self._keep({})
             self._closed.clear()
+
+    def note_records(self, arguments: Arguments) -> bool:
+        """Whether a call that no Program fits shows of a dataclass that it has to be taken apart from now on."""
+        found = set()
+        every = [one.records for one in self.all()]
+        for path, value in open_values.records(arguments).items():
+            before = {id(one): one for records in every if type(one := records.get(path)) is type(value)}
+            if len(before.keys() | {id(value)}) > FIXED_NUMBERS:
+                found.add(type(value))
+                self._open |= _differing(path, [*before.values(), value])
+        self.apart |= found
+        return bool(found)
 
     def _changing(self, kind: Key, arguments: Arguments) -> frozenset[Which]:
         """Plain values among the arguments that are to be inputs of the next Program of this kind."""
@@ -347,6 +363,16 @@ class ProgramCache:
             f"{self.name}() has been traced {len(before) + 1} times, the last time because {reason}. "
             "Each trace takes time and memory; pass what changes as a tensor, or leave its size open in an InputSpec."
         )
+
+
+def _differing(path: Path, records: list[Any]) -> set[Which]:
+    """The fields with plain values in which some instances of a dataclass differ."""
+    found = set()
+    for one in dataclasses.fields(records[0]):
+        values = [getattr(record, one.name, None) for record in records]
+        if open_values.can_be_open(values[-1]) and len(set(map(value_key, values))) > 1:
+            found.add(((*path, one.name), type(values[-1])))
+    return found
 
 
 def _key_of(key: Key, arguments: Arguments) -> Key:

@@ -82,6 +82,8 @@ class Specialization:
     """How often it raised what a Program with fixed values raised as well."""
     plain: dict[Path, Any] = field(default_factory=dict)
     """Those that it fixes, though they could be open."""
+    records: dict[Path, Any] = field(default_factory=dict)
+    """Instances of dataclasses among the arguments, which it is for alone."""
     stand_in: Arguments | None = None
     """The arguments with InputSpecs in place of tensors, taken apart; only of a Program with open values."""
     passed: dict[Key, list[Any]] = field(default_factory=dict)
@@ -276,7 +278,7 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
         arguments.rebuild(specs)[0],
         [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})
          for assume in traced.program.assumes],
-        plain=open_values.plain_values(arguments),
+        plain=open_values.plain_values(arguments), records=open_values.records(arguments),
     )  # fmt: skip
     if arguments.opened:
         made.open = frozenset((path, type(value)) for path, value in arguments.opened.items())

@@ -294,6 +294,8 @@ class StaticFunction:
         if found is None:
             if self._follow_class():
                 arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+            if self._cache.note_records(arguments):
+                arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
             found = self._cache.get(self._key(arguments), arguments, dynamic, self._trace, may_open=True)
         if found.open:
             result = self._run_open(found, functools.partial(found.call, arguments), args, kwargs)
@@ -423,6 +425,9 @@ class StaticFunction:
             if found.found in MADE_AT and not kwargs and self._verdicts.reason(key) is None:
                 self._shorten(found, args, arguments)
             return result
+        if self._cache.note_records(arguments):
+            arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+            key = self._key(arguments)
         if not self._verdicts.may_trace():
             self._say(self._verdicts.spend(self._cache.complaint(key, arguments), self._own_location()))
             return self._part.run(args, kwargs)
@@ -506,7 +511,7 @@ class StaticFunction:
         specs = self._read_specs()
         matched = specs.check(bound) if specs is not None else []
         try:
-            arguments = flatten(bound)
+            arguments = flatten(bound, self._cache.apart)
         except Exception as error:
             if faults.is_ours(error):
                 raise faults.internal(error) from error

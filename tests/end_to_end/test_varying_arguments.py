@@ -28,6 +28,23 @@ class Settings:
     steps: int = 1
 
 
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    lr: float
+    steps: int
+    name: str = ""
+
+
+@dataclasses.dataclass
+class Changed:
+    lr: float
+    steps: int
+
+    def scaled(self, x):
+        self.steps += 1
+        return x * self.lr
+
+
 class Layer(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -295,6 +312,47 @@ def test_a_dataclass():
         assert same is settings and settings.steps == steps == k + 1 and type(steps) is int
         assert torch.equal(y, X * (0.5 * k))
     assert len(static.programs) <= MOST
+
+
+def test_dataclasses_of_numbers_alone():
+    def f(x, fixed):
+        return x * fixed.lr + fixed.steps, fixed.steps, fixed.lr
+
+    programs_for(f, [((X, Fixed(k / 2, k, f"n{k}")), {}) for k in range(12)])
+
+    def g(x, settings):
+        return settings.scaled(x), settings, {"inner": settings}["inner"] is settings
+
+    static = to_static(g)
+    for k in range(9):
+        one = Changed(k / 2, k)
+        y, same, itself = static(X, one)
+        assert torch.equal(y, X * (k / 2)) and same is one and itself is True
+        assert one.steps == k + 1 and type(one.steps) is int
+        y, same, itself = static(X, one)
+        assert torch.equal(y, X * (k / 2)) and same is one and one.steps == k + 2
+    assert len(static.programs) <= 5  # two for each of the first two objects
+
+
+def test_one_dataclass_that_changes():
+    one = Changed(0.5, 1)
+    static = to_static(lambda x, s: x * s.lr + s.steps)
+    for k in range(9):
+        one.lr, one.steps = k / 2, k
+        assert torch.equal(static(X, one), X * (k / 2) + k)
+    assert len(static.programs) <= MOST
+
+
+HELD = Changed(0.0, 0)
+
+
+def test_a_dataclass_that_is_known_elsewhere():
+    static = to_static(lambda x, s: (x * s.lr, s is HELD))
+    for k in range(8):
+        one = HELD if k % 3 == 2 else Changed(0.0, 0)
+        one.lr = k / 2
+        y, same = static(X, one)
+        assert torch.equal(y, X * (k / 2)) and same is (one is HELD)
 
 
 def test_keywords_and_defaults():

@@ -139,11 +139,11 @@ class Arguments:
                 yield value
 
 
-def flatten(bound: dict[str, Any]) -> Arguments:
+def flatten(bound: dict[str, Any], apart: Set[type] = frozenset()) -> Arguments:
     """Take a call's arguments apart: ``bound`` maps parameter names to values.
 
-    Taken apart: lists, tuples, dicts, sets and named tuples; dataclasses and other mappings if a tensor is inside. A
-    tensor or container that stands in two places is one.
+    Taken apart: lists, tuples, dicts, sets and named tuples; dataclasses and other mappings if a tensor is inside, and
+    dataclasses of the classes ``apart``. A tensor or container that stands in two places is one.
     """
     values = list(bound.values())
     for value in values:
@@ -156,14 +156,14 @@ def flatten(bound: dict[str, Any]) -> Arguments:
             if template is None:
                 template = _templates[names] = {name: Slot(index) for index, name in enumerate(names)}
             return Arguments(values, list(names), template, bound, names)
-    return _flatten(bound)
+    return _flatten(bound, apart)
 
 
 _templates: dict[tuple[str, ...], dict[str, Slot]] = {}
 """Templates of calls with tensors only, by the arguments' names."""
 
 
-def _flatten(bound: dict[str, Any]) -> Arguments:
+def _flatten(bound: dict[str, Any], apart: Set[type]) -> Arguments:
     tensors: list[torch.Tensor] = []
     labels: list[str] = []
     positions: dict[int, int] = {}
@@ -177,7 +177,7 @@ def _flatten(bound: dict[str, Any]) -> Arguments:
                 tensors.append(value)
                 labels.append(label)
             return Slot(index)
-        parts = _parts(value)
+        parts = _parts(value, apart)
         if parts is None:
             return value
         if id(value) in numbers:
@@ -205,14 +205,14 @@ def follow(arguments: Arguments, path: Path) -> Any:
     return value
 
 
-def _parts(value: Any) -> tuple[Path | None, tuple[Any, ...]] | None:
+def _parts(value: Any, apart: Set[type] = frozenset()) -> tuple[Path | None, tuple[Any, ...]] | None:
     """Keys and items of a container that is taken apart; None for anything else."""
     kind = type(value)
     if kind is list or kind is tuple or kind is set:
         return None, tuple(value)
     if kind in (dict, collections.OrderedDict, collections.defaultdict):
         return tuple(value.keys()), tuple(value.values())
-    if structure.is_namedtuple(value) or structure.has_traced(value):
+    if structure.is_namedtuple(value) or kind in apart or structure.has_traced(value):
         fields = structure.field_items(value)
         beside = fields is not None and any(isinstance(key, structure.Attribute) for key in fields[0])
         return None if beside else fields  # with attributes it is an object like others

@@ -9,6 +9,7 @@ all texts if nothing of it reads the text, and else the trace is of no use.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import replace
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from runtime.ir import ScalarType
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.facts import can_be_fact, number_input, number_tensor
-from runtime.tracer.values.arguments import Arguments, Container, Open, Path
+from runtime.tracer.values.arguments import Again, Arguments, Container, Open, Path, Slot
 
 if TYPE_CHECKING:
     import torch
@@ -45,6 +46,19 @@ def stays_open(value: Any, kind: type) -> bool:
 def plain_values(arguments: Arguments) -> dict[Path, Any]:
     """The values among the arguments that can be open and are not, by their paths; in sets there are none."""
     return dict(_values(arguments.template.items(), ()))
+
+
+def records(arguments: Arguments) -> dict[Path, Any]:
+    """Instances of dataclasses among the arguments that are not taken apart, by their paths."""
+    return dict(_records(arguments.template.items(), ()))
+
+
+def _records(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[tuple[Path, Any]]:
+    for step, value in items:
+        if isinstance(value, Container):
+            yield from _records(_items(value), (*path, step))
+        elif dataclasses.is_dataclass(value) and not isinstance(value, (type, Slot, Again, Open)):
+            yield (*path, step), value
 
 
 def _values(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[tuple[Path, Any]]:
@@ -124,6 +138,6 @@ def require_unread(session: Session, values: list[Any]) -> None:
 
 
 __all__ = [
-    "CannotBeOpen", "Which", "can_be_open", "enter", "label", "opened", "plain_values", "require_no_whole",
-    "require_unread", "stays_open", "tensors",
+    "CannotBeOpen", "Which", "can_be_open", "enter", "label", "opened", "plain_values", "records",
+    "require_no_whole", "require_unread", "stays_open", "tensors",
 ]  # fmt: skip
