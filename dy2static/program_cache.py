@@ -188,9 +188,10 @@ class ProgramCache:
         values = open_values.plain_values(arguments)
         for path, value in values.items():
             before = {value_key(plain[path]) for plain in alike if path in plain}
-            if len(before | {value_key(value)}) > FIXED_NUMBERS:
-                self._open.add((path, type(value)))
-        present = {(path, type(value)) for path, value in values.items()}
+            which = (path, open_values.kind_of(value))
+            if open_values.is_open_at_once(which) or len(before | {value_key(value)}) > FIXED_NUMBERS:
+                self._open.add(which)
+        present = {(path, open_values.kind_of(value)) for path, value in values.items()}
         return frozenset((self._open & present) - self._closed.get(kind, set()))
 
     def _make_open(
@@ -371,7 +372,7 @@ def _differing(path: Path, records: list[Any]) -> set[Which]:
     for one in dataclasses.fields(records[0]):
         values = [getattr(record, one.name, None) for record in records]
         if open_values.can_be_open(values[-1]) and len(set(map(value_key, values))) > 1:
-            found.add(((*path, one.name), type(values[-1])))
+            found.add(((*path, one.name), open_values.kind_of(values[-1])))
     return found
 
 
@@ -385,7 +386,8 @@ def _kind_of(key: Key, arguments: Arguments) -> Key:
     values = open_values.plain_values(arguments)
     if not values:
         return key
-    return _key_of(key, open_values.opened(arguments, {(path, type(value)) for path, value in values.items()}))
+    every = {(path, open_values.kind_of(value)) for path, value in values.items()}
+    return _key_of(key, open_values.opened(arguments, every))
 
 
 def _less(dims: Dynamic, others: Dynamic) -> Dynamic:

@@ -105,7 +105,7 @@ class Specialization:
         if not self.open:
             return arguments
         given = arguments if arguments.opened else open_values.opened(arguments, self.open)
-        if len(self.passed) < PASSED:
+        if len(self.passed) < (1 if self.traced.generators else PASSED):
             values = list(given.opened.values())
             self.passed[value_key(values)] = values
         return given
@@ -281,7 +281,7 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
         plain=open_values.plain_values(arguments), records=open_values.records(arguments),
     )  # fmt: skip
     if arguments.opened:
-        made.open = frozenset((path, type(value)) for path, value in arguments.opened.items())
+        made.open = frozenset((path, open_values.kind_of(value)) for path, value in arguments.opened.items())
         made.stand_in = arguments.with_stand_ins(specs)
     return made
 

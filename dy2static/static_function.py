@@ -50,6 +50,7 @@ from runtime.torch_internals import batches
 from runtime.tracer.ambient import source_places, state
 from runtime.tracer.boundary.tracing import Traced, trace
 from runtime.tracer.recording import faults
+from runtime.tracer.values import open_values
 from runtime.tracer.values.arguments import Arguments, flatten
 from runtime.translated import located as located_calls
 from runtime.translated.located import located
@@ -311,14 +312,15 @@ class StaticFunction:
     ) -> Any:
         """Run a Program with open values. What it raises the Program for these very values has to raise as well: else
         they are constants from now on."""
-        states = torch_internals.rng_state() if found.is_random else None
+        if all(map(open_values.is_open_at_once, found.open)):
+            return run()
+        put_back = self._random_states(found, args, kwargs)
         try:
             return run()
         except Exception:
             if not found.is_silent or found.failures >= TRUSTED_AFTER:
                 raise
-        if states is not None:
-            torch_internals.set_rng_state(states)
+        put_back()
         arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
         fixed = self._cache.get(self._key(arguments), arguments, dynamic, self._trace)
         try:
@@ -328,6 +330,24 @@ class StaticFunction:
             raise
         self._close(found)
         return result
+
+    def _random_states(
+        self, found: Specialization, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], None]:
+        """What has random numbers go on from where they are now, of all that a Program may draw from."""
+        if not found.is_random:
+            return lambda: None
+        states, given = torch_internals.rng_state(), []
+        if found.traced.generators:
+            opened = list(found.opened(self._prepare(self._signature.bind(args, kwargs))[0]).opened.values())
+            given = [(opened[index], opened[index].get_state()) for index, _ in found.traced.generators]
+
+        def put_back() -> None:
+            torch_internals.set_rng_state(states)
+            for generator, state_of in given:
+                generator.set_state(state_of)
+
+        return put_back
 
     def _close(self, found: Specialization) -> None:
         """Have constants in place of what is open in a Program, for all calls of its kind."""
@@ -455,7 +475,7 @@ class StaticFunction:
     ) -> Any:
         """Run a Program. What it raises plain Python raises in its place: a Program writes nothing back then, and
         eager leaves what it wrote before."""
-        states = torch_internals.rng_state() if found.is_random else None
+        put_back = self._random_states(found, args, kwargs)
         try:
             result = run()
         except Exception as error:
@@ -465,8 +485,7 @@ class StaticFunction:
         else:
             self._verdicts.hits += 1
             return result
-        if states is not None:
-            torch_internals.set_rng_state(states)
+        put_back()
         result = self._part.run(args, kwargs)
         if found.open:
             self._close(found)

@@ -39,6 +39,7 @@ from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import containers, copied_items, open_values, structure
 from runtime.tracer.values.arguments import Arguments, Path, flatten
+from runtime.tracer.values.open_generators import StandIn, require_alone
 
 trace_lock = threading.RLock()
 """Held while a Program is traced (tracing patches torch process-wide); running one takes no lock."""
@@ -73,7 +74,8 @@ class Traced:
     views: dict[int, View]
     """By yield position: results that alias the caller's memory."""
     bases: list[tuple[int, SharedBase]] = field(default_factory=list)
-    """Inputs after the arguments' tensors and opened numbers: the memory that several arguments share, and one of them by position."""
+    """Inputs after the arguments' tensors and open numbers: the memory that several arguments share, and one of them
+    by position."""
     same: dict[int, Path] = field(default_factory=dict)
     """By identity of a subtree of an output tree: the path of the argument that it is."""
     kept: dict[int, Any] = field(default_factory=dict)
@@ -91,6 +93,8 @@ class Traced:
 
     asks_gradients: bool = False
     """Whether the function asks if gradients are enabled."""
+    generators: list[tuple[int, StandIn]] = field(default_factory=list)
+    """What the Program draws from in place of generators among the open values, by their positions there."""
 
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
@@ -247,6 +251,8 @@ def _trace_once(
     program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
     program.block.yields = outputs.values
     open_values.require_unread(session, opened)
+    stand_ins = [(index, one) for index, one in enumerate(opened) if isinstance(one, StandIn)]
+    require_alone(session, [one for _, one in stand_ins], [*outputs.classes.values(), *outputs.kept.values()])
     program.output = tree
     program.writes = writes
     return Traced(
@@ -274,6 +280,7 @@ def _trace_once(
         },
         {number: container for number, (container, path) in enumerate(built) if path is None},
         session.asks_gradients,
+        stand_ins,
     )
 
 

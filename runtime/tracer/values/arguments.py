@@ -36,10 +36,10 @@ class Again:
 
 @dataclass(frozen=True)
 class Open:
-    """Where a plain value stood that is an input of the Program: its position in ``Arguments.opened``, and its type."""
+    """Where a plain value stood that is an input of the Program: its position in ``Arguments.opened``, and its kind."""
 
     index: int
-    kind: type
+    kind: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Arguments:
     containers: list[Any] = field(default_factory=list)
     """The caller's containers that are taken apart, by number."""
     opened: dict[Path, Any] = field(default_factory=dict)
-    """Plain values that are inputs of the Program, by their paths; ``Open`` stands in their places."""
+    """Plain values and generators that are inputs of the Program, by their paths; ``Open`` stands in their places."""
 
     def rebuild(
         self, tensors: Sequence[Any], whole: Set[int] = frozenset(), opened: Sequence[Any] | None = None

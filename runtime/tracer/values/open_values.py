@@ -4,7 +4,7 @@
                     template {"x": Slot(0), "step": Open(0, int)}  one Program: ``step`` is an input of it
 
 A number enters as numbers outside the arguments do (``python_state/facts.py``). A text is no input: the Program serves
-all texts if nothing of it reads the text, and else the trace is of no use.
+all texts if nothing of it reads the text, and else the trace is of no use. For generators see ``open_generators.py``.
 """
 
 from __future__ import annotations
@@ -15,18 +15,24 @@ from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from runtime.ir import ScalarType
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.facts import can_be_fact, number_input, number_tensor
 from runtime.tracer.values.arguments import Again, Arguments, Container, Open, Path, Slot
+from runtime.tracer.values.open_generators import CannotBeOpen, StandIn, is_default, same_generator
 
 if TYPE_CHECKING:
-    import torch
-
     from runtime.tracer.recording.session import Session
 
-Which = tuple[Path, type]
-"""A place among the arguments, and the type of the plain value there."""
+Which = tuple[Path, Any]
+"""A place among the arguments, and the kind of the value there."""
+
+
+def kind_of(value: Any) -> Any:
+    """What is the same of values that one Program can serve: the type, of generators the device as well."""
+    return (torch.Generator, value.device) if isinstance(value, torch.Generator) else type(value)
 
 
 def can_be_open(value: Any) -> bool:
@@ -35,12 +41,19 @@ def can_be_open(value: Any) -> bool:
     >>> can_be_open(3), can_be_open(0.5), can_be_open("a"), can_be_open(True), can_be_open(2**70)
     (True, True, True, False, False)
     """
+    if type(value) is torch.Generator:
+        return not is_default(value)
     return type(value) is str or can_be_fact(value)
+
+
+def is_open_at_once(which: Which) -> bool:
+    """Whether a value is open in the first Program already: a generator, of which one is like the other."""
+    return type(which[1]) is tuple
 
 
 def stays_open(value: Any, kind: type) -> bool:
     """Whether a value is another one of the same type that can be open."""
-    return type(value) is kind and can_be_open(value)
+    return kind_of(value) == kind and can_be_open(value)
 
 
 def plain_values(arguments: Arguments) -> dict[Path, Any]:
@@ -85,10 +98,14 @@ def opened(arguments: Arguments, which: Collection[Which]) -> Arguments:
                 return value
             items = tuple(take(item, (*path, step)) for step, item in _items(value))
             return value if all(map(operator.is_, items, value.items)) else replace(value, items=items)
-        if (path, type(value)) not in which or not can_be_open(value):
+        if not can_be_open(value) or (path, kind_of(value)) not in which:
             return value
+        if isinstance(value, torch.Generator):
+            for index, one in enumerate(found.values()):
+                if isinstance(one, torch.Generator) and same_generator(one, value):
+                    return Open(index, kind_of(value))
         found[path] = value
-        return Open(len(found) - 1, type(value))
+        return Open(len(found) - 1, kind_of(value))
 
     template = {name: take(value, (name,)) for name, value in arguments.template.items()}
     return replace(arguments, template=template, opened=found) if found else arguments
@@ -110,6 +127,12 @@ def enter(session: Session, arguments: Arguments) -> list[Any]:
     for path, value in arguments.opened.items():
         if type(value) is str:
             found.append(scalars.wrap(session.new_variable(ScalarType("str"), label(path), session.root())))
+        elif isinstance(value, torch.Generator):
+            stand_in = StandIn(value.device)
+            stand_in.tracing = False
+            stand_in.set_state(value.get_state())
+            stand_in.tracing = True
+            found.append(stand_in)
         else:
             found.append(number_input(session, value, label(path)))
     return found
@@ -117,27 +140,23 @@ def enter(session: Session, arguments: Arguments) -> list[Any]:
 
 def tensors(arguments: Arguments) -> list[torch.Tensor]:
     """The inputs of a Program for the open numbers of a call, in their order."""
-    return [number_tensor(value) for value in arguments.opened.values() if type(value) is not str]
-
-
-class CannotBeOpen(Exception):  # noqa: N818  # a signal between the trace and who asked for it
-    """A trace needs a value that was open: it has to be made again, with the value fixed."""
+    return [number_tensor(value) for value in arguments.opened.values() if type(value) in (int, float)]
 
 
 def require_no_whole(arguments: Arguments, whole: Set[int]) -> None:
     """Raises CannotBeOpen if a container stays the caller's own: its numbers are what they are."""
     if whole and arguments.opened:
-        raise CannotBeOpen
+        raise CannotBeOpen("a container among the arguments is one that is known elsewhere")
 
 
 def require_unread(session: Session, values: list[Any]) -> None:
     """Raises CannotBeOpen if the Program reads a text that has no value when it runs."""
-    texts = {one.var for one in values if one.kind == "str"}
+    texts = {one.var for one in values if isinstance(one, scalars.StagedStr)}
     if texts and any(used in texts for used in session.program.block.captures()):
-        raise CannotBeOpen
+        raise CannotBeOpen("a text among the arguments is read")
 
 
 __all__ = [
-    "CannotBeOpen", "Which", "can_be_open", "enter", "label", "opened", "plain_values", "records",
+    "Which", "can_be_open", "enter", "is_open_at_once", "kind_of", "label", "opened", "plain_values", "records",
     "require_no_whole", "require_unread", "stays_open", "tensors",
 ]  # fmt: skip
