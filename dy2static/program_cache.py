@@ -22,12 +22,13 @@ from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import LiveCallee, Options
 from runtime.calling.callee import loose_results
+from runtime.ir import ArrayType
 from runtime.passes import BuildStrategy
 from runtime.tracer.boundary.tracing import Traced, trace_lock
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import faults
-from runtime.tracer.values import open_values
+from runtime.tracer.values import open_lists, open_values
 from runtime.tracer.values.arguments import Arguments, Path
 from runtime.tracer.values.open_values import Which
 
@@ -192,6 +193,11 @@ class ProgramCache:
             if open_values.is_open_at_once(which) or len(before | {value_key(value)}) > FIXED_NUMBERS:
                 self._open.add(which)
         present = {(path, open_values.kind_of(value)) for path, value in values.items()}
+        for path, (what, length) in open_lists.lengths(arguments).items():
+            present.add((path, what))
+            every = [one.lengths for group in self._found.values() for one in group if one.kind == kind]
+            if len({one[path] for one in every if path in one} | {(what, length)}) > FIXED_NUMBERS:
+                self._open.add((path, what))
         return frozenset((self._open & present) - self._closed.get(kind, set()))
 
     def _make_open(
@@ -289,7 +295,8 @@ class ProgramCache:
                 break
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
-        options = Options(self.backend, traced.raised, list(traced.views), self.eager_autograd, self.strategy)
+        eager = self.eager_autograd or any(isinstance(one.var.type, ArrayType) for one in traced.program.inputs)
+        options = Options(self.backend, traced.raised, list(traced.views), eager, self.strategy)
         made.ready = LiveCallee(traced, options)
         if self.in_pieces and not self.eager_autograd:
             made.ready.callee.loose = loose_results(traced.program)
@@ -383,10 +390,10 @@ def _key_of(key: Key, arguments: Arguments) -> Key:
 
 def _kind_of(key: Key, arguments: Arguments) -> Key:
     """What is the same of calls that differ in plain values alone."""
-    values = open_values.plain_values(arguments)
-    if not values:
+    every = {(path, open_values.kind_of(value)) for path, value in open_values.plain_values(arguments).items()}
+    every.update(open_lists.lists(arguments).items())
+    if not every:
         return key
-    every = {(path, open_values.kind_of(value)) for path, value in values.items()}
     return _key_of(key, open_values.opened(arguments, every))
 
 

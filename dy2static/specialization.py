@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from runtime.tracer.python_state.facts import can_be_fact
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.values import open_values
+from runtime.tracer.values import open_lists, open_values
 from runtime.tracer.values.arguments import Arguments, Path
 from runtime.tracer.values.inside import leads_to, shows_containers
 from runtime.tracer.values.open_values import Which
@@ -82,6 +82,8 @@ class Specialization:
     """How often it raised what a Program with fixed values raised as well."""
     plain: dict[Path, Any] = field(default_factory=dict)
     """Those that it fixes, though they could be open."""
+    lengths: dict[Path, tuple[Any, int]] = field(default_factory=dict)
+    """Those of lists that could be open, with the kinds of lists that they are."""
     records: dict[Path, Any] = field(default_factory=dict)
     """Instances of dataclasses among the arguments, which it is for alone."""
     stand_in: Arguments | None = None
@@ -107,7 +109,7 @@ class Specialization:
         given = arguments if arguments.opened else open_values.opened(arguments, self.open)
         if len(self.passed) < (1 if self.traced.generators else PASSED):
             values = list(given.opened.values())
-            self.passed[value_key(values)] = values
+            self.passed[value_key([_seen(value) for value in values])] = _as_specs(values)
         return given
 
     def calls(self) -> list[dict[str, Any]]:
@@ -275,15 +277,24 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
         [(position, looks(tensor)) for position, (read, tensor) in enumerate(zip(reads, tensors))
          if read.slot is None or id(read.live.owner) not in covered],
         sharing([*arguments.tensors, *tensors]) if traced.program.writes else (),
-        arguments.rebuild(specs)[0],
+        arguments.rebuild(specs, opened=_as_specs(arguments.opened.values()))[0],
         [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})
          for assume in traced.program.assumes],
-        plain=open_values.plain_values(arguments), records=open_values.records(arguments),
+        plain=open_values.plain_values(arguments), lengths=open_lists.lengths(arguments), records=open_values.records(arguments),
     )  # fmt: skip
     if arguments.opened:
-        made.open = frozenset((path, open_values.kind_of(value)) for path, value in arguments.opened.items())
-        made.stand_in = arguments.with_stand_ins(specs)
+        made.open = frozenset(open_values.which(arguments))
+        made.stand_in = replace(arguments, opened=dict.fromkeys(arguments.opened)).with_stand_ins(specs)
     return made
+
+
+def _as_specs(values: Iterable[Any]) -> list[Any]:
+    """Open values with InputSpecs in place of tensors."""
+    return [[InputSpec.from_tensor(one) for one in value] if type(value) is list else value for value in values]
+
+
+def _seen(value: Any) -> Any:
+    return ("items", len(value)) if type(value) is list else value
 
 
 def _read(live: LiveParameter) -> Read:

@@ -37,7 +37,7 @@ from runtime.tracer.recording.leaf_gradients import Gradient
 from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
-from runtime.tracer.values import containers, copied_items, open_values, structure
+from runtime.tracer.values import containers, copied_items, open_lists, open_values, structure
 from runtime.tracer.values.arguments import Arguments, Path, flatten
 from runtime.tracer.values.open_generators import StandIn, require_alone
 
@@ -102,7 +102,7 @@ class Traced:
 
     def inputs(self, arguments: Arguments) -> list[Any]:
         """What the Program's inputs are for a call."""
-        numbers = open_values.tensors(arguments) if arguments.opened else ()
+        numbers = open_values.inputs(arguments) if arguments.opened else ()
         bases = (base.tensor(arguments.tensors[index]) for index, base in self.bases)
         return [*arguments.tensors, *numbers, *bases, *(fact.tensor() for fact in self.facts)]
 
@@ -252,6 +252,7 @@ def _trace_once(
     program.block.yields = outputs.values
     open_values.require_unread(session, opened)
     stand_ins = [(index, one) for index, one in enumerate(opened) if isinstance(one, StandIn)]
+    open_lists.require_unwritten(session, opened, writes)
     require_alone(session, [one for _, one in stand_ins], [*outputs.classes.values(), *outputs.kept.values()])
     program.output = tree
     program.writes = writes

@@ -54,6 +54,8 @@ class Container:
     keys: Path | None
     items: tuple[Any, ...]
     original: Any
+    open_length: bool = False
+    """Whether its only item stands for any number of them: an ``Open`` of a list of tensors."""
 
 
 @dataclass
@@ -109,6 +111,8 @@ class Arguments:
             built.append((early, path))
             steps = range(len(value.items)) if value.keys is None else value.keys
             items = [build(item, (*path, step)) for step, item in zip(steps, value.items)]
+            if value.open_length and type(items[0]) is list:
+                items = items[0]
             result = _fill(value, early, items)
             built[number] = (result, path)
             return result

@@ -20,6 +20,7 @@ import torch
 from runtime.ir import ScalarType
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.facts import can_be_fact, number_input, number_tensor
+from runtime.tracer.values import open_lists
 from runtime.tracer.values.arguments import Again, Arguments, Container, Open, Path, Slot
 from runtime.tracer.values.open_generators import CannotBeOpen, StandIn, is_default, same_generator
 
@@ -48,7 +49,7 @@ def can_be_open(value: Any) -> bool:
 
 def is_open_at_once(which: Which) -> bool:
     """Whether a value is open in the first Program already: a generator, of which one is like the other."""
-    return type(which[1]) is tuple
+    return type(which[1]) is tuple and which[1][0] is torch.Generator
 
 
 def stays_open(value: Any, kind: type) -> bool:
@@ -91,11 +92,18 @@ def _items(node: Container) -> Iterable[tuple[Any, Any]]:
 def opened(arguments: Arguments, which: Collection[Which]) -> Arguments:
     """The arguments with some of their plain values open: those in ``which`` that there are. Themselves, if none is."""
     found: dict[Path, Any] = {}
+    gone: set[int] = set()
+    lists = open_lists.lists(arguments) if any(open_lists.is_kind(kind) for _, kind in which) else {}
 
     def take(value: Any, path: Path) -> Any:
         if isinstance(value, Container):
             if value.kind is set:
                 return value
+            kind = lists.get(path)
+            if kind is not None and (path, kind) in which:
+                found[path] = [arguments.tensors[slot.index] for slot in value.items]
+                gone.update(slot.index for slot in value.items)
+                return replace(value, items=(Open(len(found) - 1, kind),), open_length=True)
             items = tuple(take(item, (*path, step)) for step, item in _items(value))
             return value if all(map(operator.is_, items, value.items)) else replace(value, items=items)
         if not can_be_open(value) or (path, kind_of(value)) not in which:
@@ -108,7 +116,25 @@ def opened(arguments: Arguments, which: Collection[Which]) -> Arguments:
         return Open(len(found) - 1, kind_of(value))
 
     template = {name: take(value, (name,)) for name, value in arguments.template.items()}
-    return replace(arguments, template=template, opened=found) if found else arguments
+    if not found:
+        return arguments
+    made = replace(arguments, template=template, opened=found)
+    return open_lists.without_tensors(made, gone) if gone else made
+
+
+def which(arguments: Arguments) -> Iterator[Which]:
+    """What is open among the arguments."""
+    yield from _opens(arguments.template.items(), ())
+
+
+def _opens(items: Iterable[tuple[Any, Any]], path: Path) -> Iterator[Which]:
+    for step, value in items:
+        if isinstance(value, Open):
+            yield (*path, step), value.kind
+        elif isinstance(value, Container) and value.open_length:
+            yield (*path, step), value.items[0].kind
+        elif isinstance(value, Container):
+            yield from _opens(_items(value), (*path, step))
 
 
 def label(path: Path) -> str:
@@ -127,6 +153,8 @@ def enter(session: Session, arguments: Arguments) -> list[Any]:
     for path, value in arguments.opened.items():
         if type(value) is str:
             found.append(scalars.wrap(session.new_variable(ScalarType("str"), label(path), session.root())))
+        elif type(value) is list:
+            found.append(open_lists.enter(session, value, label(path)))
         elif isinstance(value, torch.Generator):
             stand_in = StandIn(value.device)
             stand_in.tracing = False
@@ -138,9 +166,12 @@ def enter(session: Session, arguments: Arguments) -> list[Any]:
     return found
 
 
-def tensors(arguments: Arguments) -> list[torch.Tensor]:
-    """The inputs of a Program for the open numbers of a call, in their order."""
-    return [number_tensor(value) for value in arguments.opened.values() if type(value) in (int, float)]
+def inputs(arguments: Arguments) -> list[Any]:
+    """The inputs of a Program for the open numbers and lists of a call, in their order."""
+    return [
+        value if type(value) is list else number_tensor(value)
+        for value in arguments.opened.values() if type(value) in (int, float, list)
+    ]  # fmt: skip
 
 
 def require_no_whole(arguments: Arguments, whole: Set[int]) -> None:
@@ -157,6 +188,6 @@ def require_unread(session: Session, values: list[Any]) -> None:
 
 
 __all__ = [
-    "Which", "can_be_open", "enter", "is_open_at_once", "kind_of", "label", "opened", "plain_values", "records",
-    "require_no_whole", "require_unread", "stays_open", "tensors",
+    "Which", "can_be_open", "enter", "inputs", "is_open_at_once", "kind_of", "label", "opened", "plain_values", "records",
+    "require_no_whole", "require_unread", "stays_open", "which",
 ]  # fmt: skip
