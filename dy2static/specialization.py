@@ -280,7 +280,8 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
         arguments.rebuild(specs, opened=_as_specs(arguments.opened.values()))[0],
         [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})
          for assume in traced.program.assumes],
-        plain=open_values.plain_values(arguments), lengths=open_lists.lengths(arguments), records=open_values.records(arguments),
+        plain=open_values.plain_values(arguments), lengths=open_lists.lengths(arguments),
+        records=open_values.records(arguments),
     )  # fmt: skip
     if arguments.opened:
         made.open = frozenset(open_values.which(arguments))

@@ -252,7 +252,7 @@ def _trace_once(
     program.block.yields = outputs.values
     open_values.require_unread(session, opened)
     stand_ins = [(index, one) for index, one in enumerate(opened) if isinstance(one, StandIn)]
-    open_lists.require_unwritten(session, opened, writes)
+    open_lists.require_only_read(session, opened, writes)
     require_alone(session, [one for _, one in stand_ins], [*outputs.classes.values(), *outputs.kept.values()])
     program.output = tree
     program.writes = writes

@@ -18,15 +18,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 
 from runtime import torch_internals
-from runtime.errors import TraceError
 from runtime.ir.operator import Operator
+from runtime.tracer.ambient.closing import CannotBeOpen
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
-
-
-class CannotBeOpen(TraceError):
-    """A trace needs a value of the caller's that was to be open: it has to be made again, with the value fixed."""
 
 
 class StandIn(torch.Generator):
@@ -146,4 +142,4 @@ class Exchange:
                     opened[index].set_state(one.get_state())
 
 
-__all__ = ["CannotBeOpen", "Exchange", "StandIn", "is_default", "require_alone", "require_told_apart", "same_generator"]
+__all__ = ["Exchange", "StandIn", "is_default", "require_alone", "require_told_apart", "same_generator"]

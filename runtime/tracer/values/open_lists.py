@@ -17,9 +17,9 @@ import torch
 
 from runtime.ir import ArrayType, Input, TensorType, Variable
 from runtime.ir.types import said
+from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.values.alias_sets import Pool
 from runtime.tracer.values.arguments import Arguments, Container, Path, Slot
-from runtime.tracer.values.open_generators import CannotBeOpen
 from runtime.tracer.values.structure import Growing
 from runtime.tracer.values.structure import Tensor as TensorItem
 
@@ -114,13 +114,20 @@ def enter(session: Session, items: Sequence[torch.Tensor], label: str) -> Growin
     session.program.inputs.append(Input(var, label))
     session.has_growing = True
     like = TensorItem(tuple(first.shape), None, first.dtype, first.device, first.requires_grad, True)
-    return Growing((var,), like, Pool())
+    pool = Pool()
+    session.open_pools.append((pool, first.requires_grad))
+    return Growing((var,), like, pool)
 
 
-def require_unwritten(session: Session, opened: Sequence[Any], writes: Sequence[Any]) -> None:
-    """Raises CannotBeOpen if the Program may write a tensor of an open list, or one that shares its memory."""
-    if not any(isinstance(one, Growing) for one in opened):
+def require_only_read(session: Session, opened: Sequence[Any], writes: Sequence[Any]) -> None:
+    """Raises CannotBeOpen if the Program may write a tensor of an open list, or one that shares its memory, or is to
+    give it a gradient."""
+    items = [one.item for one in opened if isinstance(one, Growing)]
+    if not items:
         return
+    if any(isinstance(item, TensorItem) and item.requires_grad for item in items):
+        if any(op.name == "gradients" for op in session.program.block.walk()):
+            raise CannotBeOpen("gradients are asked for, which an item of a list among the arguments may get")
     if writes:
         raise CannotBeOpen("an argument is written, which may share memory with an item of a list")
     made: set[Variable] = set()
@@ -133,4 +140,4 @@ def require_unwritten(session: Session, opened: Sequence[Any], writes: Sequence[
             made.update(op.outputs)
 
 
-__all__ = ["enter", "is_kind", "lengths", "lists", "require_unwritten", "without_tensors"]
+__all__ = ["enter", "is_kind", "lengths", "lists", "require_only_read", "without_tensors"]

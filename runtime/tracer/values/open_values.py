@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from runtime.ir import ScalarType
+from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.numbers import scalars
 from runtime.tracer.python_state.facts import can_be_fact, number_input, number_tensor
 from runtime.tracer.values import open_lists
 from runtime.tracer.values.arguments import Again, Arguments, Container, Open, Path, Slot
-from runtime.tracer.values.open_generators import CannotBeOpen, StandIn, is_default, same_generator
+from runtime.tracer.values.open_generators import StandIn, is_default, same_generator
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -188,6 +189,6 @@ def require_unread(session: Session, values: list[Any]) -> None:
 
 
 __all__ = [
-    "Which", "can_be_open", "enter", "inputs", "is_open_at_once", "kind_of", "label", "opened", "plain_values", "records",
-    "require_no_whole", "require_unread", "stays_open", "which",
+    "Which", "can_be_open", "enter", "inputs", "is_open_at_once", "kind_of", "label", "opened", "plain_values",
+    "records", "require_no_whole", "require_unread", "stays_open", "which",
 ]  # fmt: skip
