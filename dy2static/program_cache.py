@@ -6,7 +6,6 @@ Looking up takes no lock; tracing holds the tracer's, so that threads that call 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -16,7 +15,8 @@ from typing import Any
 import torch
 
 from dy2static import logs
-from dy2static.cache_key import Key, arguments_key, sharing, value_key
+from dy2static.cache_key import Key, sharing
+from dy2static.open_arguments import OpenArguments, key_of, kind_of
 from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
 from runtime import torch_internals
@@ -28,8 +28,8 @@ from runtime.tracer.boundary.tracing import Traced, trace_lock
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import faults
-from runtime.tracer.values import open_lists, open_values
-from runtime.tracer.values.arguments import Arguments, Path
+from runtime.tracer.values import open_values
+from runtime.tracer.values.arguments import Arguments
 from runtime.tracer.values.open_values import Which
 
 WARN_BEYOND = 16
@@ -37,8 +37,7 @@ KEEP_AT_MOST = 64
 RETRACES = 3
 """So many traces for one place give a warning."""
 FIXED_NUMBERS = 2
-"""A plain number outside the arguments that changed so often is an input of the next Program; so is a plain value among
-the arguments of which there are so many Programs."""
+"""A plain number outside the arguments that changed so often is an input of the next Program."""
 TRIED_ALONE = 8
 """So many values among the arguments are tried as inputs one by one, where not all of them can be."""
 
@@ -78,13 +77,8 @@ class ProgramCache:
     """How often a plain number outside the arguments was the reason for a trace."""
     _constant: set[Place] = field(default_factory=set)
     """Those that cannot be inputs of the Program."""
-    _open: set[Which] = field(default_factory=set)
-    """Plain values among the arguments that were seen changing."""
-    apart: frozenset[type] = frozenset()
-    """Dataclasses of which calls were given one instance after another: they are taken apart, as those with tensors
-    are."""
-    _closed: dict[Key, set[Which]] = field(default_factory=dict)
-    """By kind of call: those of them that a Program needs as constants."""
+    open: OpenArguments = field(default_factory=OpenArguments)
+    """Which values among the arguments were seen changing."""
     _ways: tuple[frozenset[Which], ...] = ()
     """Which values are open in the Programs that there are."""
     _warned: bool = False
@@ -98,7 +92,7 @@ class ProgramCache:
             for which in self._ways:
                 given = open_values.opened(arguments, which)
                 if given is not arguments:
-                    found = self._fitting(_key_of(key, given), given)
+                    found = self._fitting(key_of(key, given), given)
                     if found is not None:
                         break
         return found
@@ -124,10 +118,10 @@ class ProgramCache:
         with trace_lock, faults.guarded():
             found = self.find(key, arguments, may_open)
             if found is None:
-                kind = _kind_of(key, arguments)
-                which = self._changing(kind, arguments) if may_open else frozenset()
+                kind = kind_of(key, arguments)
+                which = self.open.of_next(kind, arguments, self.all()) if may_open else frozenset()
                 given = open_values.opened(arguments, which)
-                key_given = key if given is arguments else _key_of(key, given)
+                key_given = key if given is arguments else key_of(key, given)
                 self._note_varying(key_given, given)
                 why = self._why_again(key_given, given)
                 with logs.tracing(self.name, lambda: self._reason(key, kind, arguments)) as made, \
@@ -158,7 +152,7 @@ class ProgramCache:
     def close(self, made: Specialization) -> None:
         """Forget a Program whose open values have to be constants, and what was open in it for such calls."""
         with trace_lock:
-            self._closed.setdefault(made.kind, set()).update(made.open)
+            self.open.close(made.kind, made.open)
             self.drop(made)
 
     def _keep(self, found: dict[Key, tuple[Specialization, ...]]) -> None:
@@ -169,36 +163,7 @@ class ProgramCache:
         """Forget every Program."""
         with trace_lock:
             self._keep({})
-            self._closed.clear()
-
-    def note_records(self, arguments: Arguments) -> bool:
-        """Whether a call that no Program fits shows of a dataclass that it has to be taken apart from now on."""
-        found = set()
-        every = [one.records for one in self.all()]
-        for path, value in open_values.records(arguments).items():
-            before = {id(one): one for records in every if type(one := records.get(path)) is type(value)}
-            if len(before.keys() | {id(value)}) > FIXED_NUMBERS:
-                found.add(type(value))
-                self._open |= _differing(path, [*before.values(), value])
-        self.apart |= found
-        return bool(found)
-
-    def _changing(self, kind: Key, arguments: Arguments) -> frozenset[Which]:
-        """Plain values among the arguments that are to be inputs of the next Program of this kind."""
-        alike = [one.plain for group in self._found.values() for one in group if one.kind == kind]
-        values = open_values.plain_values(arguments)
-        for path, value in values.items():
-            before = {value_key(plain[path]) for plain in alike if path in plain}
-            which = (path, open_values.kind_of(value))
-            if open_values.is_open_at_once(which) or len(before | {value_key(value)}) > FIXED_NUMBERS:
-                self._open.add(which)
-        present = {(path, open_values.kind_of(value)) for path, value in values.items()}
-        for path, (what, length) in open_lists.lengths(arguments).items():
-            present.add((path, what))
-            every = [one.lengths for group in self._found.values() for one in group if one.kind == kind]
-            if len({one[path] for one in every if path in one} | {(what, length)}) > FIXED_NUMBERS:
-                self._open.add((path, what))
-        return frozenset((self._open & present) - self._closed.get(kind, set()))
+            self.open = OpenArguments()
 
     def _make_open(
         self, key: Key, kind: Key, arguments: Arguments, which: frozenset[Which], asked: Dynamic, trace: Trace
@@ -212,7 +177,7 @@ class ProgramCache:
         if made is None:
             made = self._make(key, arguments, asked, trace)
         if which - made.open:
-            self._closed.setdefault(kind, set()).update(which - made.open)
+            self.open.close(kind, which - made.open)
         return made
 
     def _attempt(
@@ -221,7 +186,7 @@ class ProgramCache:
         """A Program with some plain values open; None if they are needed as constants."""
         given = open_values.opened(arguments, which)
         with contextlib.suppress(Exception):
-            made = self._make(_key_of(key, given), given, asked, trace)
+            made = self._make(key_of(key, given), given, asked, trace)
             if not any(guard.once for guard in made.traced.guards):
                 return made
         return None
@@ -363,7 +328,7 @@ class ProgramCache:
 
     def complaint(self, key: Key, arguments: Arguments) -> str:
         """Why a call needs another Program though there are some."""
-        return self._difference(key, _kind_of(key, arguments), arguments, self.all())
+        return self._difference(key, kind_of(key, arguments), arguments, self.all())
 
     def _complaint(self, made: Specialization, before: list[Specialization], arguments: Arguments) -> str:
         reason = self._difference(made.key, made.kind, arguments, before)
@@ -371,30 +336,6 @@ class ProgramCache:
             f"{self.name}() has been traced {len(before) + 1} times, the last time because {reason}. "
             "Each trace takes time and memory; pass what changes as a tensor, or leave its size open in an InputSpec."
         )
-
-
-def _differing(path: Path, records: list[Any]) -> set[Which]:
-    """The fields with plain values in which some instances of a dataclass differ."""
-    found = set()
-    for one in dataclasses.fields(records[0]):
-        values = [getattr(record, one.name, None) for record in records]
-        if open_values.can_be_open(values[-1]) and len(set(map(value_key, values))) > 1:
-            found.add(((*path, one.name), open_values.kind_of(values[-1])))
-    return found
-
-
-def _key_of(key: Key, arguments: Arguments) -> Key:
-    """The key of a call with some of its values open; ``key`` is the one without."""
-    return (arguments_key(arguments), *key[1:])
-
-
-def _kind_of(key: Key, arguments: Arguments) -> Key:
-    """What is the same of calls that differ in plain values alone."""
-    every = {(path, open_values.kind_of(value)) for path, value in open_values.plain_values(arguments).items()}
-    every.update(open_lists.lists(arguments).items())
-    if not every:
-        return key
-    return _key_of(key, open_values.opened(arguments, every))
 
 
 def _less(dims: Dynamic, others: Dynamic) -> Dynamic:

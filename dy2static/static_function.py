@@ -295,7 +295,7 @@ class StaticFunction:
         if found is None:
             if self._follow_class():
                 arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
-            if self._cache.note_records(arguments):
+            if self._cache.open.note_records(arguments, self._cache.all()):
                 arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
             found = self._cache.get(self._key(arguments), arguments, dynamic, self._trace, may_open=True)
         if found.open:
@@ -445,7 +445,7 @@ class StaticFunction:
             if found.found in MADE_AT and not kwargs and self._verdicts.reason(key) is None:
                 self._shorten(found, args, arguments)
             return result
-        if self._cache.note_records(arguments):
+        if self._cache.open.note_records(arguments, self._cache.all()):
             arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
             key = self._key(arguments)
         if not self._verdicts.may_trace():
@@ -530,7 +530,7 @@ class StaticFunction:
         specs = self._read_specs()
         matched = specs.check(bound) if specs is not None else []
         try:
-            arguments = flatten(bound, self._cache.apart)
+            arguments = flatten(bound, self._cache.open.apart)
         except Exception as error:
             if faults.is_ours(error):
                 raise faults.internal(error) from error
