@@ -317,8 +317,10 @@ class StaticFunction:
         put_back = self._random_states(found, args, kwargs)
         try:
             return run()
-        except Exception:
+        except Exception as error:
             if not found.is_silent or found.failures >= TRUSTED_AFTER:
+                if isinstance(error, Dy2StaticError):  # too late for this call
+                    self._close(found)
                 raise
         put_back()
         arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))

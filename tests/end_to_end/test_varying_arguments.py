@@ -545,3 +545,41 @@ def test_texts_of_a_module():
     static = to_static(Model())
     for word in WORDS:
         assert torch.equal(static(X, word), X * 2) and static.mode == word
+
+
+def use_that_catches_what_torch_raises(x, n):
+    try:
+        return x.narrow(1, 0, n), n
+    except RuntimeError:
+        return x, -1
+
+
+def test_a_program_that_raises_where_eager_does_not_is_given_up():
+    numbers = [0, 1, 2, 3, 4, 5, 2, 4]
+    static = programs_for(use_that_catches_what_torch_raises, [((X, n), {}) for n in numbers], most=8)
+    (found,) = {len(program.inputs) for program in static.programs}
+    assert found == 1  # the Program whose input was the number raised for 4, where the handler is passed over
+
+
+def test_drawn_numbers_of_a_run_that_is_repeated():
+    def f(x, n):
+        y = x + torch.rand(3)
+        try:
+            return y.narrow(1, 0, n) + torch.rand(1)
+        except RuntimeError:
+            return y
+
+    static = to_static(f)
+    for n in (0, 1, 2, 3, 4, 2):
+        found = []
+        for g in (f, static):
+            torch.manual_seed(n)
+            found.append((g(X, n), torch.get_rng_state()))
+        assert alike(*found), n
+
+
+@pytest.mark.parametrize("full_graph", [True, False])
+def test_what_the_caller_did_wrong_stays_his(full_graph):
+    static = to_static(use_that_raises, full_graph=full_graph)
+    programs_for(use_that_raises, [((X, n), {}) for n in range(30)], most=30, static=static)
+    assert any(len(program.inputs) == 2 for program in static.programs)  # it is believed, and stays
