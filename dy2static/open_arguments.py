@@ -15,6 +15,7 @@ from typing import Any
 
 from dy2static.cache_key import Key, arguments_key, value_key
 from dy2static.specialization import Specialization
+from runtime.tracer.boundary.tracing import trace_lock
 from runtime.tracer.values import open_lists, open_values
 from runtime.tracer.values.arguments import Arguments, Path
 from runtime.tracer.values.open_values import Which
@@ -70,14 +71,18 @@ class OpenArguments:
 
     def note_records(self, arguments: Arguments, programs: Iterable[Specialization]) -> bool:
         """Whether a call that no Program fits shows of a dataclass that it has to be taken apart from now on."""
-        found = set()
-        every = [one.records for one in programs]
-        for path, value in open_values.records(arguments).items():
-            before = {id(one): one for records in every if type(one := records.get(path)) is type(value)}
-            if len(before.keys() | {id(value)}) > FIXED:
-                found.add(type(value))
-                self.changing |= _differing(path, [*before.values(), value])
-        self.apart |= found
+        given = open_values.records(arguments)
+        if not given:
+            return False
+        with trace_lock:
+            found = set()
+            every = [one.records for one in programs]
+            for path, value in given.items():
+                before = {id(one): one for records in every if type(one := records.get(path)) is type(value)}
+                if len(before.keys() | {id(value)}) > FIXED:
+                    found.add(type(value))
+                    self.changing |= _differing(path, [*before.values(), value])
+            self.apart |= found
         return bool(found)
 
 

@@ -108,9 +108,12 @@ class Specialization:
             return arguments
         given = arguments if arguments.opened else open_values.opened(arguments, self.open)
         if len(self.passed) < (1 if self.traced.generators else PASSED):
-            values = list(given.opened.values())
-            self.passed[value_key([_seen(value) for value in values])] = _as_specs(values)
+            self.note(list(given.opened.values()))
         return given
+
+    def note(self, values: list[Any]) -> None:
+        """Remember the open values of a call."""
+        self.passed[value_key([_seen(value) for value in values])] = _as_specs(values)
 
     def calls(self) -> list[dict[str, Any]]:
         """The kinds of calls that it has answered: ``specs`` with the open values of each, the last one first."""

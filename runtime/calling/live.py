@@ -29,7 +29,7 @@ class LiveCallee:
     def only_results(self) -> bool:
         """Whether a call does nothing but give a result made of what the Program yields from its arguments."""
         traced = self.traced
-        return self.callee.only_results and not (traced.bases or traced.facts or traced.uses)
+        return self.callee.only_results and not (traced.bases or traced.facts or traced.uses or traced.generators)
 
     def call(self, arguments: Arguments, params: Sequence[Any] | None = None) -> Any:
         """Run the Program on a call's arguments. ``params``: the live tensors, where the caller has them already."""

@@ -583,3 +583,22 @@ def test_what_the_caller_did_wrong_stays_his(full_graph):
     static = to_static(use_that_raises, full_graph=full_graph)
     programs_for(use_that_raises, [((X, n), {}) for n in range(30)], most=30, static=static)
     assert any(len(program.inputs) == 2 for program in static.programs)  # it is believed, and stays
+
+
+def test_calls_found_quickly_are_the_same():
+    def f(x, n, name, t=0.5):
+        return x * n + t, n
+
+    static = to_static(f)
+    calls = [((X, k, f"s{k}"), {}) for k in range(40)] + [((X, k, "s", k / 2), {}) for k in range(40)]
+    programs_for(f, calls, most=6, static=static)
+    assert static._shortcuts and any(one.found.open for one in static._shortcuts)
+    programs_for(f, [((X, True, "s"), {}), ((X, 2**70, "s"), {}), ((X, 1.5, "s"), {}), ((X, 41, None), {})], most=10,
+                 static=static)  # fmt: skip
+    w = torch.ones(3, requires_grad=True)
+    g = to_static(lambda x, n: (x * w * n).sum())
+    for k in range(40):
+        w.grad = None
+        g(X, k).backward()
+        assert torch.equal(w.grad, (X * k).sum(0))
+    assert len(g.programs) <= MOST

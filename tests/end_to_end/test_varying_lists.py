@@ -249,6 +249,11 @@ def test_one_tensor_twice_in_a_list():
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         static([x] * count).backward()
         assert torch.equal(x.grad, count * 2 * x.detach())
+    assert len(static.programs) <= MOST
+    f = LIST_USES["identity"]
+    static = to_static(f)
+    for count in (1, 2, 3, 4):
+        assert static([X] * count) is f([X] * count) is True
 
 
 def test_a_list_beside_what_shares_its_memory():

@@ -120,7 +120,7 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
 
 
 def _require_other(session: Session, storage: Storage, name: str) -> None:
-    """Raises CannotBeOpen for a tensor that may be an item of an open list: nobody knows which of the caller's it is."""
+    """Raises CannotBeOpen for a tensor that may be an item of an open list: it may be any of them."""
     opened = [pool.find() for pool, _ in session.open_pools]
     if any(known.find() is pool for known, _ in storage.pools for pool in opened):
         raise CannotBeOpen(f"an item of a list among the arguments is asked for '{name}'")

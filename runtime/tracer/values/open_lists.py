@@ -9,7 +9,8 @@ torch's autograd, so a result may be one of them. They may not be written: no li
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,13 @@ def lists(arguments: Arguments) -> dict[Path, Any]:
             kind = _kind(value, arguments.tensors)
             if kind is not None:
                 found[path] = value, kind
-    return {
-        path: kind for path, (node, kind) in found.items() if all(counts[slot.index] == 1 for slot in node.items)
-    }  # fmt: skip
+    return {path: kind for path, (node, kind) in found.items() if _are_alone(node, counts)}
+
+
+def _are_alone(node: Container, counts: Mapping[int, int]) -> bool:
+    """Whether the tensors of a list stand nowhere else; ``counts``: how often each stands anywhere."""
+    own = Counter(slot.index for slot in node.items)
+    return all(counts[index] == count for index, count in own.items())
 
 
 def lengths(arguments: Arguments) -> dict[Path, tuple[Any, int]]:

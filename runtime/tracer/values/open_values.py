@@ -34,7 +34,7 @@ Which = tuple[Path, Any]
 
 def kind_of(value: Any) -> Any:
     """What is the same of values that one Program can serve: the type, of generators the device as well."""
-    return (torch.Generator, value.device) if isinstance(value, torch.Generator) else type(value)
+    return (torch.Generator, value.device) if type(value) is torch.Generator else type(value)
 
 
 def can_be_open(value: Any) -> bool:
@@ -109,7 +109,7 @@ def opened(arguments: Arguments, which: Collection[Which]) -> Arguments:
             return value if all(map(operator.is_, items, value.items)) else replace(value, items=items)
         if not can_be_open(value) or (path, kind_of(value)) not in which:
             return value
-        if isinstance(value, torch.Generator):
+        if type(value) is torch.Generator:
             for index, one in enumerate(found.values()):
                 if isinstance(one, torch.Generator) and same_generator(one, value):
                     return Open(index, kind_of(value))
@@ -169,10 +169,16 @@ def enter(session: Session, arguments: Arguments) -> list[Any]:
 
 def inputs(arguments: Arguments) -> list[Any]:
     """The inputs of a Program for the open numbers and lists of a call, in their order."""
-    return [
-        value if type(value) is list else number_tensor(value)
-        for value in arguments.opened.values() if type(value) in (int, float, list)
-    ]  # fmt: skip
+    return [value if type(value) is list else number_tensor(value)
+            for value in arguments.opened.values() if type(value) in _INPUTS]  # fmt: skip
+
+
+_INPUTS = (int, float, list)
+
+
+def numbers_of(values: Iterable[Any]) -> list[torch.Tensor]:
+    """The inputs of a Program for open values of which none is a list."""
+    return [number_tensor(value) for value in values if type(value) is not str]
 
 
 def require_no_whole(arguments: Arguments, whole: Set[int]) -> None:
@@ -189,6 +195,6 @@ def require_unread(session: Session, values: list[Any]) -> None:
 
 
 __all__ = [
-    "Which", "can_be_open", "enter", "inputs", "is_open_at_once", "kind_of", "label", "opened", "plain_values",
-    "records", "require_no_whole", "require_unread", "stays_open", "which",
+    "Which", "can_be_open", "enter", "inputs", "is_open_at_once", "kind_of", "label", "numbers_of", "opened",
+    "plain_values", "records", "require_no_whole", "require_unread", "stays_open", "which",
 ]  # fmt: skip
