@@ -22,6 +22,8 @@ from runtime.tracer.values.open_values import Which
 
 FIXED = 2
 """So many values of an argument have Programs of their own."""
+MOST = 64
+"""So many values may be open in one Program: a list of thousands of numbers is no thousands of inputs."""
 
 
 def key_of(key: Key, arguments: Arguments) -> Key:
@@ -63,7 +65,11 @@ class OpenArguments:
             lengths = {one.lengths[path] for one in alike if path in one.lengths} | {(what, length)}
             if len(lengths) > FIXED:
                 self.changing.add((path, what))
-        return frozenset((self.changing & present) - self.closed.get(kind, set()))
+        found = (self.changing & present) - self.closed.get(kind, set())
+        if len(found) > MOST:
+            self.close(kind, found)
+            return frozenset()
+        return frozenset(found)
 
     def close(self, kind: Key, which: Iterable[Which]) -> None:
         """Have constants in place of some values, in calls of a kind."""

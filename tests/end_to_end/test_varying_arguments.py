@@ -585,6 +585,14 @@ def test_what_the_caller_did_wrong_stays_his(full_graph):
     assert any(len(program.inputs) == 2 for program in static.programs)  # it is believed, and stays
 
 
+def test_a_long_list_of_numbers():
+    def f(x, numbers, n):
+        return x * sum(numbers) + n
+
+    programs_for(f, [((X, [k] * 50, k), {}) for k in range(6)])
+    programs_for(f, [((X, [k] * 100, 1), {}) for k in range(6)], most=6)
+
+
 def test_calls_found_quickly_are_the_same():
     def f(x, n, name, t=0.5):
         return x * n + t, n
