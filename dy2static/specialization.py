@@ -120,7 +120,7 @@ class Specialization:
         one = self.stand_in
         if one is None or not self.passed:
             return [self.specs]
-        return [one.rebuild(one.tensors, opened=values)[0] for values in reversed(self.passed.values())]
+        return [one.rebuild(one.tensors, opened=values)[0] for values in reversed(list(self.passed.values()))]
 
     @functools.cached_property
     def is_silent(self) -> bool:
