@@ -17,7 +17,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.tracer.memory.storage_table import storage_key
-from runtime.tracer.values.arguments import Again, Arguments, Container, Slot
+from runtime.tracer.values.arguments import Again, Arguments, Container, Open, Slot
 
 Key = Any
 """A hashable value; it keeps alive every object that it compares by identity."""
@@ -110,7 +110,7 @@ def _container(value: Container) -> Key:
 
 _HANDLERS: dict[type, Callable[[Any], Key]] = {
     **dict.fromkeys((bool, int, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format,
-                     type(Ellipsis), type(NotImplemented), Slot, Again), _by_value),
+                     type(Ellipsis), type(NotImplemented), Slot, Again, Open), _by_value),
     float: _float,
     complex: lambda value: (complex, _float(value.real), _float(value.imag)),
     tuple: _items, list: _items, set: _items, frozenset: _items, torch.Size: _items,

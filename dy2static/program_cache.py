@@ -16,17 +16,21 @@ import torch
 
 from dy2static import logs
 from dy2static.cache_key import Key, sharing
+from dy2static.open_arguments import OpenArguments, key_of, kind_of
 from dy2static.specialization import Specialization, specialize
 from dy2static.warn import warn
 from runtime import torch_internals
 from runtime.calling import LiveCallee, Options
 from runtime.calling.callee import loose_results
+from runtime.ir import ArrayType
 from runtime.passes import BuildStrategy
 from runtime.tracer.boundary.tracing import Traced, trace_lock
-from runtime.tracer.python_state.guards import READ_ERRORS, Guard
+from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import faults
+from runtime.tracer.values import open_values
 from runtime.tracer.values.arguments import Arguments
+from runtime.tracer.values.open_values import Which
 
 WARN_BEYOND = 16
 KEEP_AT_MOST = 64
@@ -34,6 +38,8 @@ RETRACES = 3
 """So many traces for one place give a warning."""
 FIXED_NUMBERS = 2
 """A plain number outside the arguments that changed so often is an input of the next Program."""
+TRIED_ALONE = 8
+"""So many values among the arguments are tried as inputs one by one, where not all of them can be."""
 
 Dynamic = dict[str, frozenset[int]]
 Varying = frozenset[Place]
@@ -71,34 +77,57 @@ class ProgramCache:
     """How often a plain number outside the arguments was the reason for a trace."""
     _constant: set[Place] = field(default_factory=set)
     """Those that cannot be inputs of the Program."""
+    open: OpenArguments = field(default_factory=OpenArguments)
+    """Which values among the arguments were seen changing."""
+    _ways: tuple[frozenset[Which], ...] = ()
+    """Which values are open in the Programs that there are."""
     _warned: bool = False
     _failed: Counter[str] = field(default_factory=Counter)
     """How often each guard, by description, was the reason for a trace."""
 
-    def find(self, key: Key, arguments: Arguments) -> Specialization | None:
-        """The Program that fits the call, if there is one."""
+    def find(self, key: Key, arguments: Arguments, may_open: bool = True) -> Specialization | None:
+        """The Program that fits the call, if there is one; ``may_open``: also one with open values."""
+        found = self._fitting(key, arguments)
+        if found is None and may_open:
+            for which in self._ways:
+                given = open_values.opened(arguments, which)
+                if given is not arguments:
+                    found = self._fitting(key_of(key, given), given)
+                    if found is not None:
+                        break
+        return found
+
+    def _fitting(self, key: Key, arguments: Arguments) -> Specialization | None:
         for candidate in self._found.get(key, ()):
             if candidate.fits(arguments):
                 candidate.last_used = next(CLOCK)
                 return candidate
         return None
 
-    def get(self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace) -> Specialization:
-        """The Program that fits the call, traced now if there is none. ``asked``: dimensions the user left open.
+    def get(
+        self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace, may_open: bool = False
+    ) -> Specialization:
+        """The Program that fits the call, traced now if there is none. ``asked``: dimensions the user left open;
+        ``may_open``: whether plain values among the arguments that change may be inputs of the Program.
 
         Errors raised: whatever tracing raises; nothing of the failed trace stays.
         """
-        found = self.find(key, arguments)
+        found = self.find(key, arguments, may_open)
         if found is not None:
             return found
         with trace_lock, faults.guarded():
-            found = self.find(key, arguments)
+            found = self.find(key, arguments, may_open)
             if found is None:
-                self._note_varying(key, arguments)
-                why = self._why_again(key, arguments)
-                with logs.tracing(self.name, lambda: self._reason(key, arguments)) as made, \
+                kind = kind_of(key, arguments)
+                which = self.open.of_next(kind, arguments, self.all()) if may_open else frozenset()
+                given = open_values.opened(arguments, which)
+                key_given = key if given is arguments else key_of(key, given)
+                self._note_varying(key_given, given)
+                why = self._why_again(key_given, given)
+                with logs.tracing(self.name, lambda: self._reason(key, kind, arguments)) as made, \
                         torch_internals.undisturbed():  # fmt: skip
-                    found = self._make(key, arguments, asked, trace)
+                    found = self._make_open(key, kind, arguments, which, asked, trace)
+                    found.kind = kind
                     made(found.traced.program)
                 self._add(found, arguments)
                 if why and not self.in_pieces:  # plain Python takes over before long
@@ -118,12 +147,49 @@ class ProgramCache:
         """Forget one Program."""
         with trace_lock:
             found = {key: tuple(one for one in group if one is not made) for key, group in self._found.items()}
-            self._found = {key: group for key, group in found.items() if group}
+            self._keep({key: group for key, group in found.items() if group})
+
+    def close(self, made: Specialization) -> None:
+        """Forget a Program whose open values have to be constants, and what was open in it for such calls."""
+        with trace_lock:
+            self.open.close(made.kind, made.open)
+            self.drop(made)
+
+    def _keep(self, found: dict[Key, tuple[Specialization, ...]]) -> None:
+        self._found = found
+        self._ways = tuple({one.open for group in found.values() for one in group if one.open})
 
     def clear(self) -> None:
         """Forget every Program."""
         with trace_lock:
-            self._found = {}
+            self._keep({})
+            self.open = OpenArguments()
+
+    def _make_open(
+        self, key: Key, kind: Key, arguments: Arguments, which: frozenset[Which], asked: Dynamic, trace: Trace
+    ) -> Specialization:
+        """A Program with some plain values open, or with as many of them as can be; which cannot is remembered."""
+        made = self._attempt(key, arguments, which, asked, trace) if which else None
+        if made is None and len(which) > 1:
+            for one in sorted(which, key=repr)[:TRIED_ALONE]:
+                now = (made.open if made is not None else frozenset()) | {one}
+                made = self._attempt(key, arguments, now, asked, trace) or made
+        if made is None:
+            made = self._make(key, arguments, asked, trace)
+        if which - made.open:
+            self.open.close(kind, which - made.open)
+        return made
+
+    def _attempt(
+        self, key: Key, arguments: Arguments, which: frozenset[Which], asked: Dynamic, trace: Trace
+    ) -> Specialization | None:
+        """A Program with some plain values open; None if they are needed as constants."""
+        given = open_values.opened(arguments, which)
+        with contextlib.suppress(Exception):
+            made = self._make(key_of(key, given), given, asked, trace)
+            if not any(guard.once for guard in made.traced.guards):
+                return made
+        return None
 
     def _note_varying(self, key: Key, arguments: Arguments) -> None:
         differing = [one.differing_dims(arguments) for one in self._found.get(key, ())]
@@ -153,13 +219,23 @@ class ProgramCache:
             f"which is read{where}. Each trace takes time and memory; pass what changes as a tensor."
         )
 
-    def _reason(self, key: Key, arguments: Arguments) -> str:
+    def _reason(self, key: Key, kind: Key, arguments: Arguments) -> str:
         """Why there is a trace, in a few words."""
         before = self.all()
-        if not before:
-            return "its first call"
-        reasons = [reason for one in before if one.key == key and (reason := one.mismatch(arguments)) is not None]
-        return reasons[0] if reasons else "a Python argument, a dtype, train/eval or PyTorch's state is another one"
+        return self._difference(key, kind, arguments, before) if before else "its first call"
+
+    def _difference(self, key: Key, kind: Key, arguments: Arguments, before: list[Specialization]) -> str:
+        """In what a call differs from those that Programs are for."""
+        for one in before:
+            if one.key == key and (reason := one.mismatch(arguments)) is not None:
+                return reason
+        now = open_values.plain_values(arguments)
+        for one in before:
+            if one.kind == kind:
+                for path, value in one.plain.items():
+                    if path in now and not same_plain(now[path], value):
+                        return f"argument '{open_values.label(path)}' is {_short(now[path])}, and was {_short(value)}"
+        return "a Python argument, a dtype, train/eval or PyTorch's state is another one"
 
     def _numbers(self) -> Varying:
         """Plain numbers outside the arguments that changed so often that Programs read them at each call."""
@@ -184,7 +260,8 @@ class ProgramCache:
                 break
             sizes = dict(zip(arguments.labels, (tensor.shape for tensor in arguments.tensors)))
             dynamic = self._without(dynamic, broken.symbols.values(), asked, sizes)
-        options = Options(self.backend, traced.raised, list(traced.views), self.eager_autograd, self.strategy)
+        eager = self.eager_autograd or any(isinstance(one.var.type, ArrayType) for one in traced.program.inputs)
+        options = Options(self.backend, traced.raised, list(traced.views), eager, self.strategy)
         made.ready = LiveCallee(traced, options)
         if self.in_pieces and not self.eager_autograd:
             made.ready.callee.loose = loose_results(traced.program)
@@ -196,8 +273,9 @@ class ProgramCache:
         if varying:
             with contextlib.suppress(Exception):  # they may be needed as plain numbers after all
                 return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, varying, _less(d, asked)))
-            self._constant |= varying
-        return self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, frozenset(), _less(d, asked)))
+        found = self._trace_with(arguments, dynamic, asked, lambda a, d: trace(a, d, frozenset(), _less(d, asked)))
+        self._constant |= varying
+        return found
 
     def _trace_with(
         self, arguments: Arguments, dynamic: Dynamic, asked: Dynamic, trace: Callable[[Arguments, Dynamic], Traced]
@@ -246,16 +324,14 @@ class ProgramCache:
         found: dict[Key, tuple[Specialization, ...]] = {}
         for one in keep:
             found[one.key] = (*found.get(one.key, ()), one)
-        self._found = found
+        self._keep(found)
 
     def complaint(self, key: Key, arguments: Arguments) -> str:
         """Why a call needs another Program though there are some."""
-        reasons = [reason for one in self._found.get(key, ()) if (reason := one.mismatch(arguments)) is not None]
-        return reasons[0] if reasons else "a Python argument, a dtype or PyTorch's state is another one"
+        return self._difference(key, kind_of(key, arguments), arguments, self.all())
 
     def _complaint(self, made: Specialization, before: list[Specialization], arguments: Arguments) -> str:
-        reasons = [reason for one in before if one.key == made.key and (reason := one.mismatch(arguments)) is not None]
-        reason = reasons[0] if reasons else "a Python argument, a dtype or PyTorch's state is another one"
+        reason = self._difference(made.key, made.kind, arguments, before)
         return (
             f"{self.name}() has been traced {len(before) + 1} times, the last time because {reason}. "
             "Each trace takes time and memory; pass what changes as a tensor, or leave its size open in an InputSpec."

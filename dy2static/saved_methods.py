@@ -139,14 +139,14 @@ def _calls(static: StaticFunction, input_spec: Any, asked: Asked) -> Calls:
     signature = static.signature
     defaults = {one.name: _EMPTY[one.kind] if one.kind in _EMPTY else one.default for one in signature.parameters}
     given = input_spec if input_spec is not None else static.input_spec
-    made = [one.specs for one in static.specializations] if asked.several else []
+    made = [specs for one in static.specializations for specs in one.calls()] if asked.several else []
     if given is not None:
         read = read_specs(given, signature)
         named = {} if read is None else read.by_name
         usual = {name: named.get(name, default) for name, default in defaults.items()}
         kinds = [usual] if asked.variants is not None else _with_constants(usual, made, named, static)
     elif static.programs:
-        kinds = [static.specialization().specs]
+        kinds = static.specialization().calls()[:1]
         if asked.several:
             kinds = generalised(made if asked.variants is None else made[:1], static.__name__)
         return Calls(static, _with_variants(kinds, asked.variants, static), from_calls=True)

@@ -16,7 +16,7 @@ import torch
 from dy2static import settings
 from dy2static.cache_key import sharing
 from dy2static.signature import Signature
-from dy2static.specialization import Specialization, layout_key
+from dy2static.specialization import PASSED, Specialization, layout_key
 from runtime import torch_internals
 from runtime.calling import build_tree
 from runtime.ir.tree import Leaf
@@ -25,7 +25,9 @@ from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.memory.hung import same
 from runtime.tracer.python_state.guard_code import Check, CheckWriter
 from runtime.tracer.python_state.guards import is_plain
+from runtime.tracer.values import open_values
 from runtime.tracer.values.arguments import Arguments, Slot, flatten
+from runtime.tracer.values.open_values import numbers_of
 
 MADE_AT = (3, 24, 192)
 """How often a Program is found the long way until a shortcut is made, and made anew if it does not help."""
@@ -48,7 +50,7 @@ class Shortcut:
 
 def make(found: Specialization, signature: Signature, args: Sequence[Any], arguments: Arguments) -> Shortcut | None:
     """The shortcut for calls like ``args``, which ``found`` has just answered; None if they are not simple enough."""
-    values = list(arguments.template.values())
+    names, values = list(arguments.template), list(arguments.template.values())
     if len(args) > len(values) or not signature.is_plain or not all(isinstance(v, Slot) or is_plain(v) for v in values):
         return None
     tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
@@ -69,6 +71,8 @@ def make(found: Specialization, signature: Signature, args: Sequence[Any], argum
     for index, value in enumerate(values[: len(args)]):
         if isinstance(value, Slot):
             inputs.append(writer.tensor(f"x{index}", arguments.tensors[value.index], found.sizes[value.index]))
+        elif ((names[index],), type(value)) in found.open:
+            writer.require(f"{writer.bind(open_values.stays_open)}(x{index}, {writer.bind(type(value))})")
         else:
             writer.like(f"x{index}", value)
     for local in inputs:
@@ -115,14 +119,37 @@ def _run(found: Specialization, signature: Signature, arguments: Arguments, exac
     count = len(arguments.tensors)
     ready = found.ready
     assert ready is not None
-    if not exact or not ready.only_results:
+    direct = ready.only_results and exact
+    if direct and found.open:
+        return _run_with_numbers(found, arguments)
+    if not direct:
         def whole(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
-            return ready.call(flatten(signature.bind(args, {})), list(tensors[count:]))
+            return ready.call(found.opened(flatten(signature.bind(args, {}))), list(tensors[count:]))
 
         return whole
     execute = ready.runner.settled([*arguments.tensors, *found.traced.parameters()], count)
     build = _builder(found.traced)
     return lambda args, tensors: build(execute(tensors))
+
+
+def _run_with_numbers(found: Specialization, arguments: Arguments) -> Run:
+    """The same for a Program with open values: its inputs are the tensors, then the numbers among them."""
+    count = len(arguments.tensors)
+    names, values = list(arguments.template), list(arguments.template.values())
+    places = [index for index, name in enumerate(names) if ((name,), type(values[index])) in found.open]
+    ready, passed = found.ready, found.passed
+    assert ready is not None
+    example = [*arguments.tensors, *numbers_of([values[index] for index in places])]
+    execute = ready.runner.settled([*example, *found.traced.parameters()], len(example))
+    build = _builder(found.traced)
+
+    def run(args: tuple[Any, ...], tensors: tuple[torch.Tensor, ...]) -> Any:
+        given = [args[index] if index < len(args) else values[index] for index in places]
+        if len(passed) < PASSED:
+            found.note(given)
+        return build(execute((*tensors[:count], *numbers_of(given), *tensors[count:])))
+
+    return run
 
 
 def _builder(traced: Traced) -> Callable[[list[Any]], Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-from dy2static.cache_key import Key, sharing
+from dy2static.cache_key import Key, sharing, value_key
 from dy2static.verdicts import is_random, is_silent
 from runtime import torch_internals
 from runtime.calling import LiveCallee
@@ -23,10 +23,14 @@ from runtime.tracer.python_state.facts import can_be_fact
 from runtime.tracer.python_state.guard_code import CheckWriter
 from runtime.tracer.python_state.guards import READ_ERRORS, Guard, same_plain
 from runtime.tracer.python_state.journal import Place
-from runtime.tracer.values.arguments import Arguments
+from runtime.tracer.values import open_lists, open_values
+from runtime.tracer.values.arguments import Arguments, Path
 from runtime.tracer.values.inside import leads_to, shows_containers
+from runtime.tracer.values.open_values import Which
 
 Sizes = tuple[int | None, ...]
+PASSED = 64
+"""So many open values of calls are remembered: who saves the function saves these."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,22 @@ class Specialization:
     """Set once it is known that the Program answers the call that it was traced for."""
     tried: bool = False
     """Whether it was run on example tensors."""
+    open: frozenset[Which] = frozenset()
+    """Plain values among the arguments that are inputs of the Program, or that nothing of it reads."""
+    kind: Key = None
+    """The key with all plain values open that can be."""
+    failures: int = 0
+    """How often it raised what a Program with fixed values raised as well."""
+    plain: dict[Path, Any] = field(default_factory=dict)
+    """Those that it fixes, though they could be open."""
+    lengths: dict[Path, tuple[Any, int]] = field(default_factory=dict)
+    """Those of lists that could be open, with the kinds of lists that they are."""
+    records: dict[Path, Any] = field(default_factory=dict)
+    """Instances of dataclasses among the arguments, which it is for alone."""
+    stand_in: Arguments | None = None
+    """The arguments with InputSpecs in place of tensors, taken apart; only of a Program with open values."""
+    passed: dict[Key, list[Any]] = field(default_factory=dict)
+    """The open values of calls so far, as many as are kept."""
 
     def tensors(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters. AttributeError or KeyError if one is gone."""
@@ -80,7 +100,27 @@ class Specialization:
     def call(self, arguments: Arguments) -> Any:
         """Run the Program on a call that it fits."""
         assert self.ready is not None
-        return self.ready.call(arguments, self.tensors())
+        return self.ready.call(self.opened(arguments), self.tensors())
+
+    def opened(self, arguments: Arguments) -> Arguments:
+        """The arguments of a call that it fits, as its Program takes them."""
+        if not self.open:
+            return arguments
+        given = arguments if arguments.opened else open_values.opened(arguments, self.open)
+        if len(self.passed) < (1 if self.traced.generators else PASSED):
+            self.note(list(given.opened.values()))
+        return given
+
+    def note(self, values: list[Any]) -> None:
+        """Remember the open values of a call."""
+        self.passed[value_key([_seen(value) for value in values])] = _as_specs(values)
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The kinds of calls that it has answered: ``specs`` with the open values of each, the last one first."""
+        one = self.stand_in
+        if one is None or not self.passed:
+            return [self.specs]
+        return [one.rebuild(one.tensors, opened=values)[0] for values in reversed(list(self.passed.values()))]
 
     @functools.cached_property
     def is_silent(self) -> bool:
@@ -233,17 +273,32 @@ def specialize(key: Key, traced: Traced, arguments: Arguments, dynamic: dict[str
     covered = {id(guard.covers) for guard in traced.guards if guard.covers is not None}
     positions = {label: index for index, label in enumerate(arguments.labels)}
     reads = [_read(live) for live in traced.live]
-    return Specialization(
+    made = Specialization(
         key, traced, list(arguments.labels), sizes,
         [layout_key(tensor, fixed) for tensor, fixed in zip(arguments.tensors, sizes)],
         reads,
         [(position, looks(tensor)) for position, (read, tensor) in enumerate(zip(reads, tensors))
          if read.slot is None or id(read.live.owner) not in covered],
         sharing([*arguments.tensors, *tensors]) if traced.program.writes else (),
-        arguments.rebuild(specs)[0],
+        arguments.rebuild(specs, opened=_as_specs(arguments.opened.values()))[0],
         [(assume, {symbol: (positions[name], dim) for symbol, (name, dim) in assume.symbols.items()})
          for assume in traced.program.assumes],
+        plain=open_values.plain_values(arguments), lengths=open_lists.lengths(arguments),
+        records=open_values.records(arguments),
     )  # fmt: skip
+    if arguments.opened:
+        made.open = frozenset(open_values.which(arguments))
+        made.stand_in = replace(arguments, opened=dict.fromkeys(arguments.opened)).with_stand_ins(specs)
+    return made
+
+
+def _as_specs(values: Iterable[Any]) -> list[Any]:
+    """Open values with InputSpecs in place of tensors."""
+    return [[InputSpec.from_tensor(one) for one in value] if type(value) is list else value for value in values]
+
+
+def _seen(value: Any) -> Any:
+    return ("items", len(value)) if type(value) is list else value
 
 
 def _read(live: LiveParameter) -> Read:

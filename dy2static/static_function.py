@@ -50,6 +50,7 @@ from runtime.torch_internals import batches
 from runtime.tracer.ambient import source_places, state
 from runtime.tracer.boundary.tracing import Traced, trace
 from runtime.tracer.recording import faults
+from runtime.tracer.values import open_values
 from runtime.tracer.values.arguments import Arguments, flatten
 from runtime.translated import located as located_calls
 from runtime.translated.located import located
@@ -61,6 +62,8 @@ traceback.hide_entrances()
 located_calls.tidy = traceback.rewrite
 
 _NOTHING = object()
+TRUSTED_AFTER = 8
+"""A Program with open values that raised rightly so often is believed."""
 _LOOKED_AT = ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__", "__annotations__")
 
 
@@ -252,6 +255,9 @@ class StaticFunction:
             if shortcut is not None and tensors is not None:
                 shortcut.found.last_used = next(CLOCK)
                 if self.full_graph:
+                    if shortcut.found.open:
+                        run = functools.partial(shortcut.run, args, tensors)
+                        return self._run_open(shortcut.found, run, args, kwargs)
                     return shortcut.run(args, tensors)
                 return self._run(shortcut.found, functools.partial(shortcut.run, args, tensors), args, kwargs)
             return self._call_for_rows(args, kwargs) if for_rows else self._call_the_long_way(args, kwargs)
@@ -289,12 +295,66 @@ class StaticFunction:
         if found is None:
             if self._follow_class():
                 arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
-            found = self.specialize(arguments, dynamic)
-        result = found.call(arguments)
+            if self._cache.open.note_records(arguments, self._cache.all()):
+                arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+            found = self._cache.get(self._key(arguments), arguments, dynamic, self._trace, may_open=True)
+        if found.open:
+            result = self._run_open(found, functools.partial(found.call, arguments), args, kwargs)
+        else:
+            result = found.call(arguments)
         found.found += 1
         if found.found in MADE_AT and not kwargs:
             self._shorten(found, args, arguments)
         return result
+
+    def _run_open(
+        self, found: Specialization, run: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a Program with open values. What it raises the Program for these very values has to raise as well: else
+        they are constants from now on."""
+        if all(map(open_values.is_open_at_once, found.open)):
+            return run()
+        put_back = self._random_states(found, args, kwargs)
+        try:
+            return run()
+        except Exception as error:
+            if not found.is_silent or found.failures >= TRUSTED_AFTER:
+                if isinstance(error, Dy2StaticError):  # too late for this call
+                    self._close(found)
+                raise
+        put_back()
+        arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+        fixed = self._cache.get(self._key(arguments), arguments, dynamic, self._trace)
+        try:
+            result = fixed.call(arguments)
+        except Exception:
+            found.failures += 1
+            raise
+        self._close(found)
+        return result
+
+    def _random_states(
+        self, found: Specialization, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], None]:
+        """What has random numbers go on from where they are now, of all that a Program may draw from."""
+        if not found.is_random:
+            return lambda: None
+        states, given = torch_internals.rng_state(), []
+        if found.traced.generators:
+            opened = list(found.opened(self._prepare(self._signature.bind(args, kwargs))[0]).opened.values())
+            given = [(opened[index], opened[index].get_state()) for index, _ in found.traced.generators]
+
+        def put_back() -> None:
+            torch_internals.set_rng_state(states)
+            for generator, state_of in given:
+                generator.set_state(state_of)
+
+        return put_back
+
+    def _close(self, found: Specialization) -> None:
+        """Have constants in place of what is open in a Program, for all calls of its kind."""
+        self._cache.close(found)
+        self._shortcuts = tuple(one for one in self._shortcuts if one.found is not found)
 
     def _call_for_rows(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call under ``torch.vmap``: a Program for one row is found, and run for all."""
@@ -387,12 +447,15 @@ class StaticFunction:
             if found.found in MADE_AT and not kwargs and self._verdicts.reason(key) is None:
                 self._shorten(found, args, arguments)
             return result
+        if self._cache.open.note_records(arguments, self._cache.all()):
+            arguments, dynamic = self._prepare(self._signature.bind(args, kwargs))
+            key = self._key(arguments)
         if not self._verdicts.may_trace():
             self._say(self._verdicts.spend(self._cache.complaint(key, arguments), self._own_location()))
             return self._part.run(args, kwargs)
         failure: Exception | None = None
         try:
-            found = self._cache.get(key, arguments, dynamic, self._trace)
+            found = self._cache.get(key, arguments, dynamic, self._trace, may_open=True)
         except (ConversionError, TraceError) as error:
             self._refuse(key, error)
         except Exception as error:  # eager raises it as well, and leaves what it did before that
@@ -414,7 +477,7 @@ class StaticFunction:
     ) -> Any:
         """Run a Program. What it raises plain Python raises in its place: a Program writes nothing back then, and
         eager leaves what it wrote before."""
-        states = torch_internals.rng_state() if found.is_random else None
+        put_back = self._random_states(found, args, kwargs)
         try:
             result = run()
         except Exception as error:
@@ -424,10 +487,12 @@ class StaticFunction:
         else:
             self._verdicts.hits += 1
             return result
-        if states is not None:
-            torch_internals.set_rng_state(states)
+        put_back()
         result = self._part.run(args, kwargs)
-        self._refuse(found.key, failure)  # only the Program raises: it is wrong
+        if found.open:
+            self._close(found)
+        else:
+            self._refuse(found.key, failure)  # only the Program raises: it is wrong
         return result
 
     def _refuse(self, key: Key, error: Exception) -> None:
@@ -467,7 +532,7 @@ class StaticFunction:
         specs = self._read_specs()
         matched = specs.check(bound) if specs is not None else []
         try:
-            arguments = flatten(bound)
+            arguments = flatten(bound, self._cache.open.apart)
         except Exception as error:
             if faults.is_ours(error):
                 raise faults.internal(error) from error

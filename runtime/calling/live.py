@@ -9,6 +9,7 @@ from runtime.calling.callee import Callee
 from runtime.calling.prepare import Options, prepare
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.values.arguments import Arguments
+from runtime.tracer.values.open_generators import Exchange
 
 
 class LiveCallee:
@@ -21,13 +22,14 @@ class LiveCallee:
             traced.program, runner, traced.classes, traced.views, traced.same, traced.effects, traced.kept
         )
         self.runner = runner
+        self._exchange = Exchange(traced.generators) if traced.generators else None
         self._ran = False
 
     @property
     def only_results(self) -> bool:
         """Whether a call does nothing but give a result made of what the Program yields from its arguments."""
         traced = self.traced
-        return self.callee.only_results and not (traced.bases or traced.facts or traced.uses)
+        return self.callee.only_results and not (traced.bases or traced.facts or traced.uses or traced.generators)
 
     def call(self, arguments: Arguments, params: Sequence[Any] | None = None) -> Any:
         """Run the Program on a call's arguments. ``params``: the live tensors, where the caller has them already."""
@@ -37,7 +39,11 @@ class LiveCallee:
                 use()
         self._ran = True
         params = traced.parameters() if params is None else params
-        return self.callee.call(arguments, traced.inputs(arguments), params)
+        inputs = traced.inputs(arguments)
+        if self._exchange is None:
+            return self.callee.call(arguments, inputs, params)
+        with self._exchange.of(list(arguments.opened.values())):
+            return self.callee.call(arguments, inputs, params)
 
 
 __all__ = ["LiveCallee"]

@@ -75,7 +75,13 @@ from runtime.torch_internals.functions import (
     is_plain_apply,
     plain_apply,
 )
-from runtime.torch_internals.generators import rng_restored, rng_state, set_rng_state, watched_generator
+from runtime.torch_internals.generators import (
+    generator_identity,
+    rng_restored,
+    rng_state,
+    set_rng_state,
+    watched_generator,
+)
 from runtime.torch_internals.memory import (
     cpu_library,
     is_plain_cuda_memory,
@@ -297,6 +303,7 @@ __all__ = [
     "real_results",
     "type_error",
     "results_of_types",
+    "generator_identity",
     "rng_restored",
     "rng_state",
     "set_rng_state",

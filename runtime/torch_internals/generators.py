@@ -64,4 +64,9 @@ def watched_generator(meet: Callable[[str], None]) -> Iterator[None]:
         home.default_generator = before
 
 
-__all__ = ["rng_restored", "rng_state", "set_rng_state", "watched_generator"]
+def generator_identity(generator: torch.Generator) -> int:
+    """What is the same of all Python objects that stand for one generator: an operator's is another than the user's."""
+    return int(generator._cdata)  # type: ignore[attr-defined]
+
+
+__all__ = ["generator_identity", "rng_restored", "rng_state", "set_rng_state", "watched_generator"]

@@ -392,12 +392,20 @@ def test_state_kept_in_python():
 
 
 def test_a_warning_says_why_it_is_traced_again():
-    converted = to_static(lambda x, n: x * n)
+    converted = to_static(lambda x, n: {n: x})  # a key is needed as a constant
     for n in range(WARN_BEYOND):
         converted(X, n)
-    with pytest.warns(RetraceWarning, match="has been traced 17 times.*a Python argument"):
+    with pytest.warns(RetraceWarning, match="has been traced 17 times.*argument 'n' is -1, and was 15"):
         converted(X, -1)
     converted(X, -2)  # once is enough
+
+
+def test_the_warning_about_another_argument():
+    converted = to_static(lambda x, n: x * n)
+    for n in range(WARN_BEYOND):
+        converted(X, complex(n))
+    with pytest.warns(RetraceWarning, match="has been traced 17 times.*a Python argument"):
+        converted(X, -1j)
 
 
 def test_the_warning_names_the_guard():
@@ -416,11 +424,11 @@ def test_old_programs_are_let_go():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetraceWarning)
         for n in range(KEEP_AT_MOST + 3):
-            converted(X, n)
-            converted(X, 0)
+            converted(X, complex(n))  # a plain number would become an input of the Program
+            converted(X, 0j)
     assert len(converted.programs) == KEEP_AT_MOST
     before = converted.programs
-    assert torch.equal(converted(X, 0), X * 0)
+    assert torch.equal(converted(X, 0j), X * 0j)
     assert converted.programs[0] in before, "the one in use was kept"
 
 

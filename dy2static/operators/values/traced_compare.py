@@ -36,6 +36,7 @@ from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.python_state.shared_items import require_own
 from runtime.tracer.recording import reads
 from runtime.tracer.values import containers, heaps, same_object, unjournaled
+from runtime.tracer.values.open_generators import require_told_apart
 
 _HASHING = (dict, set, frozenset)
 _CONTAINERS = (list, tuple, set, frozenset, dict, deque, range)
@@ -161,6 +162,7 @@ def identical(session: Session, a: Any, b: Any) -> Any:
         return distribute(session, a, lambda option: identical(session, option, b), itself=True)
     if isinstance(b, Choice):
         return identical(session, b, a)
+    require_told_apart(a, b)
     same_row = heaps.identical(session, a, b)
     if same_row is not None:
         return same_row

@@ -37,8 +37,9 @@ from runtime.tracer.recording.leaf_gradients import Gradient
 from runtime.tracer.recording.raising import must_run, stage_raise
 from runtime.tracer.recording.recorder import Recorder
 from runtime.tracer.recording.session import Session
-from runtime.tracer.values import containers, copied_items, structure
+from runtime.tracer.values import containers, copied_items, open_lists, open_values, structure
 from runtime.tracer.values.arguments import Arguments, Path, flatten
+from runtime.tracer.values.open_generators import StandIn, require_alone
 
 trace_lock = threading.RLock()
 """Held while a Program is traced (tracing patches torch process-wide); running one takes no lock."""
@@ -73,7 +74,8 @@ class Traced:
     views: dict[int, View]
     """By yield position: results that alias the caller's memory."""
     bases: list[tuple[int, SharedBase]] = field(default_factory=list)
-    """Inputs after the arguments' tensors: the memory that several arguments share, and one of them by position."""
+    """Inputs after the arguments' tensors and open numbers: the memory that several arguments share, and one of them
+    by position."""
     same: dict[int, Path] = field(default_factory=dict)
     """By identity of a subtree of an output tree: the path of the argument that it is."""
     kept: dict[int, Any] = field(default_factory=dict)
@@ -93,6 +95,8 @@ class Traced:
     """Whether the function asks if gradients are enabled."""
     ends_in: BaseException | None = None
     """What PyTorch raises in every run, as the function asks what it does not do for such arguments."""
+    generators: list[tuple[int, StandIn]] = field(default_factory=list)
+    """What the Program draws from in place of generators among the open values, by their positions there."""
 
     def parameters(self) -> list[torch.Tensor]:
         """The live tensors behind the Program's parameters, as they are now."""
@@ -100,8 +104,9 @@ class Traced:
 
     def inputs(self, arguments: Arguments) -> list[Any]:
         """What the Program's inputs are for a call."""
-        inputs: list[Any] = [*arguments.tensors, *(base.tensor(arguments.tensors[index]) for index, base in self.bases)]
-        return [*inputs, *(fact.tensor() for fact in self.facts)]
+        numbers = open_values.inputs(arguments) if arguments.opened else ()
+        bases = (base.tensor(arguments.tensors[index]) for index, base in self.bases)
+        return [*arguments.tensors, *numbers, *bases, *(fact.tensor() for fact in self.facts)]
 
 
 def live_tensor(live: LiveParameter) -> torch.Tensor:
@@ -183,9 +188,11 @@ def _trace_once(
             session.inputs.add_input(real, label, dynamic.get(label, frozenset()))
             for real, label in zip(arguments.tensors, arguments.labels)
         ]
+        opened = open_values.enter(session, arguments)
     session.inputs.join_shared_inputs(arguments.tensors, arguments.labels)
     whole = session.known.whole
-    bound, built = arguments.rebuild(fakes, whole)
+    bound, built = arguments.rebuild(fakes, whole, opened)
+    open_values.require_no_whole(arguments, whole)
     for number, (container, path) in enumerate(built):
         session.externals[id(container)] = (container, path)
         if path is None:
@@ -249,6 +256,10 @@ def _trace_once(
     program = session.program
     program.block.args = [*(i.var for i in program.inputs), *(p.var for p in program.params)]
     program.block.yields = outputs.values
+    open_values.require_unread(session, opened)
+    stand_ins = [(index, one) for index, one in enumerate(opened) if isinstance(one, StandIn)]
+    open_lists.require_only_read(session, opened, writes)
+    require_alone(session, [one for _, one in stand_ins], [*outputs.classes.values(), *outputs.kept.values()])
     program.output = tree
     program.writes = writes
     return Traced(
@@ -277,6 +288,7 @@ def _trace_once(
         {number: container for number, (container, path) in enumerate(built) if path is None},
         session.asks_gradients,
         ends_in,
+        stand_ins,
     )
 
 

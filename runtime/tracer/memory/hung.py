@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.memory import aliases
 from runtime.tracer.python_state.journal import MISSING
 
@@ -110,10 +111,19 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
     own = session.inputs.own_variable(tensor)
     real = session.inputs.real(own) if own is not None else None
     if own is None or real is None:
+        if session.open_pools and session.knows(tensor):
+            _require_other(session, session.info(tensor).storage, name)
         return MISSING
     answer = question(real)
     session.inputs.asked.setdefault(own, {}).setdefault(name, (name, question, answer))
     return answer
+
+
+def _require_other(session: Session, storage: Storage, name: str) -> None:
+    """Raises CannotBeOpen for a tensor that may be an item of an open list: it may be any of them."""
+    opened = [pool.find() for pool, _ in session.open_pools]
+    if any(known.find() is pool for known, _ in storage.pools for pool in opened):
+        raise CannotBeOpen(f"an item of a list among the arguments is asked for '{name}'")
 
 
 def same(answer: Any, before: Any) -> bool:

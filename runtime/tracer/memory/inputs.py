@@ -13,6 +13,7 @@ from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
+from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
 from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
@@ -188,6 +189,8 @@ class Inputs:
 
     def leaf_arguments(self) -> list[torch.Tensor]:
         """Those of the arguments that autograd's graph begins with; which they are becomes a condition."""
+        if any(needs for _, needs in self.session.open_pools):
+            raise CannotBeOpen("gradients are asked for, which an item of a list among the arguments may get")
         found = []
         for var, fake in self._input_fakes.items():
             real = self._reals[var]

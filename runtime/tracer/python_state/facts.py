@@ -1,4 +1,5 @@
-"""Plain numbers outside the arguments that change from call to call: inputs of the Program instead of guards.
+"""Plain numbers that change from call to call: inputs of the Program instead of guards. Here those outside the
+arguments; for arguments see ``values/open_values.py``.
 
     self.step = self.step + 1      guarded: a Program for each number that ``self.step`` ever was
                                    a fact:  an input, read when the Program is called, and written back by its effect
@@ -34,7 +35,7 @@ class Fact:
 
     def tensor(self) -> torch.Tensor:
         """The number that is there now, as the Program takes it."""
-        return torch.tensor(self.place.get(), dtype=_DTYPES[self.kind], device="cpu")
+        return number_tensor(self.place.get())
 
     def holds(self) -> bool:
         """Whether there still is such a number."""
@@ -52,14 +53,24 @@ def can_be_fact(value: Any, kind: type | None = None) -> bool:
     return type(value) is float or -_LIMIT <= value < _LIMIT
 
 
+def number_tensor(value: int | float) -> torch.Tensor:
+    """A number as a Program takes it: a tensor of its own on the CPU, int64[] or float64[]."""
+    return torch.tensor(value, dtype=_DTYPES[type(value)], device="cpu")
+
+
+def number_input(session: Session, value: int | float, label: str) -> Staged:
+    """Declare an input of the Program for a number; the staged number that is taken out of it."""
+    with session.reopen(session.root()), torch_internals.no_modes():
+        fake = session.inputs.add_input(number_tensor(value), label)
+        return session.from_tensor("item", fake, kind=type(value).__name__)
+
+
 def stage(session: Session, place: Place, value: Any) -> bool:
     """If the place is to be a fact, put its staged number there for the rest of the trace; whether it is one."""
     if place not in session.varying or not can_be_fact(value):
         return False
     fact = Fact(place, type(value))
-    with session.reopen(session.root()), torch_internals.no_modes():
-        fake = session.inputs.add_input(fact.tensor(), place.describe())
-        number = session.from_tensor("item", fake, kind=type(value).__name__)
+    number = number_input(session, value, place.describe())
     session.journal.note_fact(place, value)
     place.set(number)
     session.facts[place] = (fact, number)
@@ -101,4 +112,6 @@ def holds_facts(session: Session, value: Any) -> bool:
     return any(holds_facts(session, one) for one in (value.values() if isinstance(value, dict) else value))
 
 
-__all__ = ["Fact", "can_be_fact", "holds_facts", "numbers_inside", "stage", "stage_items"]
+__all__ = [
+    "Fact", "can_be_fact", "holds_facts", "number_input", "number_tensor", "numbers_inside", "stage", "stage_items",
+]  # fmt: skip

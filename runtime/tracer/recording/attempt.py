@@ -93,6 +93,7 @@ FIELDS: dict[str, str] = {
     "raising": VALUE,
     "paths": VALUE,
     "has_growing": VALUE,
+    "open_pools": KEPT,  # never changes
     "held_in_lists": ITEMS,
     "held_owners": ITEMS,
     "copied": PARTS,

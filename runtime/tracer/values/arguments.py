@@ -34,6 +34,14 @@ class Again:
     number: int
 
 
+@dataclass(frozen=True)
+class Open:
+    """Where a plain value stood that is an input of the Program: its position in ``Arguments.opened``, and its kind."""
+
+    index: int
+    kind: Any
+
+
 @dataclass(frozen=True, eq=False)
 class Container:
     """A list, tuple, dict, set, named tuple or dataclass among the arguments.
@@ -46,6 +54,8 @@ class Container:
     keys: Path | None
     items: tuple[Any, ...]
     original: Any
+    open_length: bool = False
+    """Whether its only item stands for any number of them: an ``Open`` of a list of tensors."""
 
 
 @dataclass
@@ -63,14 +73,18 @@ class Arguments:
     """The names of the arguments, if each is a tensor of its own."""
     containers: list[Any] = field(default_factory=list)
     """The caller's containers that are taken apart, by number."""
+    opened: dict[Path, Any] = field(default_factory=dict)
+    """Plain values and generators that are inputs of the Program, by their paths; ``Open`` stands in their places."""
 
     def rebuild(
-        self, tensors: Sequence[Any], whole: Set[int] = frozenset()
+        self, tensors: Sequence[Any], whole: Set[int] = frozenset(), opened: Sequence[Any] | None = None
     ) -> tuple[dict[str, Any], list[tuple[Any, Path | None]]]:
         """The arguments with other tensors in place, and every container built anew with its path.
 
         ``whole``: numbers of containers that stay what they are, with what is inside; their paths are None.
+        ``opened``: what to put in the places of ``Arguments.opened``, if not these values.
         """
+        others = list(self.opened.values()) if opened is None else opened
         built: list[tuple[Any, Path | None]] = []
 
         def keep(node: Any) -> Any:
@@ -83,6 +97,8 @@ class Arguments:
         def build(value: Any, path: Path) -> Any:
             if isinstance(value, Slot):
                 return tensors[value.index]
+            if isinstance(value, Open):
+                return others[value.index]
             if isinstance(value, Again):
                 return built[value.number][0]
             if not isinstance(value, Container):
@@ -95,11 +111,26 @@ class Arguments:
             built.append((early, path))
             steps = range(len(value.items)) if value.keys is None else value.keys
             items = [build(item, (*path, step)) for step, item in zip(steps, value.items)]
+            if value.open_length and type(items[0]) is list:
+                items = items[0]
             result = _fill(value, early, items)
             built[number] = (result, path)
             return result
 
         return {name: build(value, (name,)) for name, value in self.template.items()}, built
+
+    def with_stand_ins(self, tensors: Sequence[Any]) -> Arguments:
+        """The same with other tensors, and without any object of the caller's that is taken apart: it may be kept."""
+        built = iter(self.rebuild(tensors)[1])
+
+        def strip(value: Any) -> Any:
+            if not isinstance(value, Container):
+                return value
+            own = next(built)[0]  # the order is the one in which they are built
+            return dataclasses.replace(value, items=tuple(map(strip, value.items)), original=own)
+
+        template = {name: strip(value) for name, value in self.template.items()}
+        return dataclasses.replace(self, tensors=list(tensors), template=template, originals={}, containers=[])
 
     def others(self) -> Iterator[Any]:
         """What is no tensor and not taken apart: each call is given it as it is."""
@@ -108,15 +139,15 @@ class Arguments:
             value = todo.pop()
             if isinstance(value, Container):
                 todo.extend(value.items)
-            elif not isinstance(value, (Slot, Again)):
+            elif not isinstance(value, (Slot, Again, Open)):
                 yield value
 
 
-def flatten(bound: dict[str, Any]) -> Arguments:
+def flatten(bound: dict[str, Any], apart: Set[type] = frozenset()) -> Arguments:
     """Take a call's arguments apart: ``bound`` maps parameter names to values.
 
-    Taken apart: lists, tuples, dicts, sets and named tuples; dataclasses and other mappings if a tensor is inside. A
-    tensor or container that stands in two places is one.
+    Taken apart: lists, tuples, dicts, sets and named tuples; dataclasses and other mappings if a tensor is inside, and
+    dataclasses of the classes ``apart``. A tensor or container that stands in two places is one.
     """
     values = list(bound.values())
     for value in values:
@@ -129,14 +160,14 @@ def flatten(bound: dict[str, Any]) -> Arguments:
             if template is None:
                 template = _templates[names] = {name: Slot(index) for index, name in enumerate(names)}
             return Arguments(values, list(names), template, bound, names)
-    return _flatten(bound)
+    return _flatten(bound, apart)
 
 
 _templates: dict[tuple[str, ...], dict[str, Slot]] = {}
 """Templates of calls with tensors only, by the arguments' names."""
 
 
-def _flatten(bound: dict[str, Any]) -> Arguments:
+def _flatten(bound: dict[str, Any], apart: Set[type]) -> Arguments:
     tensors: list[torch.Tensor] = []
     labels: list[str] = []
     positions: dict[int, int] = {}
@@ -150,7 +181,7 @@ def _flatten(bound: dict[str, Any]) -> Arguments:
                 tensors.append(value)
                 labels.append(label)
             return Slot(index)
-        parts = _parts(value)
+        parts = _parts(value, apart)
         if parts is None:
             return value
         if id(value) in numbers:
@@ -178,14 +209,14 @@ def follow(arguments: Arguments, path: Path) -> Any:
     return value
 
 
-def _parts(value: Any) -> tuple[Path | None, tuple[Any, ...]] | None:
+def _parts(value: Any, apart: Set[type] = frozenset()) -> tuple[Path | None, tuple[Any, ...]] | None:
     """Keys and items of a container that is taken apart; None for anything else."""
     kind = type(value)
     if kind is list or kind is tuple or kind is set:
         return None, tuple(value)
     if kind in (dict, collections.OrderedDict, collections.defaultdict):
         return tuple(value.keys()), tuple(value.values())
-    if structure.is_namedtuple(value) or structure.has_traced(value):
+    if structure.is_namedtuple(value) or kind in apart or structure.has_traced(value):
         fields = structure.field_items(value)
         beside = fields is not None and any(isinstance(key, structure.Attribute) for key in fields[0])
         return None if beside else fields  # with attributes it is an object like others
@@ -229,4 +260,4 @@ def _fill(node: Container, early: Any, items: list[Any]) -> Any:
     return structure.rebuild_fields(node.kind, node.keys, tuple(items))
 
 
-__all__ = ["Again", "Arguments", "Container", "Path", "Slot", "flatten", "follow"]
+__all__ = ["Again", "Arguments", "Container", "Open", "Path", "Slot", "flatten", "follow"]
