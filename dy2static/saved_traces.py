@@ -22,6 +22,7 @@ from runtime.executor.trial import trial
 from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
+from runtime.storage.allowed import require_no_code
 from runtime.storage.artefact import MODES, WITHOUT_GRADIENTS
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.values.arguments import Arguments, flatten
@@ -120,6 +121,7 @@ def _trace(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bo
         try:
             with usual_state(), torch.set_grad_enabled(gradients):
                 traced = calls.function.trace(arguments, asked)
+                require_no_code(traced.program)
                 trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
             if not asked:

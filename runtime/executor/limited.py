@@ -115,6 +115,9 @@ class LimitedEmitter(Emitter):
             return
         if op.name in ("array.fill", "array.fill_each", "array.rows"):
             self.line(f"{self.bind(_before_rows, 'f')}({', '.join(map(self.operand, op.args))})")
+        if op.name.startswith("host.") and op.name.rpartition(".")[2] in _DRAWING_MANY:
+            values = [*op.args, *op.kwargs.values()]
+            self.line(f"{self.bind(_before_draw, 'f')}({', '.join(map(self.operand, values))})")
         super().emit(op)
         if op.name in _LENGTHENING and op.outputs and op.outputs[0] not in self.live.unread[id(op)]:
             self.line(f"{self.bind(_list_made, 'f')}({self.name(op.outputs[0])})")
@@ -122,7 +125,19 @@ class LimitedEmitter(Emitter):
 
 _GROWING = ("add", "sub", "mul", "pow", "lshift", "format", "mod", "math.factorial", "math.comb", "math.perm",
             "math.lcm", "str", "repr")  # fmt: skip
+_DRAWING_MANY = ("getrandbits", "token_hex", "token_urlsafe", "choice", "choices", "sample", "shuffle")
+"""Functions that draw as much as a number says."""
 _LENGTHENING = ("array.append", "array.extend", "array.concat", "array.new")
+
+
+def _before_draw(*counts: Any) -> None:
+    """What is drawn is as long as the largest number given."""
+    found = meter()
+    if found is None or found.limits.max_bytes is None:
+        return
+    most = max((one for one in counts if type(one) is int), default=0)
+    if most * OBJECT > found.limits.max_bytes:
+        too_large("a list", most * OBJECT, 0, found.limits.max_bytes)
 
 
 def _before_rows(array: Any, other: Any) -> None:

@@ -18,6 +18,7 @@ from runtime.ops import (
     custom_grad,
     grad,
     gradients,
+    host,
     printing,
     py_func,
     reporting,
@@ -45,6 +46,7 @@ STRUCTURAL: dict[str, OpDefinition] = {
         *array.DEFINITIONS,
         *grad.DEFINITIONS,
         *checkpoint.DEFINITIONS,
+        *host.DEFINITIONS,
         *scalar.DEFINITIONS,
     )
 }
@@ -60,7 +62,7 @@ def definition(name: str) -> OpDefinition:
     found = STRUCTURAL.get(name)
     if found is not None:
         return found
-    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.")):
+    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.", host.FAMILY)):
         raise ProgramError(f"unknown operator {name!r}", hint=f"Known: {_similar(name)}.")
     return aten.define(name)
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from dy2static.exclusions import exclusion_of
-from dy2static.operators.builtins import operator_functions, starred
+from dy2static.operators.builtins import host_calls, operator_functions, starred
 from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.builtins.table import handler_of
 from dy2static.operators.calls import autograd_function, boundary, growing, starred_call
@@ -117,6 +117,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     builtin = tensor_attributes.builtin_of(f, args)
     if builtin is not None and not kwargs:
         return traced_call(session, builtin, (f.__self__, *args), kwargs)
+    of_host = host_calls.called(session, f, args, kwargs)
+    if of_host is not NotImplemented:
+        return of_host
     impure.check(session, f)
     settings.note_call(session, f)
     if compiled.is_compiled(f):
