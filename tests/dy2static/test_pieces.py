@@ -69,7 +69,7 @@ def test_each_part_is_traced_once(traces: list[str]) -> None:
     net = Net()
 
     def f(x):
-        return net(x) + halved(x) * random.random()
+        return net(x) + halved(x) * (random.randbytes(1)[0] / 255)
 
     static = to_static(f, full_graph=False)
     for _ in range(5):
@@ -100,7 +100,7 @@ def test_a_part_that_fits_no_second_call_is_closed(traces: list[str]) -> None:
 
     def f(x):
         for step in range(30):
-            x = scaled(x, step + random.random() * 0)
+            x = scaled(x, step + (random.randbytes(1)[0] / 255) * 0)
         return x
 
     static = to_static(f, full_graph=False)
@@ -120,7 +120,7 @@ def test_programs_that_are_used_pay_for_others(traces: list[str]) -> None:
         return x * n if x.sum() > 0 else x
 
     def f(x, n):
-        return scaled(x, n) * random.random()
+        return scaled(x, n) * (random.randbytes(1)[0] / 255)
 
     static = to_static(f, full_graph=False)
     for n in range(4):
@@ -141,7 +141,7 @@ def test_small_straight_parts_are_left_in_python(traces: list[str]) -> None:
         return x * 2 if how == "double" else x
 
     def f(x):
-        return straight(x) + chosen(x) * random.random()
+        return straight(x) + chosen(x) * (random.randbytes(1)[0] / 255)
 
     static = to_static(f, full_graph=False)
     for _ in range(3):
@@ -161,7 +161,7 @@ def test_objects_made_at_each_call_do_not_pile_up(traces: list[str]) -> None:
             return x * self.n if x.sum() > 0 else x + self.n
 
     def f(x):
-        return Step(2).run(x) * random.random()
+        return Step(2).run(x) * (random.randbytes(1)[0] / 255)
 
     static = to_static(f, full_graph=False)
     for _ in range(2 * MADE):
@@ -182,7 +182,7 @@ def test_a_raise_leaves_what_eager_leaves() -> None:
         return rows
 
     def f(x, rows):
-        random.random()
+        random.randbytes(1)
         try:
             return part(x, rows)
         except ValueError:
@@ -207,7 +207,7 @@ def test_a_program_that_raises_where_python_does_not_is_dropped(monkeypatch: pyt
         return x * 2 if x.sum() > 0 else x
 
     def f(x):
-        return part(x) + random.random() * 0
+        return part(x) + (random.randbytes(1)[0] / 255) * 0
 
     static = to_static(f, full_graph=False)
     static(X)
@@ -233,7 +233,7 @@ def test_gradients_twice_and_hooks_between_pieces() -> None:
         y = net(x * x)
         if y.requires_grad:
             y.register_hook(lambda grad: seen.append(grad) or grad * 2)
-        return halved(y * random.random())
+        return halved(y * (random.randbytes(1)[0] / 255))
 
     static = to_static(f, full_graph=False)
     results = []
@@ -259,7 +259,7 @@ def test_modules_and_objects_stay_as_they_are() -> None:
             self.net = Net()
 
         def forward(self, x):
-            return self.net(x) * random.random()
+            return self.net(x) * (random.randbytes(1)[0] / 255)
 
     outer = Outer()
     before = [sorted(vars(module)) for module in outer.modules()]
@@ -314,7 +314,7 @@ def test_one_warning_for_each_place() -> None:
 
     def f(x, flag):
         y = inner(x)
-        return y * random.random() if flag else y
+        return y * (random.randbytes(1)[0] / 255) if flag else y
 
     static = to_static(f, full_graph=False)
     with warnings.catch_warnings(record=True) as caught:

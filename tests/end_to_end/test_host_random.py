@@ -292,11 +292,9 @@ def unused(x):
 FUNCTIONS = [
     in_a_branch, a_branch_by_a_draw, in_a_loop, how_many_iterations, in_a_comprehension, by_a_number_of_the_run,
     from_keywords, from_own_generators, seeded, seeded_on_a_path, shuffled_numbers, shuffled_tensors, chosen,
-    chosen_key, chosen_mode, sampled, from_a_list_that_grew, wrong_numbers, wrong_on_another_path, nothing_to_choose_from,
-    too_many,
-    wrong_numbers_of_the_run, wrong_kind, wrong_numbers_that_are_caught, through_other_functions,
-    until_one_fits,
-    a_setting_of_the_systems, unused,
+    chosen_key, chosen_mode, sampled, from_a_list_that_grew, wrong_numbers, wrong_on_another_path,
+    nothing_to_choose_from, too_many, wrong_numbers_of_the_run, wrong_kind, wrong_numbers_that_are_caught,
+    through_other_functions, until_one_fits, a_setting_of_the_systems, unused,
 ]  # fmt: skip
 
 
