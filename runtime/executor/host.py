@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
+from runtime.errors import ProgramError
 from runtime.executor.emitter import Emitter
-from runtime.ir import Operator, ScalarType
+from runtime.ir import Operator, ScalarType, TensorType
+from runtime.ops import host_numpy
 from runtime.ops.drawn import here
 from runtime.ops.host import FUNCTIONS, is_listed, sets_torch
 
@@ -18,6 +22,9 @@ _TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "complex": 
 
 def emit(emitter: Emitter, op: Operator) -> None:
     """``n = call(1, 6)``; a function that gives a list fills one Variable for each item."""
+    if op.name.startswith(host_numpy.FAMILY):
+        _emit_numpy(emitter, op)
+        return
     args = [emitter.operand(arg) for arg in op.args]
     args += [f"**{emitter.operand(op.kwargs)}"] if op.kwargs else []
     call = f"{emitter.bind(_call(op), 'f')}({', '.join(args)})"
@@ -30,14 +37,19 @@ def emit(emitter: Emitter, op: Operator) -> None:
 def _call(op: Operator) -> Callable[..., Any]:
     function, listed, again = FUNCTIONS[op.name], is_listed(op), sets_torch(op)
     types = [_TYPES[one.type.kind] for one in op.outputs if isinstance(one.type, ScalarType)]
+    gives, shapes = op.attrs.get("gives"), _shapes(op)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if here.given is not None:
             value = next(here.given)
             if again:  # PyTorch's own generators are put back to where they were, so they draw again
                 FUNCTIONS["host.torch.manual_seed"](args[0] if value is None else value)
-            return value
+            return host_numpy.to_tensor(value.copy()) if gives else value
         value = function(*args, **kwargs)
+        if gives:
+            if here.kept is not None:
+                here.kept.append(value.copy())
+            return _held(op, [value], [gives], shapes)[0]
         if types:
             _require(op, value if listed else [value], types)
         if here.kept is not None:
@@ -45,6 +57,40 @@ def _call(op: Operator) -> Callable[..., Any]:
         return value
 
     return call
+
+
+def _emit_numpy(emitter: Emitter, op: Operator) -> None:
+    """``a, b = call({"array": x})``: tensors in the memory of what NumPy gives."""
+    args = [emitter.operand(arg) for arg in op.args]
+    args += [f"**{emitter.operand(op.kwargs)}"] if op.kwargs else []
+    emitter.assign(op.outputs, f"{emitter.bind(_numpys(op), 'f')}({', '.join(args)})", unpack=True)
+
+
+def _numpys(op: Operator) -> Callable[..., Any]:
+    function, many = host_numpy.function_of(op.name.removeprefix(host_numpy.FAMILY)), op.attrs.get("many", False)
+    gives, shapes = list(op.attrs["gives"]), _shapes(op)
+
+    def call(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
+        made = function(*map(host_numpy.given, args), **{key: host_numpy.given(one) for key, one in kwargs.items()})
+        return _held(op, list(made) if many else [made], gives, shapes)
+
+    return call
+
+
+def _shapes(op: Operator) -> list[Any]:
+    return [(one.type.dtype, one.type.shape) for one in op.outputs if isinstance(one.type, TensorType)]
+
+
+def _held(op: Operator, values: list[Any], gives: list[str], shapes: list[Any]) -> list[torch.Tensor]:
+    """What NumPy gives as tensors. Errors raised: ProgramError, it is not what the Program was made for."""
+    kinds = list(map(host_numpy.kind_of, values))
+    tensors = [host_numpy.to_tensor(one) for one in values] if kinds == gives else []
+    if not tensors or [(one.dtype, tuple(one.shape)) for one in tensors] != shapes:
+        raise ProgramError(
+            f"{op.name.removeprefix('host.')} gives other arrays for these values than for those that it was tried "
+            "with while tracing", location=op.location, code="D2S213",
+            hint="Do it outside the converted function, or in a function marked not_to_static.")
+    return tensors
 
 
 def _require(op: Operator, values: list[Any], types: list[type]) -> None:

@@ -115,6 +115,8 @@ class LimitedEmitter(Emitter):
             return
         if op.name in ("array.fill", "array.fill_each", "array.rows"):
             self.line(f"{self.bind(_before_rows, 'f')}({', '.join(map(self.operand, op.args))})")
+        if op.name.startswith("host.np.") or "gives" in op.attrs:
+            self.line(f"{self.bind(_refuse_arrays, 'f')}()")
         if op.name.startswith("host.") and op.name.rpartition(".")[2] in _DRAWING_MANY:
             values = [*op.args, *op.kwargs.values()]
             self.line(f"{self.bind(_before_draw, 'f')}({', '.join(map(self.operand, values))})")
@@ -128,6 +130,15 @@ _GROWING = ("add", "sub", "mul", "pow", "lshift", "format", "mod", "math.factori
 _DRAWING_MANY = ("getrandbits", "token_hex", "token_urlsafe", "choice", "choices", "sample", "shuffle")
 """Functions that draw as much as a number says."""
 _LENGTHENING = ("array.append", "array.extend", "array.concat", "array.new")
+
+
+def _refuse_arrays() -> None:
+    """NumPy's memory is not counted."""
+    found = meter()
+    if found is not None and found.limits.max_bytes is not None:
+        raise StorageError(
+            "the file calls functions of NumPy's, whose memory no limit bounds", code="D2S523",
+            hint="If you trust the file, load it without max_bytes.")
 
 
 def _before_draw(*counts: Any) -> None:

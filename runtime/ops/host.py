@@ -22,9 +22,9 @@ import torch
 
 from runtime.ir.definition import Fail, OpDefinition
 from runtime.ir.operator import Operator
-from runtime.ir.types import ScalarKind, ScalarType
+from runtime.ir.types import ScalarKind, ScalarType, TensorType
 from runtime.ir.variable import Variable
-from runtime.ops.arity import check_blocks
+from runtime.ops.arity import check_attrs, check_blocks
 
 Function = Callable[..., Any]
 
@@ -57,6 +57,13 @@ NUMPYS_GENERATOR: dict[str, ScalarKind] = dict.fromkeys((
     "standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular", "uniform", "vonmises",
     "wald", "weibull"), "float")  # fmt: skip
 """The same of ``numpy.random.Generator``; the whole numbers that it draws are NumPy's."""
+
+_ARRAYS = ("choice", "dirichlet", "multinomial", "multivariate_normal", "permutation")
+"""Functions of NumPy's, besides these, that give arrays. So do the others where a size is given."""
+_ARRAYS_OF_STATES = (*_ARRAYS, "tomaxint", "random_integers")
+_ARRAYS_OF_GENERATORS = (
+    *_ARRAYS, "binomial", "geometric", "hypergeometric", "integers", "logseries", "multivariate_hypergeometric",
+    "negative_binomial", "permuted", "poisson", "zipf")  # fmt: skip
 
 CLOCKS: dict[str, ScalarKind] = {
     name: "int" if name.endswith("_ns") else "float"
@@ -143,7 +150,11 @@ _TABLE: dict[str, tuple[Function, ScalarKind | None]] = {
     "random.seed": (_of_python("seed"), None),
     **_methods("system", _of_system),
     **{f"numpy.{name}": (_of_numpy(name), kind) for name, kind in NUMPYS.items()},
+    **{f"numpy.{name}": (_of_numpy(name), None) for name in _ARRAYS_OF_STATES},
+    "numpy.shuffle": (_shuffled(_of_numpy("shuffle")), None),
+    "generator.shuffle": (_shuffled(_of_generator("shuffle")), None),
     "numpy.seed": (_of_numpy("seed"), None),
+    **{f"generator.{name}": (_of_generator(name), None) for name in _ARRAYS_OF_GENERATORS},
     **{f"generator.{name}": (_of_generator(name), kind) for name, kind in NUMPYS_GENERATOR.items()},
     **{f"time.{name}": (getattr(time, name), kind) for name, kind in CLOCKS.items()},
     "secrets.randbelow": (_secret("randbelow"), "int"),
@@ -165,7 +176,7 @@ FAMILY = "host."
 
 def is_listed(op: Operator) -> bool:
     """Whether the function gives a list: an output for each item."""
-    return op.name.rpartition(".")[2] in ("choices", "sample", "shuffle") and not op.name.startswith("host.numpy.")
+    return op.name.rpartition(".")[2] in ("choices", "sample", "shuffle") and "gives" not in op.attrs
 
 
 def sets_torch(op: Operator) -> bool:
@@ -186,9 +197,15 @@ def _verify(op: Operator, fail: Fail) -> None:
         fail("operand", f"the generator of {op.name} is a random.Random or one of NumPy's")
     if generator is None and op.name.startswith("host.generator."):
         fail("arity", f"{op.name} needs a generator")
+    arrays = op.name.startswith(("host.numpy.", "host.generator."))
+    check_attrs(op, fail, {"gives": (str,)} if arrays else {})
+    if "gives" in op.attrs and op.attrs["gives"] not in ("array", "generic"):
+        fail("attrs", f"{op.name} gives an array or a scalar of NumPy's")
+    if "out" in op.kwargs:
+        fail("arity", f"{op.name} writes no array")
     for output in op.outputs:
-        if not isinstance(output.type, ScalarType):
-            fail("type", f"{op.name} gives a Python number or string, so its Variable must have a scalar type")
+        if not isinstance(output.type, TensorType if "gives" in op.attrs else ScalarType):
+            fail("type", f"{op.name} gives a number of Python's in a scalar, or one of NumPy's in a tensor")
 
 
 def _raises(op: Operator) -> bool:

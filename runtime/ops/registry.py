@@ -19,6 +19,7 @@ from runtime.ops import (
     grad,
     gradients,
     host,
+    host_numpy,
     printing,
     py_func,
     reporting,
@@ -47,6 +48,7 @@ STRUCTURAL: dict[str, OpDefinition] = {
         *grad.DEFINITIONS,
         *checkpoint.DEFINITIONS,
         *host.DEFINITIONS,
+        *host_numpy.DEFINITIONS,
         *scalar.DEFINITIONS,
     )
 }

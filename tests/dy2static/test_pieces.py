@@ -82,7 +82,7 @@ def test_each_part_is_traced_once(traces: list[str]) -> None:
 def test_what_fails_is_not_traced_again(traces: list[str]) -> None:
     def reads(x, n):
         for _ in range(2):
-            x = x * float(x.numpy()[0]) * n
+            x = x * float(x.__array__()[0]) * n
         return x
 
     def f(x, n):
@@ -280,7 +280,7 @@ def test_many_threads() -> None:
 
     def f(x):
         with threading.Lock():
-            return halved(net(x)) + float(x.numpy()[0])
+            return halved(net(x)) + float(x.__array__()[0])
 
     static = to_static(f, full_graph=False)
     inputs = [X * n for n in range(1, 9)]
@@ -301,7 +301,7 @@ def test_many_threads() -> None:
 
 def test_recursion_goes_as_deep_as_in_eager() -> None:
     def down(x, n):
-        return x * float(x.numpy()[0]) if n == 0 else down(x, n - 1) + 1
+        return x * float(x.__array__()[0]) if n == 0 else down(x, n - 1) + 1
 
     static = to_static(down, full_graph=False)
     depth = sys.getrecursionlimit() // 2
@@ -310,7 +310,7 @@ def test_recursion_goes_as_deep_as_in_eager() -> None:
 
 def test_one_warning_for_each_place() -> None:
     def inner(x):
-        return x * float(x.numpy()[0])
+        return x * float(x.__array__()[0])
 
     def f(x, flag):
         y = inner(x)
@@ -324,7 +324,7 @@ def test_one_warning_for_each_place() -> None:
             static(X.double(), flag)
     assert len(caught) == 1, [str(one.message) for one in caught]
     (warning,) = caught
-    assert warning.category is EagerWarning and "return x * float(x.numpy()[0])" in str(warning.message)
+    assert warning.category is EagerWarning and "return x * float(x.__array__()[0])" in str(warning.message)
     assert "explain() shows it" in str(warning.message)
 
 
@@ -337,13 +337,13 @@ def test_explain_shows_the_tree() -> None:
         def forward(self, x):
             for layer in self.layers:
                 x = layer(x)
-            return x.tolist(), float(x.detach().numpy().sum())
+            return x.tolist(), float(x.detach().__array__().sum())
 
     outer = Outer()
     found = explain(outer, X)
     text = str(found).splitlines()
     assert text[0].startswith("test_explain_shows_the_tree.<locals>.Outer.forward: plain Python, 1 call  (")
-    assert text[1].strip().startswith("[D2S213] .numpy() reads")
+    assert text[1].strip().startswith("[D2S213] .__array__() reads")
     assert text[2].startswith("  Net.forward of 3 objects: 3 Programs, 3 calls  (")
     assert [part.runs_as for part in found.walk()] == ["Python", "Program"]
     assert "forward" not in vars(outer), "the module is left as it is"
@@ -360,7 +360,7 @@ def test_full_graph_functions_can_be_explained() -> None:
 
 def test_rollback_forgets_verdicts(traces: list[str]) -> None:
     def f(x):
-        return halved(x) * float(x.numpy()[0])
+        return halved(x) * float(x.__array__()[0])
 
     static = to_static(f, full_graph=False)
     static(X)

@@ -13,18 +13,22 @@ import random
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import numpy
 import torch
 
 from dy2static.operators.calls import growing
 from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedSize
 from dy2static.operators.provenance.provenance import adopt, memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, held_choice
 from runtime.ir import ScalarType, Variable
-from runtime.ops import host
+from runtime.ops import host, host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user, theirs
 from runtime.tracer.numbers import scalars
+from runtime.tracer.recording import numpy_calls
 
 _LONGEST = 256
 """Of so many objects that are no numbers the order may be drawn: each is a choice among all."""
@@ -52,10 +56,12 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return _per_option(session, f, args, kwargs)
     name, generator = found
     short = name.rpartition(".")[2]
-    if short in _OF_ITEMS and not name.startswith("numpy."):
+    if short == "shuffle" or (short in _OF_ITEMS and not name.startswith(("numpy.", "generator."))):
         make: Callable[..., Any] = _MAKERS[short]
         return make(session, name, generator, args, kwargs)
-    if not all(map(_is_plain, (*args, *kwargs.values()))):
+    if name.startswith(("numpy.", "generator.")):
+        args, kwargs = tuple(map(_named, args)), {key: _named(one) for key, one in kwargs.items()}
+    if not all(map(_is_plain_or_size, (*args, *kwargs.values()))) or kwargs.get("out") is not None:
         return NotImplemented
     if name == "torch.manual_seed":
         _emit(session, name, None, *_positional(args, kwargs, "seed"), kinds=[])
@@ -65,6 +71,8 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         _emit(session, name, generator, args, kwargs, kinds=[])
         return None
     kind = _kind(session, name, generator, args, kwargs)
+    if isinstance(kind, _Drawn):
+        return _array(session, name, generator, args, kwargs, kind)
     if kind is None:
         return NotImplemented
     (var,) = _emit(session, name, generator, args, kwargs, kinds=[kind])
@@ -113,6 +121,18 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, Staged) or type(value) in (int, float, bool, str, complex)
 
 
+def _is_plain_or_size(value: Any) -> bool:
+    return _is_plain(value) or (type(value) in (tuple, list) and all(map(_is_plain_or_size, value)))
+
+
+def _named(value: Any) -> Any:
+    """A dtype by name, and a torch.Size as a tuple."""
+    if isinstance(value, (torch.Size, StagedSize)):
+        return tuple(value)
+    is_class = isinstance(value, type) and issubclass(value, (numpy.generic, int, float))
+    return numpy.dtype(value).name if is_class or isinstance(value, numpy.dtype) else value
+
+
 def _per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     names = list(kwargs)
     values = [*args, *kwargs.values()]
@@ -133,16 +153,27 @@ def _positional(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tup
 
 def _emit(session: Session, name: str, generator: Any, args: Any, kwargs: Any, kinds: list[Any]) -> Any:
     """Record the call; without ``kinds`` it gives nothing."""
+    operands, keywords = _operands(session, name, generator, args, kwargs)
+    return session.emit(f"host.{name}", operands, keywords, [ScalarType(kind) for kind in kinds])
+
+
+def _operands(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """What an Operator is given.
+
+    Raises:
+        TraceError: D2S214, in ``torch.utils.checkpoint``.
+    """
     if memo(session).checkpointed:
         raise session.error(
             f"{name}() in torch.utils.checkpoint.checkpoint: eager's backward calls the function again, and draws "
             "other numbers there", code="D2S214", hint="Draw before, and give the number to the function.")
-    operands = [session.operand(list(one) if isinstance(one, tuple) else one) for one in args]
+    operands = [session.operand(list(one) if isinstance(one, tuple) and name.startswith(("random", "system")) else one)
+                for one in args]  # fmt: skip
     keywords = {key: session.operand(one) for key, one in kwargs.items()}
     if generator is not None:
         adopt(session, generator)
         keywords["generator"] = generator
-    return session.emit(f"host.{name}", operands, keywords, [ScalarType(kind) for kind in kinds])
+    return operands, keywords
 
 
 def _kind(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -> Any:
@@ -165,7 +196,22 @@ def _kind(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -
         if not staged or isinstance(error, TypeError):
             _raise_it(session, name, generator, args, kwargs, error, _place(twin) != before)
         return usual
+    if host_numpy.kind_of(value) is not None:
+        return None if staged else _Drawn(value)
     return usual if staged and scalars.kind_of(value) is not None else scalars.kind_of(value)
+
+
+@dataclass
+class _Drawn:
+    """An array or scalar of NumPy's, as a stream of its own gives it."""
+
+    sample: Any
+
+
+def _array(session: Session, name: str, generator: Any, args: Any, kwargs: Any, drawn: _Drawn) -> Any:
+    """The array that a run draws."""
+    operands, keywords = _operands(session, name, generator, args, kwargs)
+    return numpy_calls.drawn(session, f"host.{name}", operands, keywords, drawn.sample)
 
 
 _SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 0.5, "complex": 1j, "str": "1"}
