@@ -60,7 +60,7 @@ NUMPYS_GENERATOR: dict[str, ScalarKind] = dict.fromkeys((
 
 _ARRAYS = ("choice", "dirichlet", "multinomial", "multivariate_normal", "permutation")
 """Functions of NumPy's, besides these, that give arrays. So do the others where a size is given."""
-_ARRAYS_OF_STATES = (*_ARRAYS, "tomaxint", "random_integers")
+_ARRAYS_OF_STATES = (*_ARRAYS, "random_integers")
 _ARRAYS_OF_GENERATORS = (
     *_ARRAYS, "binomial", "geometric", "hypergeometric", "integers", "logseries", "multivariate_hypergeometric",
     "negative_binomial", "permuted", "poisson", "zipf")  # fmt: skip

@@ -77,11 +77,20 @@ def function_of(name: str) -> Callable[..., Any]:
     """The function of a name in the table. Errors raised: KeyError for another one."""
     if name not in NAMES:
         raise KeyError(name)
+    if name.startswith("ndarray."):
+        return functools.partial(_method, name.removeprefix("ndarray."))
     module, _, rest = name.rpartition(".") if name.startswith(("linalg.", "fft.")) else ("", "", name)
     found: Any = importlib.import_module(f"numpy.{module}") if module else numpy
     for part in rest.split("."):
         found = getattr(found, part)
     return found
+
+
+def _method(name: str, owner: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method of an array, or of a scalar."""
+    if not isinstance(owner, (numpy.ndarray, numpy.generic)):
+        raise TypeError(f"{name} is a method of NumPy's arrays, not of {type(owner).__name__}")
+    return getattr(owner, name)(*args, **kwargs)
 
 
 def given(value: Any) -> Any:

@@ -51,6 +51,8 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
         return _made(session, _MAKING[id(f)], args, kwargs)
     if not arrays:
         return NotImplemented
+    if isinstance(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and isinstance(args[0], NumpyScalar):
+        return numpy_calls.record("ndarray.astype", (args[0], f), {})
     if id(f) in _TO_TENSOR and isinstance(args[0] if args else None, NumpyArray):
         return _tensor(session, _TO_TENSOR[id(f)], f, args, kwargs)
     return NotImplemented

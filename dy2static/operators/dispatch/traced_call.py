@@ -176,7 +176,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         done = traced_attribute.by_descriptor(session, f.__self__, f.__name__, args)
         if done is not NotImplemented:
             return done
-    if not isinstance(getattr(f, "__self__", None), (list, dict, set, deque)):
+    makes = getattr(f, "__name__", "") in ("__init__", "__new__")
+    if not makes and not isinstance(getattr(f, "__self__", None), (list, dict, set, deque)):
         numpy_arrays.require_none(session, f, args, kwargs)
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (

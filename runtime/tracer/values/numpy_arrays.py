@@ -6,7 +6,7 @@ what is done to them to ``recording.numpy_calls``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -43,7 +43,21 @@ class NumpyArray(numpy.lib.mixins.NDArrayOperatorsMixin):
             "a NumPy array that is only known while the Program runs is used by code that is not converted, or written",
             code="D2S213", hint="Use NumPy's functions that give another array, or tensor operations.")
 
-    __array__ = __float__ = __int__ = __index__ = __complex__ = __bool__ = __len__ = __iter__ = _refuse
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The items, for C code that takes them as they are: unpacking, ``list``, ``zip``."""
+        return iter([_record[0]("ndarray.__getitem__", (self, index), {}) for index in range(len(self.tensor))])
+
+    def __round__(self, digits: int | None = None) -> Any:
+        """As of a scalar of NumPy's; arrays have no such method."""
+        if digits is None or not isinstance(self, NumpyScalar):
+            self._refuse()
+        return _record[0]("ndarray.round", (self, digits), {})
+
+    __array__ = __float__ = __int__ = __index__ = __complex__ = __bool__ = _refuse
+    __trunc__ = __floor__ = __ceil__ = _refuse
     __getitem__ = __setitem__ = __contains__ = __str__ = __repr__ = __format__ = __reduce_ex__ = _refuse
     __copy__ = __deepcopy__ = __hash__ = _refuse
 
