@@ -95,7 +95,7 @@ def _made(session: Session, name: str, args: tuple[Any, ...], kwargs: dict[str, 
         return numpy_calls.record("ndarray.astype", (array, dtype), {})
     if copies:
         return numpy_calls.record("ndarray.copy", (array, "K") if name == "array" else (array,), {})
-    if name == "ascontiguousarray":
+    if name == "ascontiguousarray" and not numpy_calls.is_contiguous(session, array):
         return numpy_calls.record("ndarray.copy", (array,), {})
     return array
 

@@ -59,6 +59,13 @@ def to_tensor(session: Session, array: NumpyArray) -> torch.Tensor:
     return array.tensor.detach()
 
 
+def is_contiguous(session: Session, array: NumpyArray) -> bool:
+    """Whether ``np.ascontiguousarray(array)`` is the array."""
+    with torch_internals.no_modes():
+        sample = _real(session, session.fake(array.tensor), _zeros).numpy()
+    return numpy.ascontiguousarray(sample) is sample
+
+
 @dataclass(frozen=True)
 class _Look:
     """What one result of a sample looks like."""
@@ -232,6 +239,9 @@ def _real(session: Session, fake: torch.Tensor, fill: Any) -> torch.Tensor:
                 dtype = numpy.dtype(str(fake.dtype).removeprefix("torch."))
             except TypeError:  # bfloat16
                 return made.zero_()
+            if any(not stride and size > 1 for size, stride in zip(fake.shape, strides)):  # items share memory
+                extent = 1 + sum((size - 1) * stride for size, stride in zip(fake.shape, strides))
+                return torch.from_numpy(fill((extent,), dtype)).as_strided(tuple(fake.shape), strides)
             made.copy_(torch.from_numpy(fill(tuple(fake.shape), dtype)))
     return made
 
