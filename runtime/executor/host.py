@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import torch
 
 from runtime.errors import ProgramError
@@ -68,10 +69,16 @@ def _emit_numpy(emitter: Emitter, op: Operator) -> None:
 
 def _numpys(op: Operator) -> Callable[..., Any]:
     function, many = host_numpy.function_of(op.name.removeprefix(host_numpy.FAMILY)), op.attrs.get("many", False)
-    gives, shapes = list(op.attrs["gives"]), _shapes(op)
+    gives, shapes, errors = list(op.attrs["gives"]), _shapes(op), op.attrs.get("errors")
 
     def call(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
-        made = function(*map(host_numpy.given, args), **{key: host_numpy.given(one) for key, one in kwargs.items()})
+        given = [host_numpy.given(one) for one in args]
+        named = {key: host_numpy.given(one) for key, one in kwargs.items()}
+        if errors is None:
+            made = function(*given, **named)
+        else:
+            with numpy.errstate(**dict(zip(host_numpy.USUAL_ERRORS, errors))):
+                made = function(*given, **named)
         return _held(op, list(made) if many else [made], gives, shapes)
 
     return call

@@ -25,6 +25,10 @@ from runtime.ir.variable import Variable
 from runtime.ops.arity import check_attrs, check_blocks
 
 FAMILY = "host.np."
+ERRORS = ("ignore", "warn", "raise", "print")
+"""What NumPy may do where a floating point error is met."""
+USUAL_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+"""``numpy.geterr()`` as it is at first; Operators that are called under another setting have it as ``errors``."""
 METHODS = (
     "__getitem__", "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "conjugate", "copy",
     "cumprod", "cumsum", "diagonal", "dot", "flatten", "max", "mean", "min", "prod", "ravel", "repeat", "reshape",
@@ -139,11 +143,14 @@ def _tensors(op: Operator) -> tuple[Variable, ...]:
 
 def _verify(op: Operator, fail: Fail) -> None:
     check_blocks(op, fail, ())
-    check_attrs(op, fail, {"gives": (list, tuple), "many": (bool,)}, required=["gives"])
+    check_attrs(op, fail, {"gives": (list, tuple), "many": (bool,), "errors": (list, tuple)}, required=["gives"])
     if "out" in op.kwargs:
         fail("arity", f"{op.name} writes no array")
     if len(op.attrs["gives"]) != len(op.outputs) or not set(op.attrs["gives"]) <= {"array", "generic", "tensor"}:
         fail("attrs", f"{op.name} says of each result what it is")
+    errors = op.attrs.get("errors", list(USUAL_ERRORS.values()))
+    if len(errors) != len(USUAL_ERRORS) or not set(errors) <= set(ERRORS):
+        fail("attrs", f"{op.name} says what is done about each kind of floating point error")
     for output in op.outputs:
         if not isinstance(output.type, TensorType):
             fail("type", f"the results of {op.name} are carried by tensors")

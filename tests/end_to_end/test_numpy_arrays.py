@@ -93,7 +93,7 @@ def of_name(name):
 
 
 @FILTERS
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", sorted(host_numpy.NAMES))
 def test_every_function_of_the_table(name):
     function = of_name(name)
@@ -297,6 +297,43 @@ def test_gradients_around_arrays(options):
     torch.testing.assert_close(got, expected)
 
 
+def silently(x):
+    with np.errstate(all="ignore"):
+        a = np.log(x.numpy() - 1)
+    with np.errstate(divide="raise"):
+        b = x.numpy() / 2
+    return a, b
+
+
+def raising(x):
+    with np.errstate(divide="raise"):
+        return x.numpy() / (x.numpy() - 1)
+
+
+@pytest.mark.parametrize("function", [silently, raising])
+def test_errors_of_floating_point_are_told_as_in_eager(function, tmp_path):
+    static = to_static(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert outcome_as_it_is(static) == outcome_as_it_is(function)
+    dy2static.save(static, tmp_path / "saved", input_spec=[InputSpec([3])])
+    assert outcome_as_it_is(runtime.load(tmp_path / "saved")) == outcome_as_it_is(function)
+
+
+def outcome_as_it_is(function):
+    try:
+        return shown(function(X.clone()))
+    except Exception as error:
+        return type(error), str(error).splitlines()[0]
+
+
+def test_a_warning_is_given_by_each_run():
+    static = to_static(lambda x: x.numpy() / (x.numpy() - 1))
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            static(X)
+
+
 # -- random arrays
 
 STREAM = np.random.RandomState(1)
@@ -401,6 +438,18 @@ def stored(x):
 
 
 KEPT = None
+
+
+def under_filters(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return x.numpy() / 0
+
+
+def test_warnings_that_the_function_silences_are_refused():
+    with pytest.raises(TraceError) as caught:
+        to_static(under_filters)(X)
+    assert caught.value.code == "D2S268"
 
 
 @pytest.mark.parametrize("function", [

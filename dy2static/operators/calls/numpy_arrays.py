@@ -8,12 +8,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
 import torch
 
+from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Session, Staged
 from runtime.ops import host_numpy
 from runtime.tracer.ambient.theirs import acts_for_user
@@ -28,6 +30,21 @@ _MAKING: dict[int, str] = {id(getattr(numpy, name)): name for name in ("asarray"
                                                                        "ascontiguousarray")}  # fmt: skip
 _TO_TENSOR: dict[int, str] = {
     id(getattr(torch, name)): name for name in ("from_numpy", "as_tensor", "tensor", "asarray")}
+
+
+def _require_heard(session: Session, name: str) -> None:
+    """Refuse a call inside ``warnings.catch_warnings()`` of the function itself: a run's warnings would be heard.
+
+    Raises:
+        TraceError: D2S268.
+    """
+    if warnings.filters is not memo(session).filters:
+        raise session.error(
+            f"numpy.{name}() inside warnings.catch_warnings(): what a run warns of would be heard", code="D2S268",
+            hint="Use numpy.errstate, or put the with statement around the call of the converted function.")
+
+
+numpy_calls.requirements.append(_require_heard)
 
 
 def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

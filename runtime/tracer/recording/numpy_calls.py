@@ -7,7 +7,7 @@ that.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from runtime.tracer.recording.session import Session
 from runtime.tracer.values import numpy_arrays
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar
 
+requirements: list[Callable[[Session, str], None]] = []
+"""What else is asked of each call, by rooms that know more."""
 _HINT = "Use tensor operations, or do it outside the converted function, or in a function marked not_to_static."
 
 
@@ -85,6 +87,10 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         TraceError: D2S213, the function is not in the table, writes, or what it gives depends on values.
     """
     session = state.current()
+    for require in requirements:
+        require(session, name)
+    if not set(numpy.geterr().values()) <= set(host_numpy.ERRORS):
+        raise _refusal(session, name, "tells of errors by calling a function")
     if name not in host_numpy.NAMES:
         raise _refusal(session, name, "is not among the functions of NumPy's that a Program may call")
     if kwargs.get("out") not in (None, (None,)) or "where" in kwargs:
@@ -101,7 +107,10 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     operands = [_operand(session, arg) for arg in args]
     keywords = {key: _operand(session, arg) for key, arg in kwargs.items()}
     fakes = [_fake(session, look) for look in looks]
-    attrs = {"gives": [look.kind for look in looks], "many": many is not None}
+    attrs: dict[str, Any] = {"gives": [look.kind for look in looks], "many": many is not None}
+    errors = numpy.geterr()
+    if errors != host_numpy.USUAL_ERRORS:  # inside numpy.errstate
+        attrs["errors"] = [errors[kind] for kind in host_numpy.USUAL_ERRORS]
     made = session.emit(host_numpy.FAMILY + name, operands, keywords, [session.type_of(fake) for fake in fakes],
                         attrs=attrs)  # fmt: skip
     results: list[Any] = []
