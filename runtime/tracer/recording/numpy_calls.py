@@ -108,7 +108,7 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     keywords = {key: _operand(session, arg) for key, arg in kwargs.items()}
     fakes = [_fake(session, look) for look in looks]
     attrs: dict[str, Any] = {"gives": [look.kind for look in looks], "many": many is not None}
-    errors = numpy.geterr()
+    errors: dict[str, Any] = dict(numpy.geterr())
     if errors != host_numpy.USUAL_ERRORS:  # inside numpy.errstate
         attrs["errors"] = [errors[kind] for kind in host_numpy.USUAL_ERRORS]
     made = session.emit(host_numpy.FAMILY + name, operands, keywords, [session.type_of(fake) for fake in fakes],
