@@ -23,6 +23,7 @@ from runtime.executor.trial import trial
 from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
+from runtime.storage.allowed import require_no_code
 from runtime.storage.artefact import MODES, WITHOUT_GRADIENTS
 from runtime.tracer.ambient import source_places
 from runtime.tracer.boundary.tracing import Traced
@@ -123,6 +124,7 @@ def _trace(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bo
         try:
             with usual_state(), torch.set_grad_enabled(gradients):
                 traced = calls.function.trace(arguments, asked)
+                require_no_code(traced.program)
                 trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
             if traced.ends_in is not None:
                 raise traced.ends_in

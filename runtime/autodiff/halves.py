@@ -18,6 +18,7 @@ from runtime.autodiff.derive import Derivative
 from runtime.autodiff.saved import Saved, load, save
 from runtime.autodiff.stages import Stage, stage_program
 from runtime.ir import Program
+from runtime.ops import drawn, host
 from runtime.ops.registry import definition
 from runtime.tracer.memory.write_back import write_back
 
@@ -66,7 +67,8 @@ class Halves:
             self.forward = compile(derivative.forward, kept=derivative.kept)
             self.stages = [_Compiled(self, stage) for stage in derivative.stages]
         self.views = {position: (view, compile(view.program)) for position, view in derivative.views.items()}
-        self.random = any(definition(op.name).random for op in program.block.walk())
+        self.random = any(definition(op.name).random or host.sets_torch(op) for op in program.block.walk())
+        self.draws = any(op.name.startswith(host.FAMILY) for op in program.block.walk())
         targets = {write.target for write in program.writes}
         self.write_positions = frozenset(write.index for write in program.writes)
         read = {leaf for stage in derivative.stages for leaf in stage.leaves}
@@ -82,6 +84,12 @@ class Halves:
     def apply(self, arguments: Sequence[Any], n_inputs: int) -> list[Any]:
         """Run the forward half; its differentiable results get their nodes."""
         run = _Run(self, arguments)
+        if run.drawn is None:
+            return self._apply(run, arguments)
+        with drawn.keeping(run.drawn):
+            return self._apply(run, arguments)
+
+    def _apply(self, run: _Run, arguments: Sequence[Any]) -> list[Any]:
         if len(self.stages) == 1:
             (stage,) = self.stages
             stage.apply(_Call(run, stage, []), [arguments[index] for index in stage.plan.needs])
@@ -183,6 +191,8 @@ class _Run:
         self.passed: dict[int, Any] = {}
         """Results that are views of others -> the tensors that the forward half computed for them."""
         self.rng = torch_internals.rng_state() if halves.random else None
+        self.drawn: list[Any] | None = [] if halves.draws else None
+        """What the process drew for it: random numbers of Python's and NumPy's, times."""
         self.autocast = torch_internals.autocast_state()
         self.casts = any(enabled for _, enabled, _ in self.autocast)
         # For running the Program again; what it writes is kept as it was.
@@ -426,7 +436,8 @@ def _again(call: _Call, grads: Sequence[torch.Tensor | None]) -> list[Any]:
             f"an argument or result of {run.halves.program.name!r}, which create_graph=True runs again, and backward "
             "under another autocast state than before"
         )
-    with torch_internals.autocast_as(run.autocast), torch_internals.rng_restored(run.rng), torch.enable_grad():
+    with torch_internals.autocast_as(run.autocast), torch_internals.rng_restored(run.rng), torch.enable_grad(), (
+            drawn.giving_again(run.drawn)):
         views = [_view(argument) for argument in run.arguments]
         leaves = [_view(leaf) for leaf in call.leaves]
         values = call.stage.again.run([*views, *leaves], [])

@@ -44,7 +44,8 @@ def _in_row(machine: Machine, value: Any, row: int) -> Any:
 def run_said(machine: Machine, op: Operator, scope: Scope) -> Sequence[Any]:
     """``print``, ``log`` and calls of Python: done once, where all rows say the same."""
     if machine.mask is not None or _differs([scope[var] for var in op.inputs]):
-        what = {"py_func": "a Python function is called with what", "print": "what is printed"}.get(op.name)
+        named = {"py_func": "a Python function is called with what", "print": "what is printed"}
+        what = "what NumPy is given" if op.name.startswith("host.") else named.get(op.name)
         refuse(op, None, f"{what or 'what is logged'} depends on the row",
                "Give the value as a result, and use it after the call.", "D2S284")
     return machine.plan.alone(op).run([scope[var] for var in dict.fromkeys(op.inputs)], [])

@@ -35,4 +35,5 @@ RULES |= {
 }
 
 # By the first part of the name; everything else is an overload in ``torch.ops``.
-FAMILIES |= {"scalar": scalar.run, "array": array.run, "grad": gradients.run, "": aten.run}
+FAMILIES |= {"scalar": scalar.run, "array": array.run, "grad": gradients.run, "host": effects.run_said,
+             "": aten.run}

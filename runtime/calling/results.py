@@ -75,6 +75,9 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
             if (item := build(held)) is not MISSING:
                 setattr(made, name, item)
         return made
+    if tree.kind in ("numpy array", "numpy scalar"):
+        array = build(tree.fields[0][1]).detach().numpy()
+        return array[()].copy() if tree.kind == "numpy scalar" else array
     if tree.kind == "growing tuple":
         return tuple(build(tree.fields[0][1]))
     if tree.kind == "growing deque":

@@ -115,6 +115,11 @@ class LimitedEmitter(Emitter):
             return
         if op.name in ("array.fill", "array.fill_each", "array.rows"):
             self.line(f"{self.bind(_before_rows, 'f')}({', '.join(map(self.operand, op.args))})")
+        if op.name.startswith("host.np.") or "gives" in op.attrs:
+            self.line(f"{self.bind(_refuse_arrays, 'f')}()")
+        if op.name.startswith("host.") and op.name.rpartition(".")[2] in _DRAWING_MANY:
+            values = [*op.args, *op.kwargs.values()]
+            self.line(f"{self.bind(_before_draw, 'f')}({', '.join(map(self.operand, values))})")
         super().emit(op)
         if op.name in _LENGTHENING and op.outputs and op.outputs[0] not in self.live.unread[id(op)]:
             self.line(f"{self.bind(_list_made, 'f')}({self.name(op.outputs[0])})")
@@ -122,7 +127,28 @@ class LimitedEmitter(Emitter):
 
 _GROWING = ("add", "sub", "mul", "pow", "lshift", "format", "mod", "math.factorial", "math.comb", "math.perm",
             "math.lcm", "str", "repr")  # fmt: skip
+_DRAWING_MANY = ("getrandbits", "token_hex", "token_urlsafe", "choice", "choices", "sample", "shuffle")
+"""Functions that draw as much as a number says."""
 _LENGTHENING = ("array.append", "array.extend", "array.concat", "array.new")
+
+
+def _refuse_arrays() -> None:
+    """NumPy's memory is not counted."""
+    found = meter()
+    if found is not None and found.limits.max_bytes is not None:
+        raise StorageError(
+            "the file calls functions of NumPy's, whose memory no limit bounds", code="D2S523",
+            hint="If you trust the file, load it without max_bytes.")
+
+
+def _before_draw(*counts: Any) -> None:
+    """What is drawn is as long as the largest number given."""
+    found = meter()
+    if found is None or found.limits.max_bytes is None:
+        return
+    most = max((one for one in counts if type(one) is int), default=0)
+    if most * OBJECT > found.limits.max_bytes:
+        too_large("a list", most * OBJECT, 0, found.limits.max_bytes)
 
 
 def _before_rows(array: Any, other: Any) -> None:

@@ -11,6 +11,7 @@ from runtime.executor import (
     custom_grad,
     grad,
     gradients,
+    host,
     printing,
     py_func,
     reporting,
@@ -41,5 +42,6 @@ RULES |= {
 
 # By the first part of the name; everything else is an overload in ``torch.ops``.
 FAMILIES |= {
-    "scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "checkpoint": checkpoint.emit, "": aten.emit,
+    "scalar": scalar.emit, "array": array.emit, "grad": grad.emit, "checkpoint": checkpoint.emit, "host": host.emit,
+    "": aten.emit,
 }  # fmt: skip

@@ -24,6 +24,7 @@ from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of, is_path
 from runtime.ir.verify import verify
 from runtime.ir.walk import copy_program
+from runtime.ops.host import FAMILY
 
 _LONGEST = 5.0
 _MOST_LOOKS = 5_000
@@ -51,8 +52,8 @@ def trial(
             hint="Your code is not to blame: please report it. Until it is mended, mark what this is about with "
             "not_to_static, or write it another way.",
             location=error.location, code="D2S291") from error
-    if any(op.name == "py_func" for op in program.block.walk()):
-        return  # code of the user's, which would notice
+    if any(op.name == "py_func" or op.name.startswith(FAMILY) for op in program.block.walk()):
+        return  # code of the user's, which would notice, or streams of random numbers, which would go on
     looks = _Looks()
     copy = copy_program(program)
     looks.into(copy.block)

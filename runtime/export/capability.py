@@ -74,6 +74,8 @@ _SAY_OUTSIDE = "Return what is to be said, and say it outside of what is exporte
 _KEEPS_NOTHING = No("nothing is kept beyond the call")
 _GRADIENTS = No("gradients inside of what is exported")
 
+_DRAWN = No("Python's random numbers, NumPy's, and clocks")
+
 TABLE: tuple[Row, ...] = (
     _row("branch", needs.called("cond"), Form("`if`"), Form("`If`"), Form("`torch.cond`")),
     _row("choice of many", needs.called("switch"), Form("`switch`"), Form("a chain of `If`"),
@@ -127,6 +129,7 @@ TABLE: tuple[Row, ...] = (
          No("an exported program logs nothing"), _SAY_OUTSIDE),
     _row("Python function", needs.called("py_func"), No("a Python function"), No("a Python function"),
          No("a Python function"), _PASS_IN),
+    _row("numbers drawn from the process", needs.of_the_process, _DRAWN, _DRAWN, _DRAWN, _PASS_IN),
     _row("gradients inside", needs.gradients, _GRADIENTS, _GRADIENTS, _GRADIENTS,
          "Export the function without them: what is exported is for inference."),
 )  # fmt: skip

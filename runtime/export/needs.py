@@ -46,6 +46,11 @@ def gradients(program: Program) -> Iterator[Need]:
             if op.name == "gradients" or (op.name.startswith(("grad.", "checkpoint.")) and op.name not in harmless))
 
 
+def of_the_process(program: Program) -> Iterator[Need]:
+    """What is drawn from the process, or read of it."""
+    return (Need(op, op.name) for op in program.block.walk() if op.name.startswith("host."))
+
+
 def numbers(program: Program) -> Iterator[Need]:
     """Python's numbers."""
     return (Need(op, op.name) for op in program.block.walk() if op.name.startswith("scalar."))

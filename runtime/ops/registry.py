@@ -18,6 +18,8 @@ from runtime.ops import (
     custom_grad,
     grad,
     gradients,
+    host,
+    host_numpy,
     printing,
     py_func,
     reporting,
@@ -45,6 +47,8 @@ STRUCTURAL: dict[str, OpDefinition] = {
         *array.DEFINITIONS,
         *grad.DEFINITIONS,
         *checkpoint.DEFINITIONS,
+        *host.DEFINITIONS,
+        *host_numpy.DEFINITIONS,
         *scalar.DEFINITIONS,
     )
 }
@@ -60,7 +64,7 @@ def definition(name: str) -> OpDefinition:
     found = STRUCTURAL.get(name)
     if found is not None:
         return found
-    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.")):
+    if "." not in name or name.startswith(("scalar.", "array.", "grad.", "checkpoint.", host.FAMILY)):
         raise ProgramError(f"unknown operator {name!r}", hint=f"Known: {_similar(name)}.")
     return aten.define(name)
 

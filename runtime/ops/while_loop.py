@@ -66,8 +66,9 @@ def _verify_checkpoints(op: Operator, fail: Fail) -> None:
     if most < 1:
         fail("attrs", "the attribute 'checkpoints' of while_loop must be at least 1")
     for inner in (inner for block in op.blocks for inner in block.walk()):
-        if inner.name == "py_func":
-            fail("checkpoints", "a while_loop with checkpoints must not call py_func: its backward runs the body again")
+        if inner.name == "py_func" or inner.name.startswith("host."):
+            fail("checkpoints", f"a while_loop with checkpoints must not call {inner.name}: its backward runs the body "
+                 "again")
 
 
 def _infer(op: Operator) -> list[Type | None]:

@@ -11,7 +11,7 @@ import importlib.resources
 from collections.abc import Collection
 
 from runtime.errors import StorageError
-from runtime.ir import Operator, Program
+from runtime.ir import Operator, Program, Variable
 from runtime.ops.assertion import exception_class
 from runtime.ops.registry import STRUCTURAL
 
@@ -38,9 +38,8 @@ def namespaces(program: Program) -> list[str]:
     return sorted({name.partition(".")[0] for name in names} - {"aten"})
 
 
-def check_operators(program: Program, allow: Collection[str] = ()) -> None:
-    """Errors raised: StorageError for an operator that may not be saved or loaded, at its place in the source."""
-    known = allowed_operators()
+def require_no_code(program: Program) -> None:
+    """Errors raised: StorageError for an operator that calls what no file has: a function, a random generator."""
     for op in program.block.walk():
         if op.name in UNSAVED:
             raise StorageError(
@@ -49,6 +48,24 @@ def check_operators(program: Program, allow: Collection[str] = ()) -> None:
                 location=op.location,
                 code="D2S503",
             )
+        generator = op.kwargs.get("generator")
+        if generator is not None and not isinstance(generator, Variable):
+            kind = type(generator)
+            raise StorageError(
+                f"random numbers come from a {kind.__module__}.{kind.__qualname__} of the caller's, which an artefact "
+                "cannot hold",
+                hint="Draw from the generator that all share (torch.rand, random.random, np.random.rand), or pass the "
+                "numbers in.",
+                location=op.location,
+                code="D2S503",
+            )
+
+
+def check_operators(program: Program, allow: Collection[str] = ()) -> None:
+    """Errors raised: StorageError for an operator that may not be saved or loaded, at its place in the source."""
+    known = allowed_operators()
+    require_no_code(program)
+    for op in program.block.walk():
         library = op.name.partition(".")[0]
         if op.name in STRUCTURAL:
             _check_exception(op)

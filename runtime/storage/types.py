@@ -141,6 +141,12 @@ def _exception(name: str, base: str) -> type[BaseException]:
 # --- what may stand in a file
 
 
+def _check_array(record: Record) -> str:
+    whole = len(record.fields) == 1 and record.fields[0][0] == "tensor"
+    held = isinstance(record.fields[0][1], (Leaf, Record)) if whole else False
+    return "" if held else "that is not of one tensor"
+
+
 def check_record(record: Record, objects: Mapping[str, Any]) -> str:
     """What is wrong with a record of an output tree, "" if nothing is."""
     if record.kind in KEYED:
@@ -265,6 +271,7 @@ _CHECKS: dict[str, Callable[[Record], str]] = {
     "missing": lambda record: "",
     "known": lambda record: "" if [name for name, _ in record.fields] == ["value"] else "without a value",
     "size": lambda record: "",
+    "numpy array": lambda record: _check_array(record), "numpy scalar": lambda record: _check_array(record),
     "set": lambda record: "",
     "frozenset": lambda record: "",
     "deque": _check_deque,

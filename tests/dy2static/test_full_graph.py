@@ -18,7 +18,7 @@ X = torch.tensor([1.0, 2.0])
 def reads(x, data=True):
     if x.sum() > 0:
         x = x * 2
-    return torch.from_numpy(numpy.sqrt(x.numpy())) if data else x
+    return torch.from_numpy(numpy.sqrt(x.__array__())) if data else x
 
 
 def test_such_calls_run_as_they_are() -> None:
@@ -29,7 +29,8 @@ def test_such_calls_run_as_they_are() -> None:
     line = reads.__code__.co_firstlineno + 3
     assert warning.filename == __file__
     text = str(warning.message)
-    assert text.startswith("reads() runs as plain Python from now on, for calls like this one: [D2S213] .numpy() reads")
+    assert text.startswith(
+        "reads() runs as plain Python from now on, for calls like this one: [D2S213] .__array__() reads")
     assert f"{__file__}:{line} (return torch.from_numpy(" in text
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -63,7 +64,7 @@ def test_parts_that_are_converted_stay_so() -> None:
 def test_errors_of_the_code_stay_errors() -> None:
     @to_static(full_graph=False)
     def f(x):
-        x.numpy()
+        x.__array__()
         return x @ torch.ones(7)
 
     with pytest.warns(EagerWarning), pytest.raises(RuntimeError, match="inconsistent tensor size|size mismatch"):
@@ -78,7 +79,7 @@ def test_methods_and_saving(tmp_path) -> None:
 
         @to_static(full_graph=False)
         def scale(self, x):
-            return x * self.factor, x.numpy().sum()
+            return x * self.factor, x.__array__().sum()
 
     owner = Owner()
     with pytest.warns(EagerWarning):

@@ -73,7 +73,7 @@ def test_conversions(capsys: pytest.CaptureFixture[str]) -> None:
 def test_refusals_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     dy2static.set_verbosity(1)
     with pytest.raises(TraceError):
-        dy2static.to_static(lambda x: x.numpy())(torch.ones(1))
+        dy2static.to_static(lambda x: x.__array__())(torch.ones(1))
     assert "dy2static: cannot trace <lambda>(): [D2S213] " in capsys.readouterr().err
 
 

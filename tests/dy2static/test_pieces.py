@@ -69,7 +69,7 @@ def test_each_part_is_traced_once(traces: list[str]) -> None:
     net = Net()
 
     def f(x):
-        return net(x) + halved(x) * random.random()
+        return net(x) + halved(x) * (random.randbytes(1)[0] / 255)
 
     static = to_static(f, full_graph=False)
     for _ in range(5):
@@ -82,7 +82,7 @@ def test_each_part_is_traced_once(traces: list[str]) -> None:
 def test_what_fails_is_not_traced_again(traces: list[str]) -> None:
     def reads(x, n):
         for _ in range(2):
-            x = x * float(x.numpy()[0]) * n
+            x = x * float(x.__array__()[0]) * n
         return x
 
     def f(x, n):
@@ -100,7 +100,7 @@ def test_a_part_that_fits_no_second_call_is_closed(traces: list[str]) -> None:
 
     def f(x):
         for step in range(30):
-            x = scaled(x, step + random.random() * 0)
+            x = scaled(x, step + (random.randbytes(1)[0] / 255) * 0)
         return x
 
     static = to_static(f, full_graph=False)
@@ -120,7 +120,7 @@ def test_programs_that_are_used_pay_for_others(traces: list[str]) -> None:
         return x * n if x.sum() > 0 else x
 
     def f(x, n):
-        return scaled(x, n) * random.random()
+        return scaled(x, n) * (random.randbytes(1)[0] / 255)
 
     static = to_static(f, full_graph=False)
     for n in range(4):
@@ -141,7 +141,7 @@ def test_small_straight_parts_are_left_in_python(traces: list[str]) -> None:
         return x * 2 if how == "double" else x
 
     def f(x):
-        return straight(x) + chosen(x) * random.random()
+        return straight(x) + chosen(x) * (random.randbytes(1)[0] / 255)
 
     static = to_static(f, full_graph=False)
     for _ in range(3):
@@ -161,7 +161,7 @@ def test_objects_made_at_each_call_do_not_pile_up(traces: list[str]) -> None:
             return x * self.n if x.sum() > 0 else x + self.n
 
     def f(x):
-        return Step(2).run(x) * random.random()
+        return Step(2).run(x) * (random.randbytes(1)[0] / 255)
 
     static = to_static(f, full_graph=False)
     for _ in range(2 * MADE):
@@ -182,7 +182,7 @@ def test_a_raise_leaves_what_eager_leaves() -> None:
         return rows
 
     def f(x, rows):
-        random.random()
+        random.randbytes(1)
         try:
             return part(x, rows)
         except ValueError:
@@ -207,7 +207,7 @@ def test_a_program_that_raises_where_python_does_not_is_dropped(monkeypatch: pyt
         return x * 2 if x.sum() > 0 else x
 
     def f(x):
-        return part(x) + random.random() * 0
+        return part(x) + (random.randbytes(1)[0] / 255) * 0
 
     static = to_static(f, full_graph=False)
     static(X)
@@ -233,7 +233,7 @@ def test_gradients_twice_and_hooks_between_pieces() -> None:
         y = net(x * x)
         if y.requires_grad:
             y.register_hook(lambda grad: seen.append(grad) or grad * 2)
-        return halved(y * random.random())
+        return halved(y * (random.randbytes(1)[0] / 255))
 
     static = to_static(f, full_graph=False)
     results = []
@@ -259,7 +259,7 @@ def test_modules_and_objects_stay_as_they_are() -> None:
             self.net = Net()
 
         def forward(self, x):
-            return self.net(x) * random.random()
+            return self.net(x) * (random.randbytes(1)[0] / 255)
 
     outer = Outer()
     before = [sorted(vars(module)) for module in outer.modules()]
@@ -280,7 +280,7 @@ def test_many_threads() -> None:
 
     def f(x):
         with threading.Lock():
-            return halved(net(x)) + float(x.numpy()[0])
+            return halved(net(x)) + float(x.__array__()[0])
 
     static = to_static(f, full_graph=False)
     inputs = [X * n for n in range(1, 9)]
@@ -301,7 +301,7 @@ def test_many_threads() -> None:
 
 def test_recursion_goes_as_deep_as_in_eager() -> None:
     def down(x, n):
-        return x * float(x.numpy()[0]) if n == 0 else down(x, n - 1) + 1
+        return x * float(x.__array__()[0]) if n == 0 else down(x, n - 1) + 1
 
     static = to_static(down, full_graph=False)
     depth = sys.getrecursionlimit() // 2
@@ -310,11 +310,11 @@ def test_recursion_goes_as_deep_as_in_eager() -> None:
 
 def test_one_warning_for_each_place() -> None:
     def inner(x):
-        return x * float(x.numpy()[0])
+        return x * float(x.__array__()[0])
 
     def f(x, flag):
         y = inner(x)
-        return y * random.random() if flag else y
+        return y * (random.randbytes(1)[0] / 255) if flag else y
 
     static = to_static(f, full_graph=False)
     with warnings.catch_warnings(record=True) as caught:
@@ -324,7 +324,7 @@ def test_one_warning_for_each_place() -> None:
             static(X.double(), flag)
     assert len(caught) == 1, [str(one.message) for one in caught]
     (warning,) = caught
-    assert warning.category is EagerWarning and "return x * float(x.numpy()[0])" in str(warning.message)
+    assert warning.category is EagerWarning and "return x * float(x.__array__()[0])" in str(warning.message)
     assert "explain() shows it" in str(warning.message)
 
 
@@ -337,13 +337,13 @@ def test_explain_shows_the_tree() -> None:
         def forward(self, x):
             for layer in self.layers:
                 x = layer(x)
-            return x.tolist(), float(x.detach().numpy().sum())
+            return x.tolist(), float(x.detach().__array__().sum())
 
     outer = Outer()
     found = explain(outer, X)
     text = str(found).splitlines()
     assert text[0].startswith("test_explain_shows_the_tree.<locals>.Outer.forward: plain Python, 1 call  (")
-    assert text[1].strip().startswith("[D2S213] .numpy() reads")
+    assert text[1].strip().startswith("[D2S213] .__array__() reads")
     assert text[2].startswith("  Net.forward of 3 objects: 3 Programs, 3 calls  (")
     assert [part.runs_as for part in found.walk()] == ["Python", "Program"]
     assert "forward" not in vars(outer), "the module is left as it is"
@@ -360,7 +360,7 @@ def test_full_graph_functions_can_be_explained() -> None:
 
 def test_rollback_forgets_verdicts(traces: list[str]) -> None:
     def f(x):
-        return halved(x) * float(x.numpy()[0])
+        return halved(x) * float(x.__array__()[0])
 
     static = to_static(f, full_graph=False)
     static(X)

@@ -353,7 +353,7 @@ ERRORS = {
     "operator": "import torch\ndef f(x):\n    return torch.nn.functional.linear(x, torch.ones(2, 9))\n",
     "type": "import torch\ndef f(x):\n    return torch.cat([x, 3])\n",
     "loop": "def f(x):\n    while x.sum() < 100:\n        x = x * 2\n        x = x[:2] @ x[:3]\n    return x\n",
-    "refused": "import torch\ndef f(x):\n    return torch.from_numpy(x.numpy())\n",
+    "refused": "import torch\ndef f(x):\n    return torch.from_numpy(x.__array__())\n",
     "binding": "def f(x, y, z):\n    return x\n",
 }
 

@@ -207,7 +207,7 @@ def environment_of_process() -> Snippet:
 def numpy_middle() -> Snippet:
     def f(x):
         y = shrink(x)
-        scale = float(np.sqrt(np.abs(y.detach().numpy()).sum()))
+        scale = float(np.sqrt(np.abs(y.detach().__array__()).sum()))
         return signed(y) * scale
 
     return f, calls(), []
@@ -224,7 +224,7 @@ def asarray() -> Snippet:
 def numpy_shares_memory() -> Snippet:
     def f(x):
         y = shrink(x.detach())
-        array = y.numpy()
+        array = y.__array__()
         array += 1
         return signed(y)
 
@@ -257,7 +257,7 @@ def pickled() -> Snippet:
 
 def sorted_by_value() -> Snippet:
     def f(x):
-        parts = sorted(x.detach().numpy().tolist())
+        parts = sorted(x.detach().__array__().tolist())
         return signed(x) * parts[0], parts
 
     return f, calls(), []
@@ -265,7 +265,7 @@ def sorted_by_value() -> Snippet:
 
 def histogram() -> Snippet:
     def f(x):
-        counts, edges = np.histogram(x.detach().numpy(), bins=3)
+        counts, edges = np.histogram(x.detach().__array__(), bins=3)
         return shrink(x) * torch.from_numpy(counts).sum(), edges.shape
 
     return f, calls(), []
@@ -358,7 +358,7 @@ def listens_to_logs() -> Snippet:
 
 def matches_text() -> Snippet:
     def f(x):
-        text = str(x.detach().numpy().round(2))
+        text = str(x.detach().__array__().round(2))
         return signed(x) * len(re.findall("-", text))
 
     return f, calls(), []
@@ -388,7 +388,7 @@ class Counter:
         if x.sum() > 0:
             x = x + self.n
         self.last = x.detach()
-        self.history.append(float(x.detach().numpy().sum()))
+        self.history.append(float(x.detach().__array__().sum()))
         return x
 
 
@@ -420,7 +420,7 @@ class Memory(nn.Module):
         y = self.gate(x)
         self.average.mul_(0.9).add_(y.detach(), alpha=0.1)
         self.cache[self.steps % 2] = y.detach()
-        return y + np.float32(self.average.numpy().sum()).item()
+        return y + np.float32(self.average.__array__().sum()).item()
 
 
 def module_state() -> Snippet:
@@ -456,7 +456,7 @@ class Hooked(nn.Module):
         self.gate.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
 
     def note(self, module, args, result):
-        self.seen.append(result.detach().numpy().copy())
+        self.seen.append(result.detach().__array__().copy())
         return result + 1
 
     def forward(self, x):
@@ -505,7 +505,7 @@ def global_state() -> Snippet:
     def f(x):
         global TOTAL
         y = signed(x)
-        TOTAL += y.detach().numpy().sum().item()
+        TOTAL += y.detach().__array__().sum().item()
         return y * TOTAL
 
     return f, calls(), []
@@ -519,7 +519,7 @@ def closure_state() -> Snippet:
         nonlocal count, held
         count += 1
         held = held + signed(x).detach()
-        return held * count, held.numpy().sum().item()
+        return held * count, held.__array__().sum().item()
 
     return f, calls(), []
 
@@ -530,7 +530,7 @@ def nested_functions() -> Snippet:
 
         def add(value):
             nonlocal total
-            total = total + value.detach().numpy().sum().item()
+            total = total + value.detach().__array__().sum().item()
             return signed(value)
 
         y = add(x)
@@ -562,7 +562,7 @@ def memo_dict() -> Snippet:
 
     def f(x, key="a"):
         if key not in memo:
-            memo[key] = float(signed(x).detach().numpy().sum())
+            memo[key] = float(signed(x).detach().__array__().sum())
         return shrink(x) * memo[key]
 
     return f, [[leaf(), "a"], [leaf(Y), "a"], [leaf(Y), "b"], [leaf(), "b"]], [memo]
@@ -577,7 +577,7 @@ def cached_function() -> Snippet:
         return np.arange(n, dtype=np.float32)
 
     def f(x):
-        return signed(x) + torch.from_numpy(table(4) * np.float32(x.detach().numpy()[0]))
+        return signed(x) + torch.from_numpy(table(4) * np.float32(x.detach().__array__()[0]))
 
     return f, calls(), ran
 
@@ -586,7 +586,7 @@ def weak_references() -> Snippet:
     def f(x):
         y = signed(x)
         ref = weakref.ref(y)
-        return y, ref() is y, x.numel() == len(x.detach().numpy())
+        return y, ref() is y, x.numel() == len(x.detach().__array__())
 
     return f, calls(), []
 
@@ -596,7 +596,7 @@ def locked() -> Snippet:
 
     def f(x):
         with lock:
-            return signed(x) * (1 + lock.locked()) * float(x.detach().numpy()[0])
+            return signed(x) * (1 + lock.locked()) * float(x.detach().__array__()[0])
 
     return f, calls(), []
 
@@ -626,7 +626,7 @@ def writes_arguments() -> Snippet:
 
     def f(x, rows):
         same = part(x, rows) is rows
-        rows.add_(float(x.detach().numpy()[1]))
+        rows.add_(float(x.detach().__array__()[1]))
         return rows, same
 
     return f, [[leaf(), torch.ones(2)], [leaf(Y), torch.zeros(2)]], []
@@ -642,7 +642,7 @@ def views_of_arguments() -> Snippet:
         y = x * 1
         head = part(y)
         head.mul_(3)
-        return y, head, y.detach().numpy().sum().item()
+        return y, head, y.detach().__array__().sum().item()
 
     return f, calls(), []
 
@@ -655,7 +655,7 @@ def writes_results() -> Snippet:
     def f(x):
         y, tail, rest = part(x)
         tail.add_(1)
-        rest.append(y.detach().numpy().sum().item())
+        rest.append(y.detach().__array__().sum().item())
         return y, tail, rest, rest[1] is x
 
     return f, calls(), []
@@ -671,7 +671,7 @@ def containers() -> Snippet:
     def f(x):
         state = {"kept": [], "last": None}
         same = part(state, x) is state and part(state, x * 2)["kept"] is state["kept"]
-        state["numpy"] = x.detach().numpy().tolist()
+        state["numpy"] = x.detach().__array__().tolist()
         return state, same
 
     return f, calls(), []
@@ -687,7 +687,7 @@ def grown_lists() -> Snippet:
 
     def f(x):
         parts = part(x)
-        parts.append(torch.tensor(x.detach().numpy()))
+        parts.append(torch.tensor(x.detach().__array__()))
         return parts, len(parts)
 
     return f, calls(), []
@@ -708,7 +708,7 @@ def dataclasses_across() -> Snippet:
     def f(x):
         pair = Pair(x)
         other = part(pair)
-        return pair, other, x.detach().numpy().shape
+        return pair, other, x.detach().__array__().shape
 
     return f, calls(), []
 
@@ -721,7 +721,7 @@ def named_tuples() -> Snippet:
         return Row(signed(row.a), row.b) if row.a.sum() > 0 else row
 
     def f(x):
-        row = Row(x, x.detach().numpy().sum().item())
+        row = Row(x, x.detach().__array__().sum().item())
         got = part(row)
         return got, got is row, type(got).__name__
 
@@ -748,7 +748,7 @@ def raising_parts() -> Snippet:
         except ValueError as error:
             log.append(str(error))
             z = y
-        return z, log, y.detach().numpy().tolist()
+        return z, log, y.detach().__array__().tolist()
 
     return f, [*calls(), [leaf(X + 4)]], []
 
@@ -763,7 +763,7 @@ def exceptions_leave() -> Snippet:
         return x
 
     def f(x):
-        log.append(f"{x.detach().numpy().sum():.2f}")
+        log.append(f"{x.detach().__array__().sum():.2f}")
         return part(x)
 
     return f, calls(), log
@@ -779,7 +779,7 @@ def index_errors() -> Snippet:
         try:
             return part(x, index)
         except IndexError as error:
-            return type(error).__name__, x.detach().numpy().shape
+            return type(error).__name__, x.detach().__array__().shape
 
     return f, [[leaf(), 1], [leaf(), 9], [leaf(Y), 2], [leaf(-X), 9]], []
 
@@ -790,7 +790,7 @@ def finally_and_else() -> Snippet:
         for sign in (1, -1):
             try:
                 y = signed(x * sign)
-                float(y.detach().numpy()[9 if sign < 0 else 0])
+                float(y.detach().__array__()[9 if sign < 0 else 0])
             except IndexError:
                 log.append("index")
             else:
@@ -805,7 +805,7 @@ def finally_and_else() -> Snippet:
 def exceptions_in_recursion() -> Snippet:
     def down(x, depth):
         if depth == 0:
-            return float(x.detach().numpy().sum()) * x
+            return float(x.detach().__array__().sum()) * x
         return down(signed(x), depth - 1) + depth
 
     return down, [[leaf(), 3], [leaf(-X), 2], [leaf(), 0]], []
@@ -818,7 +818,7 @@ def deep_recursion() -> Snippet:
         return down(x, depth - 1) + 1
 
     def f(x):
-        return down(shrink(x), 200) + x.detach().numpy().sum().item()
+        return down(shrink(x), 200) + x.detach().__array__().sum().item()
 
     return f, calls(), []
 
@@ -829,7 +829,7 @@ def deep_recursion() -> Snippet:
 def generators() -> Snippet:
     def batches(x):
         for row in x.split(2):
-            yield row, float(row.detach().numpy().sum())
+            yield row, float(row.detach().__array__().sum())
 
     def f(x):
         return [signed(row) * total for row, total in batches(x)]
@@ -842,7 +842,7 @@ def outer_iterator() -> Snippet:
 
     def f(x):
         n = next(numbers)
-        return signed(x) * n, x.detach().numpy().sum().item()
+        return signed(x) * n, x.detach().__array__().sum().item()
 
     return f, calls(), []
 
@@ -854,7 +854,7 @@ def iterator_then_failure() -> Snippet:
     def f(x):
         seen.append(next(words))
         y = shrink(x)
-        return y * float(y.detach().numpy()[0])
+        return y * float(y.detach().__array__()[0])
 
     return f, calls(), seen
 
@@ -864,7 +864,7 @@ def generator_kept() -> Snippet:
         total = 0.0
         while True:
             x = yield total
-            total += float(x.detach().numpy().sum())
+            total += float(x.detach().__array__().sum())
 
     source = make()
     next(source)
@@ -887,7 +887,7 @@ def modes_around() -> Snippet:
             a = part(x)
         with torch.enable_grad():
             b = part(x)
-        return a, b, part(x.detach()), x.detach().numpy().size
+        return a, b, part(x.detach()), x.detach().__array__().size
 
     return f, calls(), []
 
@@ -902,7 +902,7 @@ def autocast_around() -> Snippet:
     def f(x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             a = part(x)
-        return a, part(x), x.detach().numpy().size
+        return a, part(x), x.detach().__array__().size
 
     return f, calls(), []
 
@@ -921,7 +921,7 @@ class Switching(nn.Module):
     def forward(self, x):
         self.train(not self.training)
         y = self.part(torch.stack([x, x * 2]))
-        return self.gate(y), self.training, x.detach().numpy().size
+        return self.gate(y), self.training, x.detach().__array__().size
 
 
 def train_and_eval() -> Snippet:
@@ -932,7 +932,7 @@ def inference_mode() -> Snippet:
     def f(x):
         with torch.inference_mode():
             y = signed(x.detach())
-            n = y.numpy().sum().item()
+            n = y.__array__().sum().item()
         return shrink(x) * n
 
     return f, calls(), []
@@ -966,7 +966,7 @@ def training_loop() -> Snippet:
             loss.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
             optimizer.step()
-            losses.append(float(loss.detach().numpy()))
+            losses.append(float(loss.detach().__array__()))
         return loss.detach()
 
     return f, calls(), [losses, net.a.weight, net.b.weight]
@@ -997,7 +997,7 @@ def accumulates_gradients() -> Snippet:
 
     def f(x):
         for part in (x, x * 2, -x):
-            loss = net(part).sum() / len(x.detach().numpy())
+            loss = net(part).sum() / len(x.detach().__array__())
             loss.backward()
         norms = [p.grad.norm().item() for p in net.parameters() if p.grad is not None]
         net.zero_grad()
@@ -1010,7 +1010,7 @@ def second_gradients() -> Snippet:
     def f(x):
         y = signed(x * x).pow(3).sum()
         (grad,) = torch.autograd.grad(y, x, create_graph=True)
-        return shrink(grad), grad.detach().numpy().sum().item()
+        return shrink(grad), grad.detach().__array__().sum().item()
 
     return f, calls(), []
 
@@ -1022,7 +1022,7 @@ def early_stopping() -> Snippet:
     def f(x):
         for step in range(3):
             loss = net(x * (step + 1)).square().mean()
-            if loss.detach().numpy() < best["loss"]:
+            if loss.detach().__array__() < best["loss"]:
                 best["loss"] = loss.item()
                 best["state"] = copy.deepcopy(net.state_dict())
         return loss, best["loss"]
@@ -1038,7 +1038,7 @@ def evaluates_with_metrics() -> Snippet:
         net.eval()
         with torch.no_grad():
             for row in (x, -x):
-                label = "up" if net(row).numpy().sum() > 0 else "down"
+                label = "up" if net(row).__array__().sum() > 0 else "down"
                 metrics[label] += 1
         net.train()
         return dict(metrics), net(x)
@@ -1061,7 +1061,7 @@ def frames_and_locals() -> Snippet:
 def evaluates_text() -> Snippet:
     def f(x):
         y = signed(x)
-        return eval("y * 2"), x.detach().numpy().size
+        return eval("y * 2"), x.detach().__array__().size
 
     return f, calls(), []
 
@@ -1072,7 +1072,7 @@ def leaves_finally() -> Snippet:
             try:
                 return signed(x) * factor
             finally:
-                if x.detach().numpy().sum() > 0:
+                if x.detach().__array__().sum() > 0:
                     break
         return shrink(x)
 
@@ -1115,7 +1115,7 @@ def fills_buffers() -> Snippet:
 
     def f(x):
         note(2)
-        return signed(x) * float(x.detach().numpy()[0])
+        return signed(x) * float(x.detach().__array__()[0])
 
     return f, calls(), [buffer, array]
 
@@ -1132,7 +1132,7 @@ def partials_and_callables() -> Snippet:
     part = functools.partial(shrink, limit=2.0)
 
     def f(x):
-        return scale(part(x)), list(map(signed, [x, -x])), x.detach().numpy().size
+        return scale(part(x)), list(map(signed, [x, -x])), x.detach().__array__().size
 
     return f, calls(), []
 
@@ -1149,7 +1149,7 @@ def objects_made_each_call() -> Snippet:
         total = x
         for n in range(12):
             total = Step(n % 3 + 1).run(total) * 0.5
-        return total, x.detach().numpy().size
+        return total, x.detach().__array__().size
 
     return f, calls(), []
 
@@ -1169,7 +1169,7 @@ def counters_as_arguments() -> Snippet:
 def fails_for_some_calls() -> Snippet:
     def part(x, how):
         if how == "numpy":
-            return signed(x) * float(x.detach().numpy()[0])
+            return signed(x) * float(x.detach().__array__()[0])
         if how == "time":
             return signed(x) * (time.time() > 0)
         return signed(x) if x.sum() > 0 else x

@@ -23,6 +23,10 @@ ROUNDS = 3
 WITHOUT_PROGRAMS = {"object_state", "method_with_state", "threads_inside"}
 """Snippets in which nothing is called that could be a Program: one function does it all, or another thread."""
 
+WHOLE = {"host_random", "host_random_branch", "own_random", "shuffled", "seeds_inside", "dropout_around_host_random",
+         "timed", "numpy_random", "numpy_generator", "asarray", "counters_as_arguments"}  # fmt: skip
+"""Snippets that are one Program by now."""
+
 
 def seen(watched: Any) -> Any:
     """What is watched, as values to compare."""
@@ -72,7 +76,7 @@ def test_snippet(name: str) -> None:
     static = hold(SNIPPETS[name])
     explained = list(static.explain().walk())
     assert any(part.programs for part in explained) is (name not in WITHOUT_PROGRAMS)
-    assert static.explain().python, "as a whole it is none"
+    assert bool(static.explain().python) is (name not in WHOLE)
 
 
 def test_there_are_enough() -> None:
@@ -84,6 +88,10 @@ def test_there_are_enough() -> None:
 def test_full_graph_refuses_it(name: str) -> None:
     function, calls, _ = SNIPPETS[name]()
     static = to_static(function)
+    if name in WHOLE:
+        for call in calls * 2:
+            static(*oracle.copied(call))
+        return
     with pytest.raises((Dy2StaticError, RetraceWarning)):  # a Program for each call is none, either
         for call in calls * 2:
             with contextlib.suppress(KeyError):  # the snippet's own

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 
 import pytest
@@ -190,16 +189,6 @@ class Counter(nn.Module):
 
 def test_tolist_of_a_buffer():
     check_module(Counter, *[(rand(2),)] * 3)
-
-
-def test_host_randomness_is_refused():
-    def f(x):
-        if x.sum() > 0:
-            return x * random.random()
-        return x
-
-    with pytest.raises(TraceError, match="random"):
-        dy2static.to_static(f)(rand(3))
 
 
 def test_autocast_around_a_branch():

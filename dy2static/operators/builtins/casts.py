@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.calls import numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, staged_sequence
 from dy2static.operators.calls.truth import truth_of
@@ -31,6 +32,7 @@ from dy2static.operators.values.f_string import (
     text_of_exception,
 )
 from runtime.tracer.recording import reads
+from runtime.tracer.values.numpy_arrays import NumpyArray
 
 
 def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,6 +44,8 @@ def _number(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return distribute(session, value, lambda option: cast(session, (option, *rest), kwargs))
         if isinstance(value, torch.Tensor) and not rest:
             value = reads.number(session, value)
+        if isinstance(value, NumpyArray) and not rest:
+            return numpy_arrays.as_number(session, value, name)
         if name == "complex" and (isinstance(value, Staged) or any(isinstance(one, Staged) for one in rest)):
             raise session.error("a complex number is made of numbers that are only known while the Program runs",
                                 hint="Use torch.complex on tensors.", code="D2S263")
@@ -109,6 +113,8 @@ def _len(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     (value,) = args
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: _len(session, (option,), {}))
+    if isinstance(value, NumpyArray):
+        return numpy_arrays.length(session, value)
     if isinstance(value, Staged):
         if value.kind != "str":
             raise TypeError(f"object of type '{value.kind}' has no len()")

@@ -12,6 +12,7 @@ from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.iteration import grown_tensor
+from dy2static.operators.provenance.provenance import memo
 from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged, held_choice, spread
 from runtime.ops.scalar import kind_of_dtype
 from runtime.tracer.numbers.scalars import StagedStr
@@ -117,7 +118,11 @@ def _size(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 def _checkpoint(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Recomputation in backward changes no value: the function is simply called."""
     own = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
-    return call(*args, **{key: value for key, value in kwargs.items() if key not in own})
+    memo(session).checkpointed += 1
+    try:
+        return call(*args, **{key: value for key, value in kwargs.items() if key not in own})
+    finally:
+        memo(session).checkpointed -= 1
 
 
 def _yes_no(answer: bool) -> Callable[..., Any]:

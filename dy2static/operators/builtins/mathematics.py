@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import growing
+from dy2static.operators.calls import growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedSequence, staged_sequence
 from dy2static.operators.calls.truth import truth_of
@@ -23,6 +23,7 @@ from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
+from runtime.tracer.values.numpy_arrays import NumpyScalar
 
 _MISSING = object()
 
@@ -123,6 +124,7 @@ def numeric(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                     session, (*args[:index], option, *args[index + 1:]), kwargs))
         if name == "scalar.math.trunc" and args and isinstance(args[0], torch.Tensor):
             raise TypeError("type Tensor doesn't define __trunc__ method")
+        args = tuple(numpy_arrays.number(session, arg) if type(arg) is NumpyScalar else arg for arg in args)
         read = name not in _OF_ITEMS
         values = [_value(session, name, arg) if read and isinstance(arg, torch.Tensor) else arg for arg in args]
         if not any_staged([values, kwargs]):

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.calls import numpy_arrays
 from dy2static.operators.calls.functions import note_made_class
 from dy2static.operators.calls.sequences import (
     StagedEnumerate,
@@ -40,6 +41,7 @@ from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import refuse
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.values import identities, same_object
+from runtime.tracer.values.numpy_arrays import NumpyArray
 
 _TYPES: dict[type, type] = {
     StagedRange: range, StagedEnumerate: enumerate, StagedZip: zip, StagedMap: map, StagedReversed: reversed,
@@ -51,6 +53,8 @@ def eager_type(value: Any) -> type:
     """``type(value)`` as the user's program, run eagerly, would see it."""
     if isinstance(value, Staged):
         return value.python_type
+    if isinstance(value, NumpyArray):
+        return numpy_arrays.eager_class(value)
     if isinstance(value, identities.Identity):
         return int
     if isinstance(value, torch.Tensor):
@@ -66,7 +70,7 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
         return distribute(session, value, lambda option: _isinstance(session, (option, classes), {}))
     if held_choice(classes) is not None:
         return spread(session, classes, lambda given: _isinstance(session, (value, given), {}))
-    if isinstance(value, (Staged, StagedSequence, StagedSize)):
+    if isinstance(value, (Staged, StagedSequence, StagedSize, NumpyArray)):
         try:
             return issubclass(eager_type(value), classes)
         except TypeError:

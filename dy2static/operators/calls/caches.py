@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls.call import traced
+from dy2static.operators.provenance.host_random import watched_draws
 from dy2static.operators.provenance.provenance import adopt, holds_traced, is_external, memo
 from dy2static.operators.shared.reached import reaches
 from dy2static.operators.shared.staging import Session
@@ -203,7 +204,7 @@ def really(session: Session, function: Any, *args: Any, **kwargs: Any) -> Any:
     content = {place: place.get() for place in frame}
     drew = False
     try:
-        with outside(session):
+        with outside(session), watched_draws(session):
             random = torch_internals.rng_state()
             value = function(*args, **kwargs)
             drew = any(not torch.equal(a, b) for a, b in zip(random, torch_internals.rng_state()))

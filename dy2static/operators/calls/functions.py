@@ -15,7 +15,7 @@ import torch
 
 from dy2static.analysis.flow import LEAVING_FINALLY
 from dy2static.errors import Dy2StaticError, SourceUnavailable
-from dy2static.operators.calls import boundary, growing, staged_arguments
+from dy2static.operators.calls import boundary, growing, numpy_arrays, staged_arguments
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.constructs import escape
@@ -326,6 +326,7 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    args, kwargs = numpy_arrays.for_torch(session, f, args, kwargs)
     args = tuple(to_torch(session, arg) for arg in args)
     kwargs = {name: to_torch(session, arg) for name, arg in kwargs.items()}
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dy2static.operators.calls import numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence
 from dy2static.operators.shared.staging import (
@@ -21,6 +22,7 @@ from dy2static.operators.shared.staging import (
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.values import array, structure
 from runtime.tracer.values.containers import opened
+from runtime.tracer.values.numpy_arrays import NumpyArray
 
 
 def truth_of(session: Session, value: Any) -> Any:
@@ -28,6 +30,8 @@ def truth_of(session: Session, value: Any) -> Any:
     value = opened(value)
     if isinstance(value, Choice):
         return distribute(session, value, lambda option: truth_of(session, option))
+    if isinstance(value, NumpyArray):
+        return truth_of(session, numpy_arrays.truth(session, value))
     if isinstance(value, (torch.Tensor, Staged)):
         return tracer_cond.truth(session, value)
     if isinstance(value, Undefined):

@@ -11,15 +11,16 @@ import functools
 import logging
 import types
 import weakref
+from collections import deque
 from typing import Any
 
 import torch
 
 from dy2static.exclusions import exclusion_of
-from dy2static.operators.builtins import operator_functions, starred
+from dy2static.operators.builtins import host_calls, operator_functions, starred
 from dy2static.operators.builtins.objects import eager_type
 from dy2static.operators.builtins.table import handler_of
-from dy2static.operators.calls import autograd_function, boundary, growing, starred_call
+from dy2static.operators.calls import autograd_function, boundary, growing, numpy_arrays, starred_call
 from dy2static.operators.calls.caches import CACHED, call_cached
 from dy2static.operators.calls.call import register
 from dy2static.operators.calls.functions import (
@@ -102,6 +103,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     """The call, of arguments that the callee's parameters take."""
     if not isinstance(f, (types.FunctionType, types.MethodType)) and not iterators.keeps(f):
         iterators.note_given(session, args)
+    of_numpy = numpy_arrays.called(session, f, args, kwargs)
+    if of_numpy is not NotImplemented:
+        return of_numpy
     handler = handler_of(f)
     if handler is not None:
         arity.require_fitting(f, args, kwargs)
@@ -117,6 +121,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     builtin = tensor_attributes.builtin_of(f, args)
     if builtin is not None and not kwargs:
         return traced_call(session, builtin, (f.__self__, *args), kwargs)
+    of_host = host_calls.called(session, f, args, kwargs)
+    if of_host is not NotImplemented:
+        return of_host
     impure.check(session, f)
     settings.note_call(session, f)
     if compiled.is_compiled(f):
@@ -169,6 +176,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         done = traced_attribute.by_descriptor(session, f.__self__, f.__name__, args)
         if done is not NotImplemented:
             return done
+    makes = getattr(f, "__name__", "") in ("__init__", "__new__")
+    if not makes and not isinstance(getattr(f, "__self__", None), (list, dict, set, deque)):
+        numpy_arrays.require_none(session, f, args, kwargs)
     growing.require_no_data(session, f, (*args, *kwargs.values()))
     if isinstance(f, (types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType)) or (
             isinstance(f, types.WrapperDescriptorType) and args

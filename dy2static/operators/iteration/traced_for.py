@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import growing
+from dy2static.operators.calls import growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import ENDLESS, StagedSequence, Transposed, changed, staged_sequence
 from dy2static.operators.calls.truth import truth_of
@@ -32,6 +32,7 @@ from runtime.tracer.control.while_loop import while_loop
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import attempt
 from runtime.tracer.values import containers, unjournaled
+from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.structure import Growing
 from runtime.tracer.values.tables import RowChoice
 
@@ -64,6 +65,8 @@ def traced_for(session: Session, iterable: Any, test: Callable[[], Any] | None, 
         return
     if isinstance(iterable, Staged):
         iter(iterable)  # raises what eager raises, or the located error for text
+    if isinstance(iterable, NumpyArray):
+        iterable = list(numpy_arrays.items(session, iterable))
     unjournaled.require_own(session, iterable)
     with region(session, options):
         sequence = staged_sequence(session, iterable)
@@ -297,6 +300,8 @@ def _is_old(session: Session, container: Any) -> bool:
 
 def iterate(session: Session, iterable: Any) -> Iterator[Any]:
     """``iter(iterable)``; the special methods of users' classes are converted."""
+    if isinstance(iterable, NumpyArray):
+        return numpy_arrays.items(session, iterable)
     if isinstance(iterable, torch.Tensor):
         if session.fake(iterable).dim() == 0:
             raise TypeError("iteration over a 0-d tensor")

@@ -65,6 +65,10 @@ class Memo:
     """What that call gave, if it is an iterator of Python's own that was made for it."""
     unheld: list[Any] = field(default_factory=list)
     """Iterators that the expression which made them hands to a consumer, until that takes them (see ``fresh``)."""
+    streams: dict[str, Any] = field(default_factory=dict)
+    """Where the random generators of Python and NumPy are that all share, as far as the trace knows."""
+    checkpointed: int = 0
+    """In how many calls of ``torch.utils.checkpoint.checkpoint`` the trace is."""
     depth: int = field(default_factory=callers.depth)
     """How many Python frames are outside of the traced function."""
     filters: Any = field(default_factory=lambda: warnings.filters)

@@ -38,7 +38,7 @@ _SYSTEM = {
 _STARTING = ("start", "submit", "map", "apply", "apply_async")
 _THREADS = ("threading.", "concurrent.futures.", "multiprocessing.")
 """Methods that let something run beside the caller, and where the classes are that have them."""
-_QUIET = ("sleep", "struct_time", "strftime", "strptime", "gmtime_r", "UUID")
+_QUIET = ("sleep", "struct_time", "strftime", "strptime", "gmtime_r", "UUID", "SystemRandom")
 """Functions of those modules that read nothing."""
 
 

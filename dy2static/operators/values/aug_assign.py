@@ -22,6 +22,7 @@ from dy2static.operators.provenance.observed import observed
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from dy2static.operators.values.binary import binary
 from runtime.tracer.values.containers import is_container, opened, several
+from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyScalar
 from runtime.tracer.values.structure import row_of
 
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -44,7 +45,21 @@ def aug(op: str, target: Any, value: Any) -> Any:
     session = active()
     if session is None:
         return _IN_PLACE[op](target, value)
+    if isinstance(target, NumpyArray) or isinstance(value, NumpyArray):
+        return _of_array(session, op, target, value)
     return _traced(session, op, target, value)
+
+
+def _of_array(session: Session, op: str, target: Any, value: Any) -> Any:
+    """A scalar of NumPy's or a number gets another value; an array or tensor would be written.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if isinstance(target, torch.Tensor) or (isinstance(target, NumpyArray) and not isinstance(target, NumpyScalar)):
+        raise session.error(f"'{op}' of a NumPy array that is only known while the Program runs", code="D2S213",
+                            hint="Write the operation out, and bind its result.")
+    return binary(target, op[:-1], value)
 
 
 def _change(session: Session, op: str, hidden: Any, value: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import boundary, growing
+from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.shared.staging import Choice, Session, active, distribute
@@ -18,6 +18,7 @@ from dy2static.operators.values.percent_format import percent
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 from runtime.tracer.values import array, structure
 from runtime.tracer.values.containers import opened
+from runtime.tracer.values.numpy_arrays import NumpyArray
 
 _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "*": operator.mul, "@": operator.matmul, "/": operator.truediv, "//": operator.floordiv,
@@ -44,6 +45,9 @@ def binary(a: Any, op: str, b: Any) -> Any:
         return _PLAIN[op](a, b)
     if op == "%" and isinstance(a, Choice) and any(isinstance(option, (str, bytes)) for option in a.options):
         return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
+    if isinstance(a, (NumpyArray, torch.Tensor)) and isinstance(b, (NumpyArray, torch.Tensor)):
+        a, b = numpy_arrays.beside_tensors(session, a, op, b)
+        return _PLAIN[op](a, b)
     first, second = opened(a), opened(b)
     if first is not a and isinstance(first, Choice):
         return distribute(session, first, lambda option: binary(option, op, option if b is a else b))

@@ -19,7 +19,7 @@ from runtime.tracer.boundary import tracing
 @contextlib.contextmanager
 def patches(session: Session) -> Iterator[None]:
     """All of it, for the length of one trace."""
-    with host_random.put_back(), patched_modules(session), patched_functions(session), watched_seeds(session):
+    with host_random.put_back(session), patched_modules(session), patched_functions(session), watched_seeds(session):
         yield
 
 

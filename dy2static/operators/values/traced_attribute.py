@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import autograd_function
+from dy2static.operators.calls import autograd_function, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedRange, StagedSequence
 from dy2static.operators.calls.torch_values import from_torch
@@ -40,6 +40,7 @@ from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import RowField, held_in
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values import containers
+from runtime.tracer.values.numpy_arrays import NumpyArray
 from runtime.tracer.values.structure import row_of
 
 _NOTHING = object()
@@ -60,6 +61,8 @@ def read(session: Session, obj: Any, name: str) -> Any:
         if isinstance(value, Choice):
             return settle(session, value, MISSING, "AttributeError", _no_attribute(obj, name))
         return from_torch(session, value)
+    if isinstance(obj, NumpyArray):
+        return numpy_arrays.attribute(session, obj, name)
     if isinstance(obj, Staged):
         return _of_number(session, obj, name)
     if isinstance(obj, StagedSequence):

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import torch
 
-from dy2static.operators.calls import boundary, growing
+from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
@@ -47,6 +47,7 @@ from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import Held, held_in
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array, containers
+from runtime.tracer.values.numpy_arrays import NumpyArray
 
 _MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ParameterList)
 
@@ -71,6 +72,9 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     if held_choice(key) is not None:
         return spread(session, key, lambda given: read(session, obj, given))
     key = _bounds(session, key)
+    if isinstance(obj, NumpyArray):
+        return numpy_arrays.item(session, obj, key)
+    key = numpy_arrays.as_key(session, obj, key)
     if isinstance(obj, torch.Tensor):
         boundary.require_none(session, "the index of a tensor", [key])
         if tensor_index.is_staged(session, obj, key):
@@ -270,7 +274,11 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if obj is os.environ:
         obj = WatchedEnvironment(session)
     key = _bounds(session, key)
+    if isinstance(obj, NumpyArray):
+        raise session.error("an item of a NumPy array that is only known while the Program runs is written",
+                            code="D2S213", hint="Use np.where, or write the tensor.")
     if isinstance(obj, torch.Tensor):
+        key, value = numpy_arrays.as_key(session, obj, key), numpy_arrays.as_number_only(session, value)
         if isinstance(value, Choice):
             distribute(session, value, lambda option: write(session, obj, key, option))
             return

@@ -13,7 +13,7 @@ import functools
 import io
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import torch
 
@@ -35,6 +35,7 @@ from runtime.tracer.values import containers, copied_items, holding, remaking, s
 from runtime.tracer.values.arguments import Path
 from runtime.tracer.values.heaps import Heap
 from runtime.tracer.values.identities import Identity
+from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar
 from runtime.tracer.values.tables import Table
 
 
@@ -319,6 +320,8 @@ class Outputs:
             made = self._of_users_class(value)
             if made is not None:
                 return made
+        if isinstance(value, NumpyArray):
+            return self._array(value)
         fields = structure.field_items(value)
         if fields is not None and _is_only_fields(value, fields[0]) and (
                 isinstance(value, (tuple, dict)) or self._is_taken_apart(value)):
@@ -331,6 +334,17 @@ class Outputs:
                 keys, items = (*keys, *(key for key, _ in extra)), (*items, *(item for _, item in extra))
             return self._record(kind, self._name(type(value), _name_of(type(value))), keys, items)
         return self._object(value)
+
+    def _array(self, value: NumpyArray) -> Record:
+        """The tree of an array of NumPy's, or a scalar: the tensor in whose memory it is."""
+        if isinstance(value, NumpyCopy):
+            self._refuse_apart()
+        return Record(_kind_of_array(type(value)), "", (("tensor", self.tree(value.tensor)),))
+
+    def _refuse_apart(self) -> NoReturn:
+        raise self.session.error(
+            "a NumPy array with negative strides, or that may not be written, leaves the function", code="D2S213",
+            hint="Return .copy() of it.", location=self.location)
 
     def _of_users_class(self, value: Any, attributes: dict[str, Any] | None = None) -> Record | None:
         """The tree of a container of a class derived from Python's own; None for a dict that is its items alone.
@@ -528,6 +542,10 @@ class Outputs:
 
     def _rows_of_fields(self, item: structure.Fields, parts: list[Any]) -> Record:
         """The tree of the items that have fields, of a list that grew; ``parts``: those of the fields."""
+        if issubclass(item.cls, NumpyArray):
+            if issubclass(item.cls, NumpyCopy):
+                self._refuse_apart()
+            return Record(_kind_of_array(item.cls), "", (("tensor", parts[item.keys.index("tensor")]),))
         beside = {key.name: part for key, part in zip(item.keys, parts) if isinstance(key, structure.Attribute)}
         keys = item.keys[: len(parts) - len(beside)]
         fields = [(f"field{index}", part) for index, part in enumerate(parts[: len(keys)])]
@@ -585,6 +603,10 @@ def _content_of(cell: types.CellType) -> list[Any]:
         return [cell.cell_contents]
     except ValueError:
         return []
+
+
+def _kind_of_array(cls: type) -> str:
+    return "numpy scalar" if issubclass(cls, NumpyScalar) else "numpy array"
 
 
 def _is_lasting(key: Any) -> bool:

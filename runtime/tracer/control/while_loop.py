@@ -93,6 +93,16 @@ PARTS: tuple[Callable[[Session], LoopPart], ...] = (
 """What takes part in every loop besides values (see ``parts``)."""
 
 
+def _require_repeatable(session: Session, blocks: Sequence[Block]) -> None:
+    """Refuse a loop whose backward runs its body again, where that draws from the process or sets a generator."""
+    for op in (op for block in blocks for op in block.walk()):
+        if op.name.startswith("host."):
+            raise session.error(
+                f"a loop with checkpoints calls {op.name.partition('.')[2]}(): backward runs the body again, and would "
+                "draw other numbers", code="D2S214", location=op.location,
+                hint="Draw before the loop, use torch's random numbers, or leave the option checkpoints out.")
+
+
 def _new_parts(session: Session) -> list[LoopPart]:
     return [part(session) for part in PARTS]
 
@@ -381,6 +391,8 @@ class _Attempt:
         attrs: dict[str, Any] = {
             key: options[key] for key in ("max_iterations", "already", "recompute", "checkpoints") if key in options
         }
+        if "checkpoints" in attrs:
+            _require_repeatable(session, (test, body))
         op = session.emit_operator(
             "while_loop",
             inits,

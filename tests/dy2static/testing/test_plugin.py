@@ -29,7 +29,7 @@ def grow(x, times=2):
     return x
 
 def through_numpy(x):
-    return float(x.detach().numpy().sum())
+    return float(x.detach().__array__().sum())
 
 def clip_(x):
     if x.max() > 1:
@@ -60,7 +60,7 @@ class Net(torch.nn.Module):
 
 class Refused(torch.nn.Module):
     def forward(self, x):
-        return torch.from_numpy(x.detach().numpy() * 2) + int(x.sum())
+        return torch.from_numpy(x.detach().__array__() * 2) + int(x.sum())
 
 class Box:
     def __init__(self, start):
@@ -142,7 +142,7 @@ def test_what_is_refused_runs_eagerly(suite: pytest.Pytester) -> None:
     result = run(suite, "--dy2static")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines([
-        "lib.py:* Refused.forward: 5 refused", "*[[]D2S213[]] .numpy() *at lib.py:* (5)",
+        "lib.py:* Refused.forward: 5 refused", "*[[]D2S213[]] .__array__() *at lib.py:* (5)",
         "5 calls at 1 place: 5 refused (D2S213 5)",
     ])  # fmt: skip
 

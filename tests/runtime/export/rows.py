@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -188,8 +189,13 @@ def half(x):
 
 
 @row("random numbers", (X,), [(POSITIVE,)])
-def random(x):
+def torchs_random(x):
     return x + torch.rand(3)
+
+
+@row("numbers drawn from the process", (X,), [(POSITIVE,)])
+def drawn(x):
+    return x + random.random()
 
 
 @row("autocast", (X,), [(POSITIVE,)])

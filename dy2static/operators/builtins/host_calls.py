@@ -1,0 +1,364 @@
+"""Random numbers of Python's and NumPy's, clocks and seeds inside a trace: drawn, read and set at every run.
+
+    random.uniform(0, n)         ->   %a : float = host.random.uniform(0, %n)
+    random.choice([a, b])        ->   %i : int = host.random.choice(2), and the item at %i
+    random.shuffle(items)        ->   %i : int, %j : int = host.random.shuffle(2), and the items in that order
+    torch.manual_seed(3)         ->   host.torch.manual_seed(3)
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+
+from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import call
+from dy2static.operators.calls.sequences import StagedSize
+from dy2static.operators.provenance.provenance import adopt, memo
+from dy2static.operators.shared.staging import Choice, Session, Staged, distribute, held_choice
+from runtime.ir import ScalarType, Variable
+from runtime.ops import host, host_numpy
+from runtime.tracer.ambient.theirs import acts_for_user, theirs
+from runtime.tracer.numbers import scalars
+from runtime.tracer.recording import numpy_calls
+
+_LONGEST = 256
+"""Of so many objects that are no numbers the order may be drawn: each is a choice among all."""
+_OF_ITEMS = ("choice", "shuffle", "sample", "choices")
+_SHARED = random.random.__self__  # type: ignore[attr-defined]  # the generator behind the functions of random
+
+_FUNCTIONS: dict[Any, str] = {
+    **{getattr(time, name): f"time.{name}" for name in host.CLOCKS},
+    secrets.randbelow: "secrets.randbelow", secrets.token_hex: "secrets.token_hex",
+    secrets.token_urlsafe: "secrets.token_urlsafe",
+}  # fmt: skip
+
+
+def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the call draws, reads or sets, as an Operator; NotImplemented if it is no such call, or has no form.
+
+    Raises:
+        TraceError: D2S214, inside of torch.utils.checkpoint: eager's backward would draw other numbers.
+    """
+    found = _found(f)
+    if found is None or f"host.{found[0]}" not in host.FUNCTIONS:
+        return NotImplemented
+    given = held_choice([*args, *kwargs.values()])
+    if given is not None:
+        return _per_option(session, f, args, kwargs)
+    name, generator = found
+    short = name.rpartition(".")[2]
+    if short == "shuffle" or (short in _OF_ITEMS and not name.startswith(("numpy.", "generator."))):
+        make: Callable[..., Any] = _MAKERS[short]
+        return make(session, name, generator, args, kwargs)
+    if name.startswith(("numpy.", "generator.")):
+        args, kwargs = tuple(map(_named, args)), {key: _named(one) for key, one in kwargs.items()}
+    if not all(map(_is_plain_or_size, (*args, *kwargs.values()))) or kwargs.get("out") is not None:
+        return NotImplemented
+    if name == "torch.manual_seed":
+        _emit(session, name, None, *_positional(args, kwargs, "seed"), kinds=[])
+        adopt(session, torch.default_generator)
+        return torch.default_generator
+    if short == "seed" and not name.startswith("torch."):
+        _emit(session, name, generator, args, kwargs, kinds=[])
+        return None
+    kind = _kind(session, name, generator, args, kwargs)
+    if isinstance(kind, _Drawn):
+        return _array(session, name, generator, args, kwargs, kind)
+    if kind is None:
+        return NotImplemented
+    (var,) = _emit(session, name, generator, args, kwargs, kinds=[kind])
+    return scalars.wrap(var)
+
+
+def _found(f: Any) -> tuple[str, Any] | None:
+    """The name that a function has among the host operators, and the generator that it draws from, None for the one
+    that all share."""
+    try:
+        name = _FUNCTIONS.get(f)
+    except TypeError:  # something callable that cannot be hashed
+        return None
+    if name is not None:
+        return name, None
+    owner, short = getattr(f, "__self__", None), getattr(f, "__name__", "")
+    if getattr(f, "__module__", "") == "torch.random":  # by name: torch wraps them
+        return f"torch.{short}", None
+    if type(owner) is random.Random:
+        return f"random.{short}", None if owner is _SHARED else owner
+    if type(owner) is random.SystemRandom:
+        return f"system.{short}", None
+    kinds = (type(owner).__module__, type(f).__module__, getattr(f, "__module__", None))
+    if any(isinstance(one, str) and one.startswith("numpy.random") for one in kinds):
+        return _of_numpy(f, owner, short)
+    return None
+
+
+def _of_numpy(f: Any, owner: Any, short: str) -> tuple[str, Any] | None:
+    from numpy import random as numpys  # NumPy imports it when it is first used
+
+    shared = numpys.rand.__self__  # type: ignore[attr-defined]
+    if f is numpys.seed:
+        return "numpy.seed", None
+    if f in (numpys.ranf, numpys.sample):
+        return "numpy.random_sample", None
+    if type(owner) is numpys.RandomState:
+        return f"numpy.{short}", None if owner is shared else owner
+    if type(owner) is numpys.Generator:
+        return f"generator.{short}", owner
+    return None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an Operator can be given a value as it is."""
+    return value is None or isinstance(value, Staged) or type(value) in (int, float, bool, str, complex)
+
+
+def _is_plain_or_size(value: Any) -> bool:
+    return _is_plain(value) or (type(value) in (tuple, list) and all(map(_is_plain_or_size, value)))
+
+
+def _named(value: Any) -> Any:
+    """A dtype by name, and a torch.Size as a tuple."""
+    if isinstance(value, (torch.Size, StagedSize)):
+        return tuple(value)
+    is_class = isinstance(value, type) and issubclass(value, (numpy.generic, int, float))
+    return numpy.dtype(value).name if is_class or isinstance(value, numpy.dtype) else value
+
+
+def _per_option(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    names = list(kwargs)
+    values = [*args, *kwargs.values()]
+    for index, value in enumerate(values):
+        if isinstance(value, Choice):
+
+            def once(option: Any, index: int = index) -> Any:
+                given = [*values[:index], option, *values[index + 1:]]
+                return call(f, *given[:len(args)], **dict(zip(names, given[len(args):])))
+
+            return distribute(session, value, once)
+    return NotImplemented
+
+
+def _positional(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (kwargs[name],) if not args and list(kwargs) == [name] else args, {} if not args else kwargs
+
+
+def _emit(session: Session, name: str, generator: Any, args: Any, kwargs: Any, kinds: list[Any]) -> Any:
+    """Record the call; without ``kinds`` it gives nothing."""
+    operands, keywords = _operands(session, name, generator, args, kwargs)
+    return session.emit(f"host.{name}", operands, keywords, [ScalarType(kind) for kind in kinds])
+
+
+def _operands(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """What an Operator is given.
+
+    Raises:
+        TraceError: D2S214, in ``torch.utils.checkpoint``.
+    """
+    if memo(session).checkpointed:
+        raise session.error(
+            f"{name}() in torch.utils.checkpoint.checkpoint: eager's backward calls the function again, and draws "
+            "other numbers there", code="D2S214", hint="Draw before, and give the number to the function.")
+    operands = [session.operand(list(one) if isinstance(one, tuple) and name.startswith(("random", "system")) else one)
+                for one in args]  # fmt: skip
+    keywords = {key: session.operand(one) for key, one in kwargs.items()}
+    if generator is not None:
+        adopt(session, generator)
+        keywords["generator"] = generator
+    return operands, keywords
+
+
+def _kind(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -> Any:
+    """The kind of the number that a call gives; None: it gives something else.
+
+    Raises:
+        Exception: What the function raises for numbers that are known; a run raises it, too.
+    """
+    usual = host.KINDS[f"host.{name}"]
+    if name.startswith(("time.", "secrets.", "torch.")) and not args and not kwargs:
+        return usual
+    staged = any(isinstance(one, Staged) for one in (*args, *kwargs.values()))
+    samples = [_SAMPLES[one.kind] if isinstance(one, Staged) else one for one in args]
+    named = {key: _SAMPLES[one.kind] if isinstance(one, Staged) else one for key, one in kwargs.items()}
+    twin = _twin(name)
+    before = _place(twin)
+    try:
+        value = twin(*samples, **named)
+    except Exception as error:
+        if not staged or isinstance(error, TypeError):
+            _raise_it(session, name, generator, args, kwargs, error, _place(twin) != before)
+        return usual
+    if host_numpy.kind_of(value) is not None:
+        return None if staged else _Drawn(value)
+    return usual if staged and scalars.kind_of(value) is not None else scalars.kind_of(value)
+
+
+@dataclass
+class _Drawn:
+    """An array or scalar of NumPy's, as a stream of its own gives it."""
+
+    sample: Any
+
+
+def _array(session: Session, name: str, generator: Any, args: Any, kwargs: Any, drawn: _Drawn) -> Any:
+    """The array that a run draws."""
+    operands, keywords = _operands(session, name, generator, args, kwargs)
+    return numpy_calls.drawn(session, f"host.{name}", operands, keywords, drawn.sample)
+
+
+_SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 0.5, "complex": 1j, "str": "1"}
+
+
+def _twin(name: str) -> Callable[..., Any]:
+    """The function, drawing from a stream of its own."""
+    family, _, short = name.partition(".")
+    if family in ("random", "system"):
+        found: Callable[..., Any] = getattr(random.Random(0), short)
+        return found
+    if family in ("numpy", "generator"):
+        from numpy import random as numpys
+
+        made: Any = numpys.RandomState(0) if family == "numpy" else numpys.default_rng(0)
+        found = getattr(made, short)
+        return found
+    return host.FUNCTIONS[f"host.{name}"]
+
+
+def _place(twin: Any) -> Any:
+    """Where the stream of its own is."""
+    owner: Any = getattr(twin, "__self__", None)
+    if isinstance(owner, random.Random):
+        return owner.getstate()
+    if hasattr(owner, "bit_generator"):
+        return repr(owner.bit_generator.state)
+    return repr(owner.get_state(legacy=False)) if hasattr(owner, "get_state") else None
+
+
+@acts_for_user
+def _raise_it(session: Session, name: str, generator: Any, args: Any, kwargs: Any, error: Exception,
+              drew: bool) -> None:  # fmt: skip
+    """A run that comes here raises what the function raises; if it has drawn before that, the Program calls it."""
+    if drew:
+        _emit(session, name, generator, args, kwargs, kinds=[])
+    raise error
+
+
+# -- what gives items
+
+
+def _choice(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -> Any:
+    """``choice(seq)``."""
+    theirs(_signature_of_choice, *args, **kwargs)
+    seq = args[0] if args else kwargs["seq"]
+    items, kind = _numbers(seq)
+    if items is not None and kind is not None:
+        (var,) = _emit(session, name, generator, [items], {}, [kind])
+        return scalars.wrap(var)
+    count = _length(session, seq)
+    if count is NotImplemented:
+        return NotImplemented
+    if type(count) is int and count == 0:
+        _raise_it(session, name, generator, [0], {}, IndexError("Cannot choose from an empty sequence"), False)
+    (var,) = _emit(session, name, generator, [count], {}, ["int"])
+    return call(operator.getitem, seq, scalars.wrap(var))
+
+
+def _signature_of_choice(seq: Any) -> None:
+    """Raises what Python raises for other arguments."""
+
+
+def _shuffle(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -> Any:
+    """``shuffle(x)``: the list itself gets another order."""
+    if len(args) != 1 or kwargs or type(args[0]) is not list or growing.is_growing(args[0]):
+        return NotImplemented
+    seq = args[0]
+    items, kind = _numbers(seq)
+    if items is not None and kind is not None:
+        found = _wrapped(_emit(session, name, generator, [items], {}, [kind] * len(items)))
+    else:
+        if len(seq) > _LONGEST:
+            return NotImplemented
+        before = list(seq)
+        places = _wrapped(_emit(session, name, generator, [len(seq)], {}, ["int"] * len(seq)))
+        found = [call(operator.getitem, before, place) for place in places]
+    if found:
+        call(operator.setitem, seq, slice(None), found)
+    return None
+
+
+def _sample(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -> Any:
+    """``sample(population, k)``."""
+    given = dict(zip(("population", "k"), args)) | kwargs
+    if len(args) > 2 or set(given) != {"population", "k"} or type(given["k"]) is not int:
+        return NotImplemented
+    return _several(session, name, generator, given["population"], given["k"], (given["k"],), {})
+
+
+def _choices(session: Session, name: str, generator: Any, args: Any, kwargs: Any) -> Any:
+    """``choices(population, weights, cum_weights=..., k=...)``."""
+    given = {"weights": None, "cum_weights": None, "k": 1} | dict(zip(("population", "weights"), args)) | kwargs
+    if len(args) > 2 or set(given) != {"population", "weights", "cum_weights", "k"} or type(given["k"]) is not int:
+        return NotImplemented
+    weights = {}
+    for key in ("weights", "cum_weights"):
+        value = given[key]
+        if value is not None and (not isinstance(value, (list, tuple)) or growing.is_growing(value) or not all(
+                map(_is_plain, value))):
+            return NotImplemented
+        weights[key] = list(value) if value is not None else None
+    return _several(session, name, generator, given["population"], given["k"], (), {**weights, "k": given["k"]})
+
+
+def _several(session: Session, name: str, generator: Any, seq: Any, count: int, args: Any, kwargs: Any) -> Any:
+    """A list of ``count`` items of a sequence."""
+    if not isinstance(seq, (list, tuple, range, str)) or growing.is_growing(seq) or count > _LONGEST:
+        return NotImplemented
+    items, kind = _numbers(seq)
+    given = items if items is not None and kind is not None else len(seq)
+    plain = not any(isinstance(one, Staged) for value in kwargs.values() if isinstance(value, list) for one in value)
+    if plain:  # an error in the numbers is one of every run
+        twin = _twin(name)
+        before = _place(twin)
+        try:
+            twin(range(len(seq)), *args, **kwargs)
+        except Exception as error:
+            _raise_it(session, name, generator, [given, *args], kwargs, error, _place(twin) != before)
+    if given is items:
+        return _wrapped(_emit(session, name, generator, [items, *args], kwargs, [kind] * count))
+    places = _wrapped(_emit(session, name, generator, [given, *args], kwargs, ["int"] * count))
+    return [call(operator.getitem, seq, place) for place in places]
+
+
+_MAKERS = {"choice": _choice, "shuffle": _shuffle, "sample": _sample, "choices": _choices}
+
+
+def _wrapped(made: tuple[Variable, ...]) -> list[Any]:
+    return [scalars.wrap(var) for var in made]
+
+
+def _numbers(seq: Any) -> tuple[list[Any] | None, Any]:
+    """The items of a list or tuple of numbers, and their kind if it is one; else None. Texts are chosen by index: what
+    is done by a known text can be done for each."""
+    if not isinstance(seq, (list, tuple)) or growing.is_growing(seq) or not seq:
+        return None, None
+    kinds = {scalars.kind_of(one) for one in seq}
+    (kind, *others) = kinds
+    return (list(seq), kind) if not others and kind not in (None, "str") else (None, None)
+
+
+def _length(session: Session, seq: Any) -> Any:
+    """How many items there are, as far as that is a number of the trace or of a run."""
+    if isinstance(seq, (list, tuple, range, str, torch.Tensor)) or hasattr(seq, "length"):
+        return call(len, seq)
+    return NotImplemented
+
+
+__all__ = ["called"]

@@ -1,0 +1,289 @@
+"""NumPy's arrays of the trace, as converted code uses them.
+
+    a = x.numpy()            in x's memory
+    np.sort(a), a.sum(0)     an Operator each
+    float(a.max()), a[0]     a number of the run, an array
+    torch.from_numpy(a)      a tensor in a's memory
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import torch
+
+from dy2static.operators.provenance.provenance import memo
+from dy2static.operators.shared.staging import Session, Staged
+from runtime.ops import host_numpy
+from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.recording import numpy_calls, reads
+from runtime.tracer.values.numpy_arrays import ArrayMethod, NumpyArray, NumpyScalar, dtype_of
+
+_FUNCTIONS: dict[int, str] = {
+    id(host_numpy.function_of(name)): name for name in host_numpy.NAMES
+    if not name.startswith("ndarray.") and "." not in name.removeprefix("linalg.").removeprefix("fft.")
+}  # fmt: skip
+_MAKING: dict[int, str] = {id(getattr(numpy, name)): name for name in ("asarray", "array", "asanyarray",
+                                                                       "ascontiguousarray")}  # fmt: skip
+_TO_TENSOR: dict[int, str] = {
+    id(getattr(torch, name)): name for name in ("from_numpy", "as_tensor", "tensor", "asarray")}
+
+
+def _require_heard(session: Session, name: str) -> None:
+    """Refuse a call inside ``warnings.catch_warnings()`` of the function itself: a run's warnings would be heard.
+
+    Raises:
+        TraceError: D2S268.
+    """
+    if warnings.filters is not memo(session).filters:
+        raise session.error(
+            f"numpy.{name}() inside warnings.catch_warnings(): what a run warns of would be heard", code="D2S268",
+            hint="Use numpy.errstate, or put the with statement around the call of the converted function.")
+
+
+numpy_calls.requirements.append(_require_heard)
+
+
+def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call that takes such an array, or makes one of a tensor; NotImplemented for all others.
+
+    Raises:
+        TraceError: D2S213, the call has no form.
+    """
+    if type(f) is ArrayMethod:
+        return method(session, f, args, kwargs)
+    given = [*args, *kwargs.values()]
+    arrays = any(map(_holds_array, given))
+    if not arrays and not any(map(_holds_tensor, given)):
+        return NotImplemented
+    name = _FUNCTIONS.get(id(f))
+    if name is not None and (arrays or type(f) is numpy.ufunc):
+        return numpy_calls.record(name, args, kwargs)
+    if isinstance(getattr(f, "__self__", None), numpy.ufunc):
+        return numpy_calls.record(f"{f.__self__.__name__}.{f.__name__}", args, kwargs)
+    if id(f) in _MAKING and args and isinstance(args[0], (NumpyArray, torch.Tensor)):
+        return _made(session, _MAKING[id(f)], args, kwargs)
+    if not arrays:
+        return NotImplemented
+    if isinstance(f, type) and issubclass(f, numpy.generic) and len(args) == 1 and isinstance(args[0], NumpyScalar):
+        return numpy_calls.record("ndarray.astype", (args[0], f), {})
+    if id(f) in _TO_TENSOR and isinstance(args[0] if args else None, NumpyArray):
+        return _tensor(session, _TO_TENSOR[id(f)], f, args, kwargs)
+    return NotImplemented
+
+
+def _holds_array(value: Any) -> bool:
+    return isinstance(value, NumpyArray) or (type(value) in (list, tuple) and any(map(_holds_array, value)))
+
+
+def _holds_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def require_none(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse to give such an array to code that is not converted.
+
+    Raises:
+        TraceError: D2S213.
+    """
+    if any(map(_holds_array, (*args, *kwargs.values()))):
+        raise session.error(
+            f"{getattr(f, '__name__', type(f).__name__)}() is given a NumPy array that is only known while the Program "
+            "runs", code="D2S213", hint="Use NumPy's functions that give another array, or tensor operations.")
+
+
+def _made(session: Session, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``np.asarray(x)`` and its like, of one array or tensor."""
+    given = dict(zip(("a", "dtype"), args)) | kwargs
+    if len(args) > 2 or set(given) - {"a", "dtype", "copy"} or given.get("copy") not in (None, True, False):
+        raise session.error(f"numpy.{name}() of an array of the Program with such options", code="D2S213",
+                            hint="Give the array and a dtype.")
+    array = args[0]
+    if isinstance(array, torch.Tensor):
+        array = numpy_calls.of_tensor(session, array)
+    elif isinstance(array, NumpyScalar):
+        array = numpy_calls.record("reshape", (array, ()), {})
+    copies = name == "array" if given.get("copy") is None else bool(given["copy"])
+    dtype = given.get("dtype")
+    if dtype is not None and numpy.dtype(dtype) != dtype_of(array):
+        return numpy_calls.record("ndarray.astype", (array, dtype), {})
+    if copies:
+        return numpy_calls.record("ndarray.copy", (array, "K") if name == "array" else (array,), {})
+    if name == "ascontiguousarray" and not numpy_calls.is_contiguous(session, array):
+        return numpy_calls.record("ndarray.copy", (array,), {})
+    return array
+
+
+def _tensor(session: Session, name: str, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``torch.from_numpy(a)`` and its like."""
+    array = args[0]
+    if name == "from_numpy" and type(array) is NumpyScalar:
+        _theirs(f, numpy.float32(0))
+    tensor = numpy_calls.to_tensor(session, array)
+    if name == "from_numpy":
+        return tensor
+    if isinstance(array, NumpyScalar) and name != "tensor":
+        tensor = tensor.clone()
+    options = dict(zip(("dtype", "device"), args[1:])) | kwargs
+    if set(options) - {"dtype", "device"}:
+        raise session.error(f"torch.{name}() of a NumPy array of the Program with such options", code="D2S213",
+                            hint="Give a dtype and a device.")
+    if name == "tensor":
+        tensor = tensor.clone(memory_format=torch.contiguous_format)
+    options = {key: value for key, value in options.items() if value is not None}
+    return tensor.to(**options) if options else tensor
+
+
+@acts_for_user
+def _theirs(function: Any, *args: Any) -> Any:
+    return function(*args)
+
+
+def for_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Arguments of a function of torch's: scalars of NumPy's are numbers for it.
+
+    Raises:
+        TraceError: D2S213, one is an array.
+    """
+    given = [*args, *kwargs.values()]
+    if not any(map(_holds_array, given)):
+        return args, kwargs
+    args = tuple(number(session, one) if type(one) is NumpyScalar else one for one in args)
+    kwargs = {key: number(session, one) if type(one) is NumpyScalar else one for key, one in kwargs.items()}
+    require_none(session, f, args, kwargs)
+    return args, kwargs
+
+
+def beside_tensors(session: Session, a: Any, op: str, b: Any) -> tuple[Any, Any]:
+    """The operands of an operator: a scalar of NumPy's right of a tensor is a number for torch.
+
+    Raises:
+        TraceError: D2S213, a tensor and an array.
+    """
+    if isinstance(a, torch.Tensor) and type(b) is NumpyScalar:
+        return a, number(session, b)
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        if isinstance(a, NumpyArray) or isinstance(b, NumpyArray):
+            raise session.error(f"'{op}' of a tensor and a NumPy array", code="D2S213",
+                                hint="Make the array a tensor (torch.from_numpy).")
+    return a, b
+
+
+def truth(session: Session, array: NumpyArray) -> torch.Tensor:
+    """What says whether an array is true: the tensor of its one item."""
+    if session.fake(array.tensor).numel() != 1:
+        raise session.error("the truth of a NumPy array with several items, or none", code="D2S213",
+                            hint="Use .any() or .all().")
+    return array.tensor
+
+
+# -- what an array has
+
+
+_SHOWN = ("shape", "ndim", "size", "dtype", "itemsize", "nbytes")
+
+
+def attribute(session: Session, array: NumpyArray, name: str) -> Any:
+    """``array.name``."""
+    fake = session.fake(array.tensor)
+    if name in _SHOWN:
+        if not all(type(size) is int for size in fake.shape):
+            raise session.error(f".{name} of a NumPy array whose sizes are only known while the Program runs",
+                                code="D2S213", hint="Ask the tensor.")
+        like = numpy.lib.stride_tricks.as_strided(numpy.zeros((), dtype_of(array)), tuple(fake.shape),
+                                                  (0,) * fake.dim())  # fmt: skip
+        return getattr(like, name)
+    if name in ("T", "real", "imag"):
+        return numpy_calls.record("transpose" if name == "T" else name, (array,), {})
+    kind = numpy.generic if isinstance(array, NumpyScalar) else numpy.ndarray
+    if name in ("item", "tolist", *host_numpy.METHODS) and hasattr(kind, name):
+        return ArrayMethod(array, name)
+    if not hasattr(kind, name):
+        raise AttributeError(f"'{kind.__module__}.{kind.__name__}' object has no attribute '{name}'")
+    raise session.error(f".{name} of a NumPy array that is only known while the Program runs", code="D2S213",
+                        hint="Use NumPy's functions that give another array, or tensor operations.")
+
+
+def method(session: Session, found: ArrayMethod, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``array.name(*args)``."""
+    if found.name == "item" and not args and not kwargs:
+        return number(session, found.array)
+    if found.name == "tolist" and not args and not kwargs:
+        return found.array.tensor.tolist()
+    if found.name == "item":
+        raise session.error(".item() of a NumPy array with an index", code="D2S213", hint="Index the array.")
+    return numpy_calls.record(f"ndarray.{found.name}", (found.array, *args), kwargs)
+
+
+def item(session: Session, array: NumpyArray, key: Any) -> Any:
+    """``array[key]``."""
+    return numpy_calls.record("ndarray.__getitem__", (array, key), {})
+
+
+def as_key(session: Session, obj: Any, key: Any) -> Any:
+    """A key of a tensor or sequence: arrays in it are tensors for torch, scalars are numbers."""
+    if isinstance(key, NumpyScalar):
+        return number(session, key)
+    if isinstance(obj, torch.Tensor):
+        if type(key) is tuple and any(map(_holds_array, key)):
+            return tuple(as_key(session, obj, one) for one in key)
+        return numpy_calls.to_tensor(session, key) if isinstance(key, NumpyArray) else key
+    return key
+
+
+def as_number_only(session: Session, value: Any) -> Any:
+    """What is stored to a tensor: a scalar of NumPy's is a number; torch takes no array."""
+    if isinstance(value, NumpyScalar):
+        return number(session, value)
+    if isinstance(value, NumpyArray):
+        _theirs(torch.zeros(1).__setitem__, 0, numpy.zeros(session.fake(value.tensor).dim() * (1,), dtype_of(value)))
+    return value
+
+
+def number(session: Session, array: NumpyArray) -> Any:
+    """``array.item()``."""
+    if session.fake(array.tensor).numel() != 1:
+        _theirs(numpy.zeros(2).item)
+    return reads.number(session, array.tensor)
+
+
+def as_number(session: Session, array: NumpyArray, name: str) -> Any:
+    """``float(array)`` and its like.
+
+    Raises:
+        TraceError: D2S213, it has dimensions.
+    """
+    if session.fake(array.tensor).dim():
+        raise session.error(f"{name}() of a NumPy array with dimensions", code="D2S213", hint="Use .item().")
+    value = reads.number(session, array.tensor)
+    return session.scalar(name, value) if isinstance(value, Staged) and value.kind != name else value
+
+
+def items(session: Session, array: NumpyArray) -> Iterator[Any]:
+    """What a loop over the array takes."""
+    fake = session.fake(array.tensor)
+    if not fake.dim():
+        _theirs(iter, numpy.zeros(()))
+    return iter([item(session, array, index) for index in range(fake.shape[0])])
+
+
+def length(session: Session, array: NumpyArray) -> int:
+    """``len(array)``."""
+    fake = session.fake(array.tensor)
+    if not fake.dim():
+        _theirs(len, numpy.float32(0) if isinstance(array, NumpyScalar) else numpy.zeros(()))
+    return int(fake.shape[0])
+
+
+def eager_class(array: NumpyArray) -> type:
+    """What ``type(array)`` is in eager."""
+    return dtype_of(array).type if isinstance(array, NumpyScalar) else numpy.ndarray
+
+
+__all__ = [
+    "as_key", "as_number", "as_number_only", "attribute", "beside_tensors", "called", "eager_class", "for_torch",
+    "item", "items", "length", "number", "require_none", "truth",
+]

@@ -1,0 +1,163 @@
+"""``host.np.*``: functions of NumPy's over memory of tensors, called when the Program runs.
+
+    %b : f32[3] = host.np.sort({"array": %a}) attrs {gives: ["array"]}
+
+An operand ``{"array": %t}`` is the array that shares a tensor's memory, ``{"generic": %t}`` a scalar of NumPy's;
+tensors that stand for themselves are given as they are. ``gives`` says what each result is: an ``array``, a
+``generic``, a ``tensor``; ``many``: whether they are the items of a tuple or list. The table is closed, and has no
+function that reads a file, writes, or calls another one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+import torch
+
+from runtime.ir.definition import Fail, OpDefinition
+from runtime.ir.operator import Operator
+from runtime.ir.types import TensorType
+from runtime.ir.variable import Variable
+from runtime.ops.arity import check_attrs, check_blocks
+
+FAMILY = "host.np."
+ERRORS = ("ignore", "warn", "raise", "print")
+"""What NumPy may do where a floating point error is met."""
+USUAL_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+"""``numpy.geterr()`` as it is at first; Operators that are called under another setting have it as ``errors``."""
+METHODS = (
+    "__getitem__", "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "conjugate", "copy",
+    "cumprod", "cumsum", "diagonal", "dot", "flatten", "max", "mean", "min", "prod", "ravel", "repeat", "reshape",
+    "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var",
+)  # fmt: skip
+"""Methods of arrays that change nothing."""
+_PLAIN = (
+    "all", "allclose", "amax", "amin", "angle", "any", "append", "argmax", "argmin", "argpartition", "argsort",
+    "around", "array_equal", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "average", "bincount",
+    "broadcast_to", "clip", "column_stack", "concatenate", "convolve", "copy", "corrcoef", "correlate",
+    "count_nonzero", "cov", "cross", "cumprod", "cumsum", "diag", "diagonal", "diff", "digitize", "dot", "dsplit",
+    "dstack", "einsum", "expand_dims", "flip", "fliplr", "flipud", "gradient", "histogram", "hsplit", "hstack",
+    "imag", "inner", "interp", "isclose", "kron", "max", "mean", "median", "meshgrid", "min", "moveaxis",
+    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
+    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndim", "outer", "pad", "partition",
+    "percentile", "prod", "ptp", "quantile", "ravel", "real", "repeat", "reshape", "resize", "roll", "rollaxis",
+    "rot90", "round", "searchsorted", "select", "shape", "sinc", "size", "sort", "split", "squeeze", "stack", "std",
+    "sum", "swapaxes", "take", "take_along_axis", "tensordot", "tile", "trace", "transpose", "trapezoid", "tril",
+    "triu", "unwrap", "vander", "var", "vdot", "vsplit", "vstack", "where", "zeros_like", "ones_like", "full_like",
+    "isreal", "iscomplex", "fix", "isposinf", "isneginf",
+)  # fmt: skip
+_LINALG = (
+    "cholesky", "cond", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot",
+    "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm",
+)  # fmt: skip
+_FFT = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "fftn", "ifftn", "fftshift", "ifftshift")
+_UFUNC_METHODS = ("reduce", "accumulate", "outer")
+
+
+def _ufuncs() -> list[str]:
+    return sorted(name for name in dir(numpy) if type(getattr(numpy, name)) is numpy.ufunc)
+
+
+def _names() -> list[str]:
+    ufuncs = _ufuncs()
+    found = [name for name in _PLAIN if hasattr(numpy, name)] + ufuncs
+    found += [f"{name}.{method}" for name in ufuncs for method in _UFUNC_METHODS
+              if getattr(numpy, name).nin == 2 and getattr(numpy, name).nout == 1]  # fmt: skip
+    found += [f"linalg.{name}" for name in _LINALG if hasattr(numpy.linalg, name)]
+    found += [f"fft.{name}" for name in _FFT]
+    return found + [f"ndarray.{name}" for name in METHODS]
+
+
+NAMES = frozenset(_names())
+"""What may be called, as dotted names in ``numpy``."""
+
+
+@functools.cache
+def function_of(name: str) -> Callable[..., Any]:
+    """The function of a name in the table. Errors raised: KeyError for another one."""
+    if name not in NAMES:
+        raise KeyError(name)
+    if name.startswith("ndarray."):
+        return functools.partial(_method, name.removeprefix("ndarray."))
+    module, _, rest = name.rpartition(".") if name.startswith(("linalg.", "fft.")) else ("", "", name)
+    found: Any = importlib.import_module(f"numpy.{module}") if module else numpy
+    for part in rest.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _method(name: str, owner: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method of an array, or of a scalar."""
+    if not isinstance(owner, (numpy.ndarray, numpy.generic)):
+        raise TypeError(f"{name} is a method of NumPy's arrays, not of {type(owner).__name__}")
+    return getattr(owner, name)(*args, **kwargs)
+
+
+def given(value: Any) -> Any:
+    """An operand's value as NumPy is given it."""
+    if type(value) is dict:
+        ((kind, tensor),) = value.items()
+        array = tensor.detach().numpy()
+        return array[()] if kind == "generic" else array
+    if type(value) in (list, tuple):
+        return type(value)(map(given, value))
+    if type(value) is slice:
+        return slice(given(value.start), given(value.stop), given(value.step))
+    return value
+
+
+def kind_of(value: Any) -> str | None:
+    """What a result is, None for what no Variable carries."""
+    if isinstance(value, torch.Tensor):
+        return "tensor"
+    if type(value) is numpy.ndarray:
+        return "array" if _dtype(value.dtype) else None
+    return "generic" if isinstance(value, numpy.generic) and _dtype(value.dtype) else None
+
+
+def _dtype(dtype: Any) -> bool:
+    return dtype.kind in "bifcu" and dtype.isnative and (dtype.kind, dtype.itemsize) not in (("f", 16), ("c", 32))
+
+
+def shareable(array: numpy.ndarray[Any, Any]) -> bool:
+    """Whether a tensor can share an array's memory: no stride is negative, and it may be written."""
+    return bool(array.flags.writeable) and all(stride >= 0 for stride in array.strides)
+
+
+def to_tensor(value: Any) -> torch.Tensor:
+    """A result as a tensor, in the array's own memory where that can be."""
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, numpy.generic):
+        return torch.from_numpy(numpy.array(value))
+    return torch.from_numpy(value if shareable(value) else numpy.ascontiguousarray(value).copy().reshape(value.shape))
+
+
+def _tensors(op: Operator) -> tuple[Variable, ...]:
+    return tuple(var for var in op.inputs if isinstance(var.type, TensorType))
+
+
+def _verify(op: Operator, fail: Fail) -> None:
+    check_blocks(op, fail, ())
+    check_attrs(op, fail, {"gives": (list, tuple), "many": (bool,), "errors": (list, tuple)}, required=["gives"])
+    if "out" in op.kwargs:
+        fail("arity", f"{op.name} writes no array")
+    if len(op.attrs["gives"]) != len(op.outputs) or not set(op.attrs["gives"]) <= {"array", "generic", "tensor"}:
+        fail("attrs", f"{op.name} says of each result what it is")
+    errors = op.attrs.get("errors", list(USUAL_ERRORS.values()))
+    if len(errors) != len(USUAL_ERRORS) or not set(errors) <= set(ERRORS):
+        fail("attrs", f"{op.name} says what is done about each kind of floating point error")
+    for output in op.outputs:
+        if not isinstance(output.type, TensorType):
+            fail("type", f"the results of {op.name} are carried by tensors")
+
+
+DEFINITIONS: Sequence[OpDefinition] = [
+    OpDefinition(FAMILY + name, f"NumPy's {name}.", verify=_verify, neutral=True, passes_gradient=False, views=_tensors)
+    for name in sorted(NAMES)
+]
+"""The index: what a function gives may be its operands' memory."""

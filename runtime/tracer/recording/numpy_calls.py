@@ -1,0 +1,352 @@
+"""Calls of NumPy's functions on arrays of the trace: one Operator each (``ops.host_numpy``).
+
+What a call gives is found by doing it with several samples that look like its operands; a run holds its results against
+that.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+
+from runtime import torch_internals
+from runtime.ops import host_numpy
+from runtime.tracer.ambient import state
+from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.memory.storage_table import mark_uncertain
+from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.recording.session import Session
+from runtime.tracer.values import numpy_arrays
+from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar
+
+requirements: list[Callable[[Session, str], None]] = []
+"""What else is asked of each call, by rooms that know more."""
+_HINT = "Use tensor operations, or do it outside the converted function, or in a function marked not_to_static."
+
+
+def of_tensor(session: Session, tensor: torch.Tensor, force: bool = False) -> NumpyArray:
+    """``tensor.numpy()``: an array in the tensor's memory.
+
+    Raises:
+        RuntimeError, TypeError: What eager raises.
+        TraceError: D2S213, sizes or the layout are only known while the Program runs.
+    """
+    info = session.info(tensor)
+    needs = bool(info.requires_grad)
+    if info.sometimes and needs and not force:
+        raise session.error(".numpy() of a tensor that needs a gradient on some paths", code="D2S213",
+                            hint="Use .detach().numpy().")
+    with torch_internals.no_modes():
+        sample = _real(session, session.fake(tensor), _zeros)
+        try:
+            sample.requires_grad_(needs).numpy(force=force)
+        except (RuntimeError, TypeError) as error:
+            _raise(error.with_traceback(None))
+    fake = session.fake(tensor)
+    if fake.is_conj() or fake.is_neg():
+        tensor = tensor.clone()
+    return NumpyArray(tensor.detach())
+
+
+def to_tensor(session: Session, array: NumpyArray) -> torch.Tensor:
+    """``torch.from_numpy(array)``: a tensor in the array's memory."""
+    if isinstance(array, NumpyCopy):
+        raise session.error("a tensor is made of a NumPy array with negative strides, or that may not be written",
+                            code="D2S213", hint="Use .copy() of the array.")
+    return array.tensor.detach()
+
+
+def is_contiguous(session: Session, array: NumpyArray) -> bool:
+    """Whether ``np.ascontiguousarray(array)`` is the array."""
+    with torch_internals.no_modes():
+        sample = _real(session, session.fake(array.tensor), _zeros).numpy()
+    return numpy.ascontiguousarray(sample) is sample
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What one result of a sample looks like."""
+
+    kind: str
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    shared: bool
+    apart: bool
+
+
+def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``numpy.<name>(*args, **kwargs)``, when the Program runs.
+
+    Raises:
+        TraceError: D2S213, the function is not in the table, writes, or what it gives depends on values.
+    """
+    session = state.current()
+    for require in requirements:
+        require(session, name)
+    if not set(numpy.geterr().values()) <= set(host_numpy.ERRORS):
+        raise _refusal(session, name, "tells of errors by calling a function")
+    if name not in host_numpy.NAMES:
+        raise _refusal(session, name, "is not among the functions of NumPy's that a Program may call")
+    if kwargs.get("out") not in (None, (None,)) or "where" in kwargs:
+        raise _refusal(session, name, "is given an array to write into")
+    kwargs = {key: _plain(value) for key, value in kwargs.items() if key != "out"}
+    args = tuple(map(_plain, args))
+    values = list(_leaves([args, kwargs]))
+    for value in values:
+        if not _is_operand(value):
+            raise _refusal(session, name, f"is given a {type(value).__name__}")
+    if any(isinstance(value, Staged) for value in values) and not _takes_numbers(name, args):
+        raise _refusal(session, name, "is given a number that is only known while the Program runs")
+    many, looks = _tried(session, name, args, kwargs)
+    operands = [_operand(session, arg) for arg in args]
+    keywords = {key: _operand(session, arg) for key, arg in kwargs.items()}
+    fakes = [_fake(session, look) for look in looks]
+    attrs: dict[str, Any] = {"gives": [look.kind for look in looks], "many": many is not None}
+    errors: dict[str, Any] = dict(numpy.geterr())
+    if errors != host_numpy.USUAL_ERRORS:  # inside numpy.errstate
+        attrs["errors"] = [errors[kind] for kind in host_numpy.USUAL_ERRORS]
+    made = session.emit(host_numpy.FAMILY + name, operands, keywords, [session.type_of(fake) for fake in fakes],
+                        attrs=attrs)  # fmt: skip
+    results: list[Any] = []
+    for fake, var, look in zip(fakes, made, looks):
+        result = session.fresh(fake, var)
+        for other in results + values if look.shared else []:
+            tensor = other.tensor if isinstance(other, NumpyArray) else other
+            if isinstance(tensor, torch.Tensor):
+                mark_uncertain(session.info(tensor).storage, session.info(result).storage,
+                               "NumPy made an array of another's memory", session.location())  # fmt: skip
+        results.append(_wrapped(result, look))
+    if many is None:
+        return results[0]
+    made_of: Any = many
+    return made_of(*results) if hasattr(many, "_fields") else made_of(results)
+
+
+def drawn(session: Session, name: str, args: Any, kwargs: Any, sample: Any) -> Any:
+    """An array or scalar that a run draws, of which a sample was drawn."""
+    look = _look(session, name, sample, [])
+    fake = _fake(session, look)
+    (var,) = session.emit(name, args, kwargs, [session.type_of(fake)], attrs={"gives": look.kind})
+    return _wrapped(session.fresh(fake, var), look)
+
+
+def _refusal(session: Session, name: str, why: str) -> Exception:
+    return session.error(f"numpy.{name}() of an array that is only known while the Program runs {why}", code="D2S213",
+                         hint=_HINT)  # fmt: skip
+
+
+def _wrapped(result: torch.Tensor, look: _Look) -> Any:
+    if look.kind == "tensor":
+        return result
+    if look.kind == "generic":
+        return NumpyScalar(result)
+    return NumpyCopy(result) if look.apart else NumpyArray(result)
+
+
+# -- operands
+
+
+def _plain(value: Any) -> Any:
+    """An argument as an Operator has it: classes and dtypes by name."""
+    if isinstance(value, numpy.dtype) or (isinstance(value, type) and issubclass(value, (numpy.generic, int, float,
+                                                                                         complex))):  # fmt: skip
+        return numpy.dtype(value).name
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    if type(value) is numpy.ndarray and host_numpy.kind_of(value):
+        return _Constant(torch.from_numpy(value.copy()))
+    if isinstance(value, numpy.generic):
+        return NumpyScalar(torch.from_numpy(numpy.array(value))) if host_numpy.kind_of(value) else value
+    return value
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if type(value) in (list, tuple):
+        for item in value:
+            yield from _leaves(item)
+    elif type(value) is dict:
+        for item in value.values():
+            yield from _leaves(item)
+    elif type(value) is slice:
+        yield from (value.start, value.stop, value.step)
+    else:
+        yield value
+
+
+def _is_operand(value: Any) -> bool:
+    if value is None or value is ... or isinstance(value, (Staged, NumpyArray, torch.Tensor)):
+        return True
+    return type(value) in (int, float, bool, complex, str)
+
+
+def _takes_numbers(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether what a function gives looks the same for all numbers that it may be given."""
+    if name == "ndarray.__getitem__":
+        return isinstance(args[1], Staged)
+    return type(host_numpy.function_of(name)) is numpy.ufunc
+
+
+def _operand(session: Session, value: Any) -> Any:
+    if isinstance(value, NumpyArray):
+        return {"generic" if isinstance(value, NumpyScalar) else "array": session.read(value.tensor)}
+    if type(value) in (list, tuple):
+        return type(value)(_operand(session, item) for item in value)
+    if type(value) is slice:
+        return slice(*(_operand(session, one) for one in (value.start, value.stop, value.step)))
+    return session.operand(value)
+
+
+class _Constant(NumpyArray):
+    """An array from outside, as it is now: guards hold it against later calls."""
+
+
+# -- samples
+
+
+def _zeros(shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> Any:
+    return numpy.zeros(shape, dtype)
+
+
+def _ramp(shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> Any:
+    return numpy.asarray(numpy.arange(numpy.prod(shape, dtype=int)).reshape(shape) % 100, dtype)
+
+
+def _noise(shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> Any:
+    drawn = numpy.random.RandomState(0).uniform(0.1, 1.9, shape)
+    return numpy.asarray(drawn, dtype)
+
+
+def _definite(shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> Any:
+    """Noise, with a heavy diagonal: a matrix that has an inverse, and a root."""
+    made = numpy.asarray(numpy.full(shape, 0.1), dtype)
+    if len(shape) >= 2:
+        diagonal = numpy.arange(min(shape[-2:]))
+        made[..., diagonal, diagonal] = 3
+    return made
+
+
+_FILLS = (_zeros, _ramp, _noise, _definite)
+
+
+def _real(session: Session, fake: torch.Tensor, fill: Any) -> torch.Tensor:
+    """A tensor like a fake one, in memory as it is, filled."""
+    strides = torch_internals.strides_of(fake)
+    if not all(type(size) is int for size in (*fake.shape, *strides)) or not session.info(fake).layout_known:
+        raise session.error(
+            "a NumPy array is made of a tensor whose sizes or layout are only known while the Program runs",
+            code="D2S213", hint=_HINT)
+    with torch_internals.no_modes():
+        made = torch.empty_strided(tuple(fake.shape), strides, dtype=fake.dtype, device=fake.device)
+        if fake.device.type == "cpu":
+            try:
+                dtype = numpy.dtype(str(fake.dtype).removeprefix("torch."))
+            except TypeError:  # bfloat16
+                return made.zero_()
+            if any(not stride and size > 1 for size, stride in zip(fake.shape, strides)):  # items share memory
+                extent = 1 + sum((size - 1) * stride for size, stride in zip(fake.shape, strides))
+                return torch.from_numpy(fill((extent,), dtype)).as_strided(tuple(fake.shape), strides)
+            made.copy_(torch.from_numpy(fill(tuple(fake.shape), dtype)))
+    return made
+
+
+def _sample(session: Session, value: Any, fill: Any) -> Any:
+    if isinstance(value, NumpyArray):
+        array = _real(session, session.fake(value.tensor), fill).numpy()
+        return array[()] if isinstance(value, NumpyScalar) else array
+    if isinstance(value, torch.Tensor):
+        info = session.info(value)
+        made = _real(session, session.fake(value), fill)
+        return made.requires_grad_() if info.requires_grad else made
+    if isinstance(value, Staged):
+        return {"int": 0, "float": 0.5, "bool": True, "complex": 1j, "str": "1"}[value.kind]
+    if type(value) in (list, tuple):
+        return type(value)(_sample(session, item, fill) for item in value)
+    if type(value) is dict:
+        return {key: _sample(session, item, fill) for key, item in value.items()}
+    return value
+
+
+def _tried(session: Session, name: str, args: Any, kwargs: Any) -> tuple[type | None, list[_Look]]:
+    """In what a call gives several results, None for one, and what each looks like.
+
+    Raises:
+        Exception: What the call raises for all samples.
+        TraceError: D2S213, samples differ.
+    """
+    function = host_numpy.function_of(name)
+    found: list[tuple[type | None, list[_Look]]] = []
+    failures: list[Exception] = []
+    for fill in _FILLS:
+        with torch_internals.no_modes():
+            given, named = _sample(session, args, fill), _sample(session, kwargs, fill)
+            memory = [one for one in _leaves([given, named]) if isinstance(one, (numpy.ndarray, torch.Tensor))]
+            arrays = [one.detach().numpy() if isinstance(one, torch.Tensor) else one for one in memory]
+        before = [one.copy() for one in arrays]
+        try:
+            with warnings.catch_warnings(), numpy.errstate(all="ignore"), torch_internals.no_modes():
+                warnings.simplefilter("ignore")
+                result = function(*given, **named)
+        except Exception as error:
+            failures.append(error)
+            continue
+        if not all(map(numpy.array_equal, arrays, before)):
+            raise _refusal(session, name, "writes what it is given")
+        many = type(result) if isinstance(result, (list, tuple)) else None
+        looks = [_look(session, name, one, arrays) for one in (result if many else [result])]
+        if any(look.shared for look in looks) and _is_of_constant(result, args, kwargs, arrays):
+            raise _refusal(session, name, "gives an array from outside as it is")
+        if found and found[0] != (many, looks):
+            raise _refusal(session, name, "gives another shape or dtype for other values")
+        found.append((many, looks))
+    if not found and isinstance(failures[-1], numpy.linalg.LinAlgError):
+        raise _refusal(session, name, "raises for all arrays that it was tried with")
+    if not found:
+        _raise(failures[-1].with_traceback(None))
+    if any(type(one) is TypeError for one in failures):
+        _raise(next(one for one in failures if type(one) is TypeError).with_traceback(None))
+    return found[0]
+
+
+def _is_of_constant(result: Any, args: Any, kwargs: Any, arrays: list[Any]) -> bool:
+    """Whether a result is the memory of an array from outside."""
+    operands = [one for one in _leaves([args, kwargs]) if isinstance(one, (NumpyArray, torch.Tensor))
+                and not isinstance(one, NumpyScalar)]  # fmt: skip
+    results = result if isinstance(result, (list, tuple)) else [result]
+    return any(
+        isinstance(operand, _Constant) and numpy.may_share_memory(array, numpy.asarray(one))
+        for operand, array in zip(operands, arrays) for one in results
+    )
+
+
+@acts_for_user
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _look(session: Session, name: str, value: Any, given: list[Any]) -> _Look:
+    with torch_internals.no_modes():
+        return _look_at(session, name, value, given)
+
+
+def _look_at(session: Session, name: str, value: Any, given: list[Any]) -> _Look:
+    kind = host_numpy.kind_of(value)
+    if kind is None or (kind == "tensor" and (value.requires_grad or value.device.type != "cpu")):
+        raise _refusal(session, name, f"gives a {type(value).__name__} that no Program carries")
+    array = value.numpy() if kind == "tensor" else numpy.asarray(value)
+    shared = kind != "generic" and any(numpy.may_share_memory(array, one) for one in given)
+    tensor = host_numpy.to_tensor(value)
+    apart = shared and kind == "array" and not host_numpy.shareable(value)
+    return _Look(kind, tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), shared, apart)
+
+
+def _fake(session: Session, look: _Look) -> torch.Tensor:
+    return torch_internals.empty_fake(session.fake_mode, look.shape, look.strides, look.dtype, torch.device("cpu"))
+
+
+numpy_arrays.register(record)
