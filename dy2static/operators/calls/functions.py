@@ -18,7 +18,6 @@ from dy2static.errors import Dy2StaticError, SourceUnavailable
 from dy2static.operators.calls import boundary, growing, numpy_arrays, staged_arguments
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
-from dy2static.operators.constructs import escape
 from dy2static.operators.provenance import chosen, observed, tensor_keys
 from dy2static.operators.provenance.host_random import noted_draws
 from dy2static.operators.provenance.library_reads import note_given, note_parts
@@ -32,7 +31,7 @@ from dy2static.operators.provenance.provenance import (
     note_module,
     note_modules,
 )
-from dy2static.operators.shared import module_facts, policy
+from dy2static.operators.shared import escaped, module_facts, policy
 from dy2static.operators.shared.policy import home_of, reason_not_converted
 from dy2static.operators.shared.staging import (
     Session,
@@ -238,9 +237,9 @@ def _run(session: Session, f: types.FunctionType, args: tuple[Any, ...], kwargs:
         result = f(*args, **kwargs)
         if session.escape is not None:  # of a call in it, which nobody has looked at
             raise catching.unsupported(session)
-        if escape.holds(result):
-            result = escape.settled(session, result)
-            session.escape, session.escape_place = (result, place) if escape.holds(result) else (None, None)
+        if escaped.holds(result):
+            result = escaped.settled(session, result)
+            session.escape, session.escape_place = (result, place) if escaped.holds(result) else (None, None)
         return result
     except RecursionError as error:
         if faults.in_tracer(error):

@@ -19,18 +19,13 @@ Outside a trace nothing is handed on so: an exception is raised, and every resul
 from __future__ import annotations
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import Any
 
+from dy2static.operators.shared.escaped import Escaping, holds, without
 from dy2static.operators.shared.handler import OURS
-from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.operators.shared.staging import Choice, active, distribute
 from runtime.tracer.ambient import catching
 from runtime.tracer.recording import faults
-
-
-class Escaping(NamedTuple):
-    """What a function gives on the paths that an exception leaves it on."""
-
-    error: Any
 
 
 def escapes(error: Exception) -> Any:
@@ -97,26 +92,6 @@ def errors(error: Any) -> list[tuple[Any, Any]]:
     return [(error.selector == at, option) for at, option in enumerate(error.options) if option is not None]
 
 
-def settled(session: Session, result: Any) -> Any:
-    """A function's result without what stands for no exception: a place that is never reached."""
-    if not isinstance(result, Choice):
-        return result
-    return without(session, result, lambda option: isinstance(option, Escaping) and option.error is None)
-
-
-def without(session: Session, choice: Choice, leaves_out: Any) -> Any:
-    """The choice without some options, which it is known not to be."""
-    positions = [index for index, option in enumerate(choice.options) if not leaves_out(option)]
-    if len(positions) == len(choice.options):
-        return choice
-    if len(positions) <= 1:
-        return choice.options[positions[0]] if positions else None
-    selector: Any = len(positions) - 1
-    for new in range(len(positions) - 2, -1, -1):
-        selector = session.scalar("select", choice.selector == positions[new], new, selector)
-    return Choice(selector, tuple(choice.options[index] for index in positions))
-
-
 def leaving(manager: Any, error: Any) -> None:
     """At the end of a ``with`` block, which an exception may have left as a value: its manager must not ask for it.
 
@@ -148,10 +123,3 @@ def also(before: Any, after: Any) -> Any:
     raise session.error(
         "whether a finally block raises is only known while the Program runs, and so is what is raised before it",
         code="D2S229", hint="Move the finally block out of the converted function.")
-
-
-def holds(value: Any) -> bool:
-    """Whether a call's result stands for an exception, at least on some paths."""
-    if isinstance(value, Choice):
-        return any(map(holds, value.options))
-    return isinstance(value, Escaping)
