@@ -118,6 +118,9 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
         error = getattr(builtins, exception, None) or session.raised_types.get(exception)
         if name == "assert" and error is RuntimeError:
             return
+        if name == "assert" and error is UnboundLocalError:  # surely bound in most code, which only the run can tell
+            _require(session, lambda caught: error if caught in (NameError, UnboundLocalError) else None)
+            return
         _require_route(session, error)
     else:
         error = _RAISES.get(name)
