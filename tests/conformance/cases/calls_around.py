@@ -277,10 +277,18 @@ def positive(x):
     return x
 
 
-@case("except around a call that raises as a tensor decides", *BOTH, refused="D2S229")
+@case("except around a call that raises as a tensor decides", *BOTH, idle=3)
 def except_around_call(x):
     try:
         return positive(x)
+    except ValueError:
+        return x * 2
+
+
+@case("except around calls by map that raise as a tensor decides", *BOTH, refused="D2S229")
+def except_around_map(x):
+    try:
+        return list(map(positive, [x, x * 2]))
     except ValueError:
         return x * 2
 

@@ -22,7 +22,7 @@ def both(converted, eager, *args):
     same(converted(*args), eager(*args))
 
 
-@case("arguments by value and type", *[(POS, k) for k in (1, True, 1.0, -1, -2, 0, False, -0.0, 0.0, None, "1")])
+@case("arguments by value and type", *[(POS, k) for k in (1, True, 1.0, -1, -2, 0, False, -0.0, 0.0, 2.5, None, "1")])
 def by_value_and_type(x, k):
     return repr(k), x * 2 if k else x
 
@@ -399,12 +399,12 @@ def unknown_sizes():
 @scenario("a warning once retracing passes a limit")
 def retrace_warning():
     def f(x, k):
-        return x * k
+        return x * len(k)
 
     converted = dy2static.to_static(f)
     with pytest.warns(dy2static.RetraceWarning, match="k"):
         for k in range(40):
-            both(converted, f, POS, k)
+            both(converted, f, POS, str(k))
 
 
 @scenario("threads")
