@@ -169,8 +169,9 @@ def explain(function: Any, *args: Any, **kwargs: Any) -> Explanation:
         function: A function, method or module, converted or not; it is left as it is.
         args, kwargs: What it is called with. The call is a real one: what it changes, it changes.
 
+    >>> import os
     >>> def scaled(x):
-    ...     return x.numpy().sum()
+    ...     return x * len(os.urandom(2))
     >>> import warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")

@@ -158,7 +158,7 @@ def gives_up(x):
         y = x * scale
         if y.sum() > 8:
             return y
-    raise ValueError(f"gave up at {scale}", y)
+    raise Own(f"gave up at {scale}", y)
 
 
 # -- what catches
@@ -430,7 +430,7 @@ def of_tries(x):
     try:
         return gives_up(x / 4)
     except Exception as error:
-        return type(error).__name__, error.args[0], error.args[1] + x
+        return type(error).__name__, str(error), error.value + x
 
 
 def local_helpers(x):

@@ -29,7 +29,7 @@ EXPECTED: dict[str, dict[str, int]] = {
     "Calls": {"same": 70, "raises": 8, "no rows": 5, "D2S283": 21},
     "Booleans": {"same": 28, "raises": 4, "no rows": 2, "D2S283": 9},
     "Errors": {"same": 5, "raises": 3},
-    "Guards": {"no rows": 17},
+    "Guards": {"no rows": 18},
     "In-graph training": {"same": 10, "no rows": 1, "D2S285": 1},
     "Under vmap": {},
 }

@@ -75,8 +75,14 @@ def called(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     return NotImplemented
 
 
-def _holds_array(value: Any) -> bool:
-    return isinstance(value, NumpyArray) or (type(value) in (list, tuple) and any(map(_holds_array, value)))
+_DEEPEST = 32
+"""NumPy makes no array of more dimensions; a list may hold itself."""
+
+
+def _holds_array(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, NumpyArray):
+        return True
+    return type(value) in (list, tuple) and depth < _DEEPEST and any(_holds_array(one, depth + 1) for one in value)
 
 
 def _holds_tensor(value: Any) -> bool:

@@ -246,7 +246,8 @@ def _real(session: Session, fake: torch.Tensor, fill: Any) -> torch.Tensor:
         if fake.device.type == "cpu":
             try:
                 dtype = numpy.dtype(str(fake.dtype).removeprefix("torch."))
-            except TypeError:  # bfloat16
+                torch.from_numpy(numpy.zeros(1, dtype))
+            except TypeError:  # bfloat16, which NumPy may know from a package that PyTorch does not
                 return made.zero_()
             if any(not stride and size > 1 for size, stride in zip(fake.shape, strides)):  # items share memory
                 extent = 1 + sum((size - 1) * stride for size, stride in zip(fake.shape, strides))
