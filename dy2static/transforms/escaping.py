@@ -14,8 +14,11 @@ def f(x):
         except Exception as _d2s_raised_1:
             _d2s_error_1 = _d2s.escapes(_d2s_raised_1)
         return _d2s.escaping(_d2s_error_1)
-    _d2s_result_1 = g(x)
-    _d2s_error_1 = _d2s.error_of(_d2s_result_1)
+    try:
+        _d2s_result_1 = g(x)
+        _d2s_error_1 = _d2s.error_of(_d2s_result_1)
+    except Exception as _d2s_raised_2:
+        _d2s_error_1 = _d2s.escapes(_d2s_raised_2)
     if _d2s_error_1 is not None:
         return _d2s.escaping(_d2s_error_1)
     _d2s_result_1 = _d2s.value_of(_d2s_result_1)
@@ -71,7 +74,7 @@ from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
 from dy2static.analysis.flow import CONSTRUCTS, leaves
 from dy2static.analysis.scope import own_nodes
-from dy2static.names import Namer
+from dy2static.names import PREFIX, Namer
 from dy2static.nodes import children, walk
 from dy2static.template import replace
 from dy2static.transforms.base import Context, functions_in
@@ -142,6 +145,8 @@ class _Escaping:
         self.conditions = int(any(isinstance(one, CONSTRUCTS) and any(
             isinstance(part, gast.Return) for part in own_nodes(one)) for one in own_nodes(function.body)))
         """How many conditions there are around; what follows a ``return`` under one is under one as well."""
+        self.left = False
+        """Whether an exception may have left the function before: all that follows is on a path then."""
         self.managers: list[str] = []
         """What the ``with`` statements around have entered, as far as a ``return`` would leave them."""
         self.shared = {
@@ -151,6 +156,8 @@ class _Escaping:
             name for node in walk(function) if isinstance(node, gast.Nonlocal) for name in node.names
         }  # fmt: skip
         """Local names that a call may bind anew."""
+        self.own: frozenset[str] = frozenset(facts.get(function, Fact.LOCALS, ())) - self.shared
+        """Those that only this function binds."""
 
     def lower(self) -> None:
         """Rewrite the function."""
@@ -191,8 +198,14 @@ class _Escaping:
     def _guard(self, body: list[gast.AST]) -> list[gast.AST]:
         return replace("if error is None:\n    body", error=self.error, body=body, origin=body[0])
 
+    @property
+    def _on_a_path(self) -> bool:
+        """Whether only some runs may come here, so that what is raised while tracing is no exception of all."""
+        return self.conditions > 0 or self.left
+
     def _check(self, into: _Groups, origin: gast.AST) -> None:
         """After what may have left an exception."""
+        self.left = True
         if self.trying:
             into.check()
         else:
@@ -233,10 +246,10 @@ class _Escaping:
         elif isinstance(node, (gast.Assign, gast.AugAssign, gast.AnnAssign, gast.Return, gast.Expr)):
             if node.value is not None and self._orders_well(node):
                 node.value = self._split(node.value, into)
-                if self.conditions and _may_raise(node.value):
+                if self._on_a_path and _may_raise(node.value):
                     self._apart(node, into)
             into.add(node)
-        elif self.conditions and isinstance(node, gast.Delete):
+        elif self._on_a_path and isinstance(node, gast.Delete):
             into.add(*self._caught([node]))
             self._check(into, node)
         else:
@@ -255,9 +268,10 @@ class _Escaping:
         return not isinstance(node, gast.AugAssign) or isinstance(node.target, gast.Name)
 
     def _raise(self, node: gast.AST, into: _Groups) -> None:
-        if not self.conditions:
+        if not self._on_a_path:
             into.add(node)
             return
+        self.left = True
         into.add(*self._caught([node]))
         if self.trying:
             into.check()
@@ -323,6 +337,7 @@ class _Escaping:
         node.body, node.orelse, node.finalbody = body, orelse, []
         whole = [node]
         if checked:
+            self.left = True
             whole = [*replace("error = None", error=error, origin=node), node, *self._again(node, again, error)]
         if final:  # the handlers' second place is inside of the try as well
             whole = replace("try:\n    body\nfinally:\n    final", body=whole, final=final, origin=node)
@@ -396,6 +411,7 @@ class _Escaping:
     def _named(self, node: gast.AST, into: _Groups) -> gast.AST:
         if not _splits(node):
             return node
+        escapes = isinstance(node, gast.Call) and _may_escape(node)
         parts = _parts(node)
         last = max((index for index, part in enumerate(parts) if _splits(part.get())), default=-1)
         for part in parts[: last + 1]:
@@ -405,19 +421,19 @@ class _Escaping:
                 into.add(*replace("name = value", name=name, value=new, origin=node))
                 new = gast.copy_location(gast.Name(name, gast.Load(), None, None), node)
             part.set(new)
-        if isinstance(node, gast.Call) and _may_escape(node):
-            return self._call(node, into)
-        return node
+        return self._call(node, into) if escapes else node
 
     def _stays(self, node: gast.AST) -> bool:
-        """Whether an expression means the same after a call."""
-        return isinstance(node, gast.Constant) or (isinstance(node, gast.Name) and node.id not in self.shared)
+        """Whether an expression means the same after a call, which may bind a global name or another function's."""
+        if isinstance(node, gast.Name):
+            return node.id in self.own or node.id.startswith(PREFIX) or hasattr(builtins, node.id)
+        return isinstance(node, gast.Constant)
 
     def _call(self, node: gast.AST, into: _Groups) -> gast.AST:
         result = self.namer.fresh("result")
         call = replace("result = call\nerror = _d2s.error_of(result)", result=result, call=node, error=self.error,
                        origin=node)  # fmt: skip
-        into.add(*(self._caught(call) if self.conditions else call))
+        into.add(*(self._caught(call) if self._on_a_path else call))
         self._check(into, node)
         into.add(*replace("result = _d2s.value_of(result)", result=result, origin=node))
         return gast.copy_location(gast.Name(result, gast.Load(), None, None), node)

@@ -19,6 +19,7 @@ from tests.oracle import check, check_module, check_saved
 VALUES = ([1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [0.1, 0.2, -0.1], [4.0, -1.0, 0.5], [0.0, 0.0, 0.0], [9.0, 9.0, 9.0])
 CALLS = tuple((torch.tensor(values, requires_grad=True),) for values in VALUES)
 LOG: list[str] = []
+COUNT = 1
 
 
 class Own(Exception):
@@ -433,6 +434,100 @@ def of_tries(x):
         return type(error).__name__, str(error), error.value + x
 
 
+def reads_before_calls(x):
+    """What an expression has read before a call stays, whatever name the call binds anew."""
+    global COUNT
+    COUNT = 1
+    n = 1
+
+    def count():
+        nonlocal n
+        n = n + 1
+        return n
+
+    def inner(x):
+        return one(x * (n + count() * n))
+
+    try:
+        y = x * (COUNT + counted() * COUNT)
+        y = inner(y)
+    except ValueError:
+        y = x
+    return y, COUNT, n
+
+
+def counted():
+    global COUNT
+    COUNT = COUNT + 10
+    return COUNT
+
+
+def raises_after(x):
+    y = one(x)
+    raise KeyError("after", y.sum() < 0)
+
+
+def of_what_comes_after(x):
+    try:
+        return raises_after(x)
+    except KeyError as error:
+        return x * 3, error.args[0]
+    except ValueError:
+        return x * 5
+
+
+def looks_up_after(x, table):
+    y = one(x)
+    return y * table["missing"]
+
+
+def of_lookups_after(x):
+    try:
+        return looks_up_after(x, {"a": 1})
+    except KeyError as error:
+        return x * 3, str(error)
+    except ValueError:
+        return x * 5
+
+
+def raises_in_the_try_after(x):
+    try:
+        y = one(x)
+        raise KeyError("b")
+    except KeyError:
+        return x * 3
+    except ValueError:
+        return x * 5
+
+
+def several_tries_of_one(x):
+    def inner(x):
+        try:
+            return one(x)
+        except ValueError:
+            if x.sum() > 5:
+                raise
+            return one(x - 10)
+
+    try:
+        return inner(x) + inner(x - 1)
+    except ValueError as error:
+        return x * 7, str(error)
+
+
+def results_that_nobody_reads(x):
+    try:
+        one(x)
+    except ValueError:
+        pass
+    try:
+        one(x)
+        one(x - 1)
+    except ValueError:
+        x = x + 1
+    return x
+
+
 def local_helpers(x):
     count = 0
 
@@ -514,7 +609,8 @@ CATCHING = (
     plain, keeps_the_old, by_class, other_class, base_class, deep, with_else, twice, retries, retries_until, of_loops,
     of_staged_loops, of_assertions, of_python, of_builtins, of_changes, of_finally, of_nothing, of_quiet, of_some,
     of_causes, of_raising_again, raises_itself, nested, in_expressions, in_tests, over_results, under_conditions,
-    of_tries, local_helpers, late_handlers, random_numbers, outside_as_well, not_caught_then, objects,
+    of_tries, reads_before_calls, of_what_comes_after, of_lookups_after, raises_in_the_try_after, several_tries_of_one,
+    results_that_nobody_reads, local_helpers, late_handlers, random_numbers, outside_as_well, not_caught_then, objects,
 )  # fmt: skip
 
 
@@ -525,8 +621,8 @@ def test_caught(function: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("function", CATCHING, ids=lambda one: one.__name__)
 def test_loaded(function: Callable[..., Any], tmp_path: Path) -> None:
-    if function in (other_class, not_caught_then):
-        pytest.skip("raises a class of the user's, which a file knows by its name only")
+    if function in (other_class, not_caught_then, reads_before_calls):
+        pytest.skip("raises a class of the user's, which a file knows by its name only, or changes what it cannot")
     static = dy2static.to_static(function, input_spec=[dy2static.InputSpec([3], torch.float32)])
     check_saved(function, static, tmp_path / "file", *CALLS)
 

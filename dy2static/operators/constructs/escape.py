@@ -43,8 +43,8 @@ def escapes(error: Exception) -> Any:
 
 
 def escaping(error: Any) -> Any:
-    """What a function returns at its end, where ``error`` is not None or None: the exception, for its caller."""
-    return Escaping(error)
+    """What a function returns where ``error`` leaves it: the exception, for its caller. None where no run comes."""
+    return Escaping(taken(error))
 
 
 def error_of(result: Any) -> Any:
@@ -60,18 +60,27 @@ def error_of(result: Any) -> Any:
         return result.error
     if not isinstance(result, Choice) or not holds(result):
         return None
-    found = tuple(option.error if isinstance(option, Escaping) else None for option in result.options)
-    if not any(isinstance(one, Choice) for one in found):
-        return Choice(result.selector, found)
-    return distribute(session, result, lambda option: option.error if isinstance(option, Escaping) else None)
+    if any(isinstance(option, Choice) or isinstance(_own_error(option), Choice) for option in result.options):
+        return distribute(session, result, lambda option: error_of(option) if isinstance(option, Choice) else
+                          _own_error(option))  # fmt: skip
+    return Choice(result.selector, tuple(map(_own_error, result.options)))
+
+
+def _own_error(option: Any) -> Any:
+    return option.error if isinstance(option, Escaping) else None
 
 
 def value_of(result: Any) -> Any:
     """A call's result where there is no exception."""
     session = active()
+    if session is not None and isinstance(result, Escaping):
+        return Escaping(None)  # each run leaves by the exception before it comes here
     if session is None or not isinstance(result, Choice):
         return result
-    return without(session, result, lambda option: isinstance(option, Escaping))
+    value = without(session, result, lambda option: isinstance(option, Escaping))
+    if holds(value):  # inside of one of several results
+        raise catching.unsupported(session)
+    return value
 
 
 def taken(error: Any) -> Any:
