@@ -34,7 +34,7 @@ def short(static: Any, *args: Any, repeat: int) -> float:
     """Seconds to find the Program of a call that came several times: one generated check."""
     for _ in range(MADE_AT[0] + 1):
         static(*args)
-    check = static._shortcuts[0].check
+    check = static._dispatch.shortcuts[0].check
     assert check(*args) is not None
     return best(lambda: check(*args), repeat)
 

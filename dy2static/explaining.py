@@ -82,9 +82,9 @@ def _explained(part: Part, above: set[int]) -> Explanation:
     programs = 0
     calls = part.calls
     if static is not None:
-        programs = sum(static._verdicts.reason(one.key) is None for one in static._cache.all())
-        calls = max(calls, static._verdicts.hits + part.python)
-        for reason in static._verdicts.reasons():
+        programs = sum(static._fallback.verdicts.reason(one.key) is None for one in static._dispatch.cache.all())
+        calls = max(calls, static._fallback.verdicts.hits + part.python)
+        for reason in static._fallback.verdicts.reasons():
             reasons.setdefault(str(reason), reason)
     for known in (part.reason, part.as_it_is):
         if known is not None:

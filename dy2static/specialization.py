@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from dy2static.cache_key import Key, sharing, value_key
-from dy2static.verdicts import is_random, is_silent
+from dy2static.random_streams import Streams
+from dy2static.verdicts import is_silent
 from runtime import torch_internals
 from runtime.calling import LiveCallee
 from runtime.ir import Assume
@@ -128,9 +129,9 @@ class Specialization:
         return is_silent(self.traced.program)
 
     @functools.cached_property
-    def is_random(self) -> bool:
-        """Whether a run draws random numbers of PyTorch's."""
-        return is_random(self.traced.program)
+    def streams(self) -> Streams:
+        """The random streams that a run draws from."""
+        return Streams(self.traced.program)
 
     def __post_init__(self) -> None:
         self._checks = [(guard.read, guard.test) for guard in self.traced.guards]

@@ -101,7 +101,7 @@ def no_passes() -> Iterator[None]:
 def text_of(static: dy2static.StaticFunction) -> str:
     """The Programs of a function, oldest first, each with what it stores in the caller's objects."""
     parts = []
-    for specialization in reversed(static._cache.all()):
+    for specialization in reversed(static._dispatch.cache.all()):
         traced = specialization.traced
         parts.append(print_program(traced.program, locations=False).strip())
         parts += [f"store {effect.place.describe()}: {print_operand(effect.tree)}" for effect in traced.effects]

@@ -16,7 +16,7 @@ from unittest import mock
 
 import torch
 
-from dy2static import static_function
+from dy2static import static_function, subject
 from dy2static.operators.calls import boundary as given
 from dy2static.operators.calls.sequences import StagedSequence
 from dy2static.operators.provenance import chosen
@@ -60,7 +60,7 @@ def stand_in(*roots: Any) -> Any:
 def watching() -> Iterator[list[str]]:
     """What was found while the block ran."""
     found: list[str] = []
-    call, trace, foreign = StaticFunction._call, static_function.trace, chosen.foreign
+    call, trace, foreign = StaticFunction._call, subject.trace, chosen.foreign
 
     def watched_call(self: StaticFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         __tracebackhide__ = True
@@ -92,7 +92,7 @@ def watching() -> Iterator[list[str]]:
         function.__code__ = function.__code__.replace(co_filename=str(static_function.__file__))
     with (
         mock.patch.object(StaticFunction, "_call", watched_call),
-        mock.patch.object(static_function, "trace", watched_trace),
+        mock.patch.object(subject, "trace", watched_trace),
         mock.patch.object(chosen, "foreign", watched_foreign),
     ):
         yield found

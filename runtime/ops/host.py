@@ -184,7 +184,19 @@ def sets_torch(op: Operator) -> bool:
     return op.name in ("host.torch.manual_seed", "host.torch.seed")
 
 
-def _is_generator(value: Any) -> bool:
+def stream(op: Operator) -> str:
+    """The random stream, of those that all share, that an Operator draws from or sets: torch, random, numpy; or none.
+
+    >>> stream(Operator("host.numpy.rand", (), {}, []))
+    'numpy'
+    """
+    if not op.name.startswith(FAMILY):
+        return "torch"
+    return "" if "generator" in op.kwargs else op.name.split(".")[1]
+
+
+def is_generator(value: Any) -> bool:
+    """Whether it is an object of Python's or NumPy's that random numbers are drawn from."""
     return isinstance(value, random.Random) or type(value).__module__.startswith("numpy.random")
 
 
@@ -193,7 +205,7 @@ def _verify(op: Operator, fail: Fail) -> None:
     if not is_listed(op) and len(op.outputs) > 1:
         fail("arity", f"{op.name} gives one result at most")
     generator = op.kwargs.get("generator")
-    if generator is not None and not _is_generator(generator):
+    if generator is not None and not is_generator(generator):
         fail("operand", f"the generator of {op.name} is a random.Random or one of NumPy's")
     if generator is None and op.name.startswith("host.generator."):
         fail("arity", f"{op.name} needs a generator")

@@ -74,7 +74,7 @@ def blocks_of(function: StaticFunction) -> list[BlockRuns]:
     """Every Block of every Program of a converted function."""
     return [
         block
-        for one in function._cache.all()
+        for one in function._dispatch.cache.all()
         for block in one.ready.runner.plain.coverage_report().blocks  # type: ignore[union-attr]
     ]
 

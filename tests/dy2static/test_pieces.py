@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import nn
 
-from dy2static import EagerWarning, explain, static_function, to_static
+from dy2static import EagerWarning, explain, subject, to_static
 from dy2static.pieces import MADE, decides
 from dy2static.verdicts import CALLS, FAILURES, PART_FAILURES, PART_TRACES, TRACES
 from tests.oracle import same
@@ -34,13 +34,13 @@ def told() -> Iterator[None]:
 def traces(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what is traced."""
     found: list[str] = []
-    real = static_function.trace
+    real = subject.trace
 
     def noted(function: Any, arguments: Any, **options: Any) -> Any:
         found.append(options["name"])
         return real(function, arguments, **options)
 
-    monkeypatch.setattr(static_function, "trace", noted)
+    monkeypatch.setattr(subject, "trace", noted)
     return found
 
 
@@ -166,7 +166,7 @@ def test_objects_made_at_each_call_do_not_pile_up(traces: list[str]) -> None:
     static = to_static(f, full_graph=False)
     for _ in range(2 * MADE):
         static(X)
-    assert len(static._part.pieces._parts) <= MADE
+    assert len(static._fallback.part.pieces._parts) <= MADE
     assert traces.count("run") <= MADE
     assert len(part_of(static, "f").parts) == 2, "those that were kept, and those that pass"
 
@@ -211,16 +211,16 @@ def test_a_program_that_raises_where_python_does_not_is_dropped(monkeypatch: pyt
 
     static = to_static(f, full_graph=False)
     static(X)
-    found = static._part.children.values()
+    found = static._fallback.part.children.values()
     (one,) = [part.static for part in found]
     assert one is not None
-    (program,) = one._cache.all()
+    (program,) = one._dispatch.cache.all()
 
     def broken(*args: Any) -> Any:
         raise RuntimeError("wrong size")
 
     monkeypatch.setattr(program.ready.callee, "call", broken)  # type: ignore[union-attr]
-    one._shortcuts = ()
+    one._dispatch.shortcuts = ()
     assert torch.equal(static(X), f(X))
     assert "D2S279" in str(part_of(static, "part").reasons[0])
 

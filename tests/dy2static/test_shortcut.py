@@ -32,7 +32,7 @@ def call(static, *args, **kwargs):
 
 
 def short(static):
-    return len(static._shortcuts)
+    return len(static._dispatch.shortcuts)
 
 
 def test_made_after_some_calls_and_used() -> None:
@@ -40,11 +40,11 @@ def test_made_after_some_calls_and_used() -> None:
     for number in range(1, TIMES):
         static(X)
         assert short(static) == (number >= MADE_AT[0])
-    found = static._shortcuts[0].found
+    found = static._dispatch.shortcuts[0].found
     before = found.found
     static(X)
     assert found.found == before  # it did not go the long way
-    assert static._shortcuts[0].check(X) is not None and static._shortcuts[0].check(X.double()) is None
+    assert static._dispatch.shortcuts[0].check(X) is not None and static._dispatch.shortcuts[0].check(X.double()) is None
 
 
 def test_arguments_of_many_kinds() -> None:
@@ -91,7 +91,7 @@ def test_input_specs() -> None:
     static = to_static(scaled, input_spec=[InputSpec([None]), 3.0])
     for size in (3, 4, 3, 5, 1):
         call(static, torch.rand(size), 3.0)
-    assert short(static) and all(one.found.sizes[0] == (None,) for one in static._shortcuts)
+    assert short(static) and all(one.found.sizes[0] == (None,) for one in static._dispatch.shortcuts)
     for args, code in [((X[None], 3.0), "D2S302"), ((X.double(), 3.0), "D2S303"), ((X, 2.0), "D2S306")]:
         with pytest.raises(SignatureError) as raised:
             static(*args)
@@ -169,9 +169,9 @@ def test_what_goes_another_way() -> None:
     torch.testing.assert_close(vmap(to_static(lambda x: x * 2))(X), X * 2)
     enable_to_static(False)
     try:
-        before = static._shortcuts[0].found.last_used
+        before = static._dispatch.shortcuts[0].found.last_used
         call(static, X)
-        assert static._shortcuts[0].found.last_used == before
+        assert static._dispatch.shortcuts[0].found.last_used == before
     finally:
         enable_to_static(True)
     outer = to_static(lambda x: static(x) + 1)

@@ -416,10 +416,10 @@ def test_a_fault_of_ours_is_shown_whole() -> None:
         return x
 
     static = dy2static.to_static(f)
-    static._signature = None
+    static._subject.signature = None
     error = raised(lambda: static(torch.ones(1)))
     assert without_entrances(error.__traceback__) is error.__traceback__
-    assert [one.f_code.co_name for one in walked(error.__traceback__)][-2:] == ["_call", "_call_the_long_way"]
+    assert [one.f_code.co_name for one in walked(error.__traceback__)][-2:] == ["_call", "answer"]
 
 
 def test_post_mortem_stands_at_the_users_line(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def outcome(function: Any, call: Any) -> tuple[Any, Any]:
         result = converted(*(arg.clone() for arg in call))
     except Dy2StaticError as error:
         return (error.code, str(error.location)), None
-    (specialization,) = converted._cache.all()
+    (specialization,) = converted._dispatch.cache.all()
     return result, [op.name for op in specialization.traced.program.block.walk()]
 
 

@@ -489,3 +489,50 @@ def test_a_loaded_file_draws_no_more_than_its_limits(tmp_path):
     assert loaded(X, torch.tensor(8))[0] < 256
     with pytest.raises(StorageError):
         loaded(X, torch.tensor(1 << 40))
+
+
+class Counter:
+    """A state that is written before something is raised."""
+
+    def __init__(self):
+        self.count = 0
+
+
+COUNTER = Counter()
+
+
+def python_before_a_raise(x):
+    COUNTER.count += 1
+    drawn = random.random() + OWN.random()
+    if x.sum() > 7:
+        raise ValueError("too large")
+    return x * drawn + random.random()
+
+
+def numpy_before_a_raise(x):
+    COUNTER.count += 1
+    drawn = float(np.random.rand()) + float(OWN_STATE.rand()) + OWN_GENERATOR.random()
+    if x.sum() > 7:
+        raise ValueError("too large")
+    return x * drawn + np.random.rand()
+
+
+def seed_before_a_raise(x):
+    COUNTER.count += 1
+    random.seed(3)
+    np.random.seed(4)
+    torch.manual_seed(5)
+    if x.sum() > 7:
+        raise ValueError("too large")
+    return x * random.random() + torch.rand(3)
+
+
+@pytest.mark.parametrize("function", [python_before_a_raise, numpy_before_a_raise, seed_before_a_raise])
+def test_a_call_that_is_done_again_draws_the_same(function):
+    """Where plain Python may take over it does what a Program that raises has not done: what it wrote before."""
+    results = []
+    for one in (function, to_static(function, full_graph=False)):
+        COUNTER.count = 0
+        given = iter((X.clone(), X + 1, X.clone(), X + 2, X.clone()))
+        results.append((outcome(one, lambda: (next(given),), times=5), COUNTER.count))
+    assert results[0] == results[1]

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import dy2static
-from dy2static import static_function, to_static
+from dy2static import subject, to_static
 from tests.end_to_end.varying import MOST, X, alike, programs_for
 
 Pair = namedtuple("Pair", "x n")
@@ -342,8 +342,8 @@ def test_what_is_needed_as_a_constant_is_tried_once(monkeypatch):
         traced.append(args)
         return real(*args, **kwargs)
 
-    real = static_function.trace
-    monkeypatch.setattr(static_function, "trace", trace)
+    real = subject.trace
+    monkeypatch.setattr(subject, "trace", trace)
     static = programs_for(use_as_key, [((X, k), {}) for k in range(12)], most=12)
     assert len(traced) == 13
     programs_for(use_as_key, [((X, k), {}) for k in range(12)], most=12, static=static)
@@ -601,7 +601,7 @@ def test_calls_found_quickly_are_the_same():
     static = to_static(f)
     calls = [((X, k, f"s{k}"), {}) for k in range(40)] + [((X, k, "s", k / 2), {}) for k in range(40)]
     programs_for(f, calls, most=6, static=static)
-    assert static._shortcuts and any(one.found.open for one in static._shortcuts)
+    assert static._dispatch.shortcuts and any(one.found.open for one in static._dispatch.shortcuts)
     programs_for(f, [((X, True, "s"), {}), ((X, 2**70, "s"), {}), ((X, 1.5, "s"), {}), ((X, 41, None), {})], most=10,
                  static=static)  # fmt: skip
     w = torch.ones(3, requires_grad=True)

@@ -243,7 +243,7 @@ FAULTS = {
     "no gradient": ("y.detach()", "result has requires_grad False, and in eager True"),
     "written": ("x.detach().add_(1) is None or y", "args[[]0[]] differs by 1*"),
     "random numbers": ("y + 0 * torch.rand(())", "the state of a random generator afterwards differs"),
-    "state": ("setattr(self._instance, 'calls', 7) or y", "self[[]0[]].calls is 7, and in eager 1"),
+    "state": ("setattr(self._subject.instance, 'calls', 7) or y", "self[[]0[]].calls is 7, and in eager 1"),
     "exception": ("1 / 0", "ZeroDivisionError is raised (division by zero), and in eager nothing is raised"),
 }  # fmt: skip
 

@@ -81,7 +81,8 @@ class Autocast(Mode):
                 with torch.autocast("cpu", torch.bfloat16, enabled=around):
                     check(
                         program.f, *some, static=converted, tolerance=1e-5, gradient_tolerance=0.05,
-                        paths=("program",), none_is_zero=True, rounding=(0.71, 0.83, 1.13, 1.26, 1.39, 1.65, 2.3, 3.1), parameters=parameters,
+                        paths=("program",), none_is_zero=True, parameters=parameters,
+                        rounding=(0.71, 0.83, 1.13, 1.26, 1.39, 1.65, 2.3, 3.1),
                     )  # fmt: skip
         finally:
             torch.set_autocast_cache_enabled(cached)

@@ -239,7 +239,7 @@ class Judge:
 
     def is_for_one_call(self) -> bool:
         """Whether the latest Program is for one call alone."""
-        latest = getattr(self.static, "forward", self.static)._cache.all()[0]
+        latest = getattr(self.static, "forward", self.static)._dispatch.cache.all()[0]
         return any(guard.once for guard in latest.traced.guards)
 
     def changed(self, name: str, number: int) -> str:

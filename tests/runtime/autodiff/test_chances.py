@@ -60,7 +60,7 @@ def past_autograd_before_it_is_kept(x, n):
 def test_what_only_the_run_knows(function, chance):
     converted = to_static(function)
     converted(torch.ones(3, requires_grad=True), torch.tensor(2))
-    (entry,) = converted._cache.all()
+    (entry,) = converted._dispatch.cache.all()
     found = list(entry.ready.runner._halves.values())
     assert len(found) == 1
     assert (found[0] is None) is chance

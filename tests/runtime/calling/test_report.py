@@ -80,7 +80,7 @@ def test_auto_from_state_to_state(monkeypatch: pytest.MonkeyPatch) -> None:
     static(x)
     assert entered.wait(300) and only(static).state == "building"
     go_on.set()
-    queue.wait(next(iter(static._cache.all())).ready.runner._ungraded.turn.job)  # type: ignore[union-attr]
+    queue.wait(next(iter(static._dispatch.cache.all())).ready.runner._ungraded.turn.job)  # type: ignore[union-attr]
     assert (only(static).state, only(static).reason) == ("built", f"after 2 calls; C takes over at call {TAKE_OVER}")
     for _ in range(TAKE_OVER):
         static(x)

@@ -132,7 +132,7 @@ def test_calls_through_the_shortcut_count_too() -> None:
     for number in range(1, TAKE_OVER + 20):
         static(x)
         assert turn(static).over == (number >= TAKE_OVER)
-    assert static._shortcuts and turn(static).calls == TAKE_OVER
+    assert static._dispatch.shortcuts and turn(static).calls == TAKE_OVER
 
 
 def test_calls_with_and_without_gradients_are_counted_apart() -> None:
