@@ -148,9 +148,11 @@ def _in_line(backward: Backward, entry: CustomEntry, given: list[Any]) -> list[t
     if replaying.lowering and mode != "off" and "once" in op.attrs:
         raise NotDifferentiable("a backward that says itself whether gradients are on")
     replaying.without_gradients = without or mode == "off"
-    with torch.no_grad():
-        forward.block(block)
-    replaying.grad_mode, replaying.without_gradients = mode, without
+    try:
+        with torch.no_grad():
+            forward.block(block)
+    finally:
+        replaying.grad_mode, replaying.without_gradients = mode, without
     found = [forward.plain(operand) if isinstance(operand, Variable) else None for operand in block.yields]
     return [
         one if isinstance(arg, Variable) and forward.is_active(arg) and isinstance(one, torch.Tensor) else None

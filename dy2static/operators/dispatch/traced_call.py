@@ -172,6 +172,9 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if isinstance(f.__self__, type):  # type.__call__, which a metaclass's own calls
             return _make(session, f.__self__, args, kwargs)
         return traced_call(session, f.__self__, args, kwargs)
+    if isinstance(f, types.WrapperDescriptorType) and f.__name__ == "__call__" and _is_of(args[:1], f.__objclass__):
+        made = f.__objclass__ is type  # as a metaclass's own says it
+        return _make(session, args[0], args[1:], kwargs) if made else traced_call(session, args[0], args[1:], kwargs)
     if isinstance(f, types.MethodWrapperType) and f.__name__ in traced_attribute.OF_DESCRIPTORS and not kwargs:
         done = traced_attribute.by_descriptor(session, f.__self__, f.__name__, args)
         if done is not NotImplemented:
@@ -204,6 +207,10 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if isinstance(f, CACHED):
         return call_cached(session, f, args, kwargs)
     return chosen.per_option(session, f, args, kwargs, functools.partial(_call_object, session, f))
+
+
+def _is_of(owner: tuple[Any, ...], cls: type) -> bool:
+    return bool(owner) and isinstance(owner[0], cls)
 
 
 def _call_object(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -47,7 +47,7 @@ _METHODS: tuple[tuple[str, str], ...] = (
 _KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,), "float": (int, float), "Number": (int, float), "number": (int, float), "bool": (bool,),
     "str": (str,), "string": (str,), "list": (list, tuple), "tuple": (list, tuple), "dict": (dict,),
-    "Tensor": (torch.Tensor,),
+    "Tensor": (torch.Tensor,), "SymInt": (int,),
 }  # fmt: skip
 """What arguments are said to have to be, and what is one."""
 _STANDS_FOR: dict[str, tuple[type, type]] = {}
@@ -88,13 +88,14 @@ def _said(text: str) -> str:
     text = _TENSOR.sub(lambda found: "torch.Tensor" if found[1] else "Tensor", text)
     named = [_STANDS_FOR[word] for word in _WORD.findall(text) if word in _STANDS_FOR]
     asked = list(_asked(text))
-    wanted = re.search(r" must be (?:an? )?(\w+)(?: of \w+)?, not ['\"]?\w+['\"]?$", text)
+    wanted = re.search(r" must be (?:an? )?(\w+)(?: of (\w+?)s?)?, not ['\"]?\w+['\"]?$", text)
     if re.match(r"\S+ received an invalid combination of arguments", text) and not any(
         issubclass(real, (int, float, str)) for _, real in named
     ):
         asked.append(_ALWAYS)  # torch takes none of the others anywhere
     if wanted is not None and wanted[1] in _KINDS:
-        if any(issubclass(real, _KINDS[wanted[1]]) for _, real in named):
+        kinds = (*_KINDS[wanted[1]], *_KINDS.get(wanted[2], ()))  # torch takes one number for a tuple of them
+        if any(issubclass(real, kinds) for _, real in named):
             return text
         asked.append(_ALWAYS)
     only_size = all(stand_in is StagedSize for stand_in, _ in named)
