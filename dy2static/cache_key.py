@@ -132,7 +132,7 @@ def tensor_key(tensor: torch.Tensor) -> Key:
     """What a Program fixes of a tensor whatever its sizes are."""
     return (
         type(tensor), tensor.dtype, tensor.device, tensor.layout, tensor.dim(), tensor.requires_grad,
-        tensor.is_inference(), tensor.is_conj(), tensor.is_neg(),
+        tensor.is_inference(), tensor.is_conj(), tensor.is_neg(), torch_internals.sparse_key(tensor),
     )
 
 

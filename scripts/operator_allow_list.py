@@ -30,8 +30,11 @@ REFUSED = re.compile(
     | _debug.* | _test_.* | _foobar | _print | _cufft.* | _cudnn_init.* | _lazy_.* | .*_cache | _local_scalar.*
     | _assert_async | _functional_assert.* | sym_.* | _async_error | _use_cudnn.* | _use_miopen.*
     | is_vulkan_available | .*cudnn_is_acceptable | _propagate_xla_data | _coalesced_?
-    | _dim[IV] | _nnz | _values | _indices | .*_validate_.* | _weight_int4pack.* | _dyn_quant.*
+    | _dim[IV] | _nnz | _weight_int4pack.* | _dyn_quant.*
     | _(?:add|remove)_batch_dim | _make_dep_token | _copy_from.* | _triton_.* | _reshape_alias.* | _cslt_.*
+    | _sparse_(?:coo|compressed)_tensor_with_dims.* | sparse_(?:csr|csc|bsr|bsc|compressed)_tensor | sparse_resize.*
+    | copy_sparse_to_sparse_? | .*_sparse_backward | _convert_indices_from_.* | _sparse_semi_structured_.*
+    | _to_sparse_semi_structured | _validate_(?!sparse_coo_tensor_args).*
     | _has_compatible_shallow_copy_type | _fused_(?:adam|adamw|sgd|adagrad|moving_avg).*  | _amp_.*
     """,
     re.VERBOSE,

@@ -17,6 +17,7 @@ from runtime.ir import Variable
 from runtime.ir.tree import Leaf, Record, tree_leaves
 from runtime.ir.views import HOLE, Hole, View, ViewStep
 from runtime.ops import aten
+from runtime.storage import sparse
 from runtime.storage.allowed import allowed_operators, check_operators
 from runtime.storage.artefact import (
     MODES,
@@ -245,6 +246,7 @@ class _Reader:
         used = {leaf.index for tree in values for leaf in tree_leaves(tree)}
         program = program_from_document(fields["program"], used)
         check_operators(program, self.allow)
+        sparse.secure(program)
         count = len(program.block.yields)
         variant = Variant(program, tuple(map(self.source, fields["params"].items(len(program.params)))), ())
         variant.template = self.template(fields["template"], signature, len(program.inputs))

@@ -290,8 +290,8 @@ def alias_of(fake_mode: FakeTensorMode, fake: torch.Tensor) -> torch.Tensor:
             with in_kernel_invocation_manager(fake_mode):
                 meta = torch.ops.aten.alias.default(fake)
             return fake_of(fake_mode, meta, fake.device)
-    with fake_only(fake_mode):
-        return torch.ops.aten.alias.default(fake)
+    with fake_only(fake_mode):  # torch has no view of a sparse one; what shares its memory is noted by its TensorInfo
+        return fake.clone() if str(fake.layout).startswith("torch.sparse") else torch.ops.aten.alias.default(fake)
 
 
 def fake_of(fake_mode: FakeTensorMode, meta: torch.Tensor, device: torch.device) -> torch.Tensor:

@@ -104,7 +104,8 @@ def real_results(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         with contextlib.suppress(Exception), torch.no_grad():
             given, named = _Real(0).call(args, kwargs)
             value = func(*given, **named)
-            taken = {storage_identity(one) for one in _tensors_in((*given, *named.values()))}
+            dense = (one for one in _tensors_in((*given, *named.values())) if one.layout is torch.strided)
+            taken = {storage_identity(one) for one in dense}
             flat = value if isinstance(value, (list, tuple)) else [value]
             if all(isinstance(one, torch.Tensor) and one.layout is torch.strided for one in flat):
                 own = {storage_identity(one) for one in flat}
@@ -213,7 +214,7 @@ class _Real:
 
     def _tensor(self, fake: torch.Tensor) -> torch.Tensor:
         if fake.layout is not torch.strided:
-            raise _NotTried
+            return self._sparse(fake)
         shape = [_size(size, self._number) for size in fake.shape]
         strides = [_size(stride, self._number) for stride in strides_of(fake)]
         extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides)) if math.prod(shape) else 0
@@ -226,6 +227,18 @@ class _Real:
             offset = 0
         # no view: some kernels go other ways for views that require grad
         return torch.empty(0, dtype=fake.dtype, device=fake.device).set_(memory, offset, shape, strides)
+
+    def _sparse(self, fake: torch.Tensor) -> torch.Tensor:
+        """One that holds every element: torch takes short cuts for those that hold none."""
+        shape = [_size(size, self._number) for size in fake.shape]
+        if math.prod(shape) > _LARGEST:
+            raise _NotTried
+        full = torch.ones(shape, dtype=fake.dtype, device=fake.device)
+        if fake.layout is torch.sparse_coo:
+            return full.to_sparse(fake.sparse_dim())
+        if fake.layout in (torch.sparse_csr, torch.sparse_csc):
+            return full.to_sparse(layout=fake.layout, dense_dim=fake.dense_dim())
+        raise _NotTried
 
     def _memory(self, fake: torch.Tensor) -> torch.UntypedStorage:
         storage = storage_identity(fake)

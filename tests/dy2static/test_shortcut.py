@@ -44,7 +44,8 @@ def test_made_after_some_calls_and_used() -> None:
     before = found.found
     static(X)
     assert found.found == before  # it did not go the long way
-    assert static._dispatch.shortcuts[0].check(X) is not None and static._dispatch.shortcuts[0].check(X.double()) is None
+    check = static._dispatch.shortcuts[0].check
+    assert check(X) is not None and check(X.double()) is None
 
 
 def test_arguments_of_many_kinds() -> None:

@@ -134,7 +134,7 @@ def _pictures(slot: dict[str, Any]) -> list[tuple[Any, ...] | None]:
 def _picture(tensor: torch.Tensor | None) -> tuple[Any, ...] | None:
     if tensor is None:
         return None
-    strides = tensor.stride() if tensor.layout is torch.strided else None
+    strides = tensor.stride() if tensor.layout is torch.strided else torch_internals.sparse_key(tensor)
     return (type(tensor), tensor.dtype, tensor.requires_grad, tensor.shape, strides, tensor.device)
 
 

@@ -302,7 +302,7 @@ def looks(tensor: Any) -> Any:
         return type(tensor)
     if tensor.is_nested:
         return (type(tensor), tensor.dtype, tensor.device, tensor.requires_grad)
-    strides = tensor.stride() if tensor.layout is torch.strided else None
+    strides = tensor.stride() if tensor.layout is torch.strided else torch_internals.sparse_key(tensor)
     return (type(tensor), tensor.dtype, tensor.device, tensor.shape, strides, tensor.requires_grad)
 
 

@@ -101,6 +101,8 @@ class CheckWriter:
             other = next((name for name, known, _ in self._checked if known is tensor), None)
             if other is None:
                 self._checked.append((local, tensor, sizes))
+                if (sparse := torch_internals.sparse_key(tensor)) is not None:
+                    self.require(f"{self.bind(torch_internals.sparse_key)}({local}) == {self.bind(sparse)}")
             else:
                 self.require(f"{local} is {other}")
         return local

@@ -70,6 +70,8 @@ FIELDS: dict[str, str] = {
     "checkpoints": VALUE,
     "replaying": VALUE,  # no attempts are made in replays
     "number_operands": ITEMS,
+    "sparse_counts": ITEMS,
+    "sparse_orders": ITEMS,
     "special_numbers": ITEMS,
     "any_layout": KEPT,  # what is so of a fake stays so
     "sampled": KEPT,

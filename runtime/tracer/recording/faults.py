@@ -54,6 +54,7 @@ is_own_text: Callable[[str], bool] = lambda file: is_users(file)  # noqa: E731
 _OUR_WORDS = re.compile(
     r"\b(SymInt|SymFloat|SymBool|Growing|Staged(Choice|Int|Float|Bool|Str|Number)|HigherOrderOperator"
     r"|FakeTensorMode|data is not allocated yet)\b"
+    r"|[Ss]parse \w*\s*tensors do not have strides|Cannot access storage of Sparse"
 )
 """What no message of eager's holds."""
 

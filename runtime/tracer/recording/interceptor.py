@@ -18,7 +18,7 @@ from runtime.tracer.memory.conditions import NEVER
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import MISSING
-from runtime.tracer.recording import backward, gradients, leaf_gradients, numpy_calls, reads
+from runtime.tracer.recording import backward, gradients, leaf_gradients, numpy_calls, reads, sparse_parts
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values.identities import Identity
 from runtime.tracer.values.structure import Choice
@@ -132,6 +132,10 @@ class Watcher(torch_internals.TorchFunctionMode):
             return theirs(torch.ops.aten.contiguous.default, *args, **kwargs)  # its method looks at the stand-in first
         if name in _LAYOUT and session.knows(args[0]):
             self._require_layout(name, args[0])
+        if name == "_nnz" and sparse_parts.is_sparse(args[0]):
+            return torch_internals.sparse_count(args[0])
+        if name == "is_coalesced" and session.knows(args[0]):
+            sparse_parts.require_known_order(session, args[0])
         if name == "numpy" and isinstance(args[0], torch.Tensor) and not session.unconverted:
             return numpy_calls.of_tensor(session, args[0], *args[1:], **kwargs)
         if name in _REFUSED and (args and isinstance(args[0], torch.Tensor) or name in ("save", "load")):

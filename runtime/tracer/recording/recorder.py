@@ -40,6 +40,7 @@ from runtime.tracer.recording import (
     reads,
     sampled_shapes,
     shape_rules,
+    sparse_parts,
     squeezes,
 )
 from runtime.tracer.recording.session import Session
@@ -162,6 +163,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             if session.replaying is not None or (session.detaching is None and session.info(args[0]).constant):
                 session.inner = args[0]
                 return self.alias(args[0])
+        if packet in sparse_parts.RESIZING:
+            sparse_parts.require_no_resizing(session, func)
         written = _written(func, args, kwargs)
         if written:
             result = self._record_write(func, name, args, kwargs, written)
@@ -184,6 +187,10 @@ class Recorder(torch_internals.TorchDispatchMode):
         return shape_rules.fakes(self.session, value)
 
     def _fake_call(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if _packet(func) in sparse_parts.PARTS:
+            part = sparse_parts.part(self.session, func, args[0])
+            if part is not None:
+                return part
         squeezes.settle(self.session, func, args)
         casting = () if _packet(func) in _METADATA else self.session.casting(func)
         with _outside_of_kernels(func):
@@ -264,6 +271,8 @@ class Recorder(torch_internals.TorchDispatchMode):
             if not isinstance(out, torch.Tensor):
                 plan.append((out, None))
                 continue
+            if id(out) in same and sparse_parts.is_sparse(out):
+                out = sparse_parts.another(session, func, out)
             source = sources.get(storage_key(out))
             needs = requires_grad and not aten.is_factory(func) and _can_carry(out)
             if source is None:
@@ -317,6 +326,11 @@ class Recorder(torch_internals.TorchDispatchMode):
             var.type = session.type_of(out)
         if checks:
             sampled_shapes.require_relations(session, flat, variables)
+        packet = _packet(func)
+        if packet in sparse_parts.PARTS or packet in sparse_parts.MADE_OF:
+            sparse_parts.note_shared(session, name, infos, [info for _, info in plan if info is not None])
+        if packet in sparse_parts.ORDERED:
+            session.sparse_orders.update(variables)
         if aten.may_alias(func, args, kwargs) and not aten.is_view(func):
             self._note_may_alias(name, infos, [info for _, info in plan if info is not None])
         return unflatten_results(result, [out for out, _ in plan])

@@ -170,6 +170,10 @@ class Session:
         self.sampled: torch_internals.TensorDict[list[int] | None] = torch_internals.TensorDict()
         """Fake results of which nothing is known but what some samples showed, and the order of their dimensions in
         memory if that is among it (see ``sampled_shapes``)."""
+        self.sparse_counts: dict[tuple[Variable, Block], torch.SymInt] = {}
+        """How many elements sparse values hold, by value and the Block where that was asked (see ``sparse_parts``)."""
+        self.sparse_orders: set[Variable] = set()
+        """Sparse values of which it is known whether they are coalesced."""
         self.special_numbers: dict[int | float, frozenset[Any]] = {}
         """For those: the values that have paths of their own (see ``sampled_shapes``)."""
         self.detaching: str | None = None

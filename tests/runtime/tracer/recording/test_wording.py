@@ -11,7 +11,8 @@ EAGERS = {
     "can only concatenate str (not \"StagedFloat\") to str": "can only concatenate str (not \"float\") to str",
     "add(): argument 'other' (position 1) must be Tensor, not StagedStr":
         "add(): argument 'other' (position 1) must be Tensor, not str",
-    "sum(): argument 'dim' must be tuple of ints, not StagedStr": "sum(): argument 'dim' must be tuple of ints, not str",
+    "sum(): argument 'dim' must be tuple of ints, not StagedStr":
+        "sum(): argument 'dim' must be tuple of ints, not str",
     "zeros(): argument 'size' (position 1) must be tuple of SymInts, not StagedFloat":
         "zeros(): argument 'size' (position 1) must be tuple of SymInts, not float",
 }
