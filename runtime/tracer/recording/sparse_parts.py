@@ -136,12 +136,13 @@ def another(session: Session, func: Any, fake: torch.Tensor) -> torch.Tensor:
 
 
 def note_shared(session: Session, name: str, sources: list[TensorInfo], results: list[TensorInfo]) -> None:
-    """Note that a sparse tensor and its parts are the same memory."""
+    """Note that a sparse tensor and its parts are the same memory, and what shared it before."""
+    reason, location = f"{name.split('.')[1]} gives memory of a sparse tensor", session.location()
     for source in sources:
+        others = [other for one in source.storage.uncertain if (other := one.other()) is not None]
         for result in results:
-            mark_uncertain(
-                source.storage, result.storage, f"{name.split('.')[1]} gives memory of a sparse tensor",
-                session.location())
+            for storage in (source.storage, *others):
+                mark_uncertain(storage, result.storage, reason, location)
 
 
 __all__ = [
