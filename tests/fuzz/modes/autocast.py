@@ -51,7 +51,7 @@ class Autocast(Mode):
             f"{other} + {third}", f"{other} * 0.5", f"{other}.softmax(0)", f"{other}.float()",
             f"{other}.to(torch.bfloat16)", f"F.layer_norm({other}.float(), (3,))",
             f"torch.cat([{other}, {third}])[1:4]",
-            f"torch.stack([{other}, {third}])[0]", f"F.gelu({other})", f"{other}.mT",
+            f"torch.stack([{other}, {third}])[0]", f"F.gelu({other})", f"{other}.mT.contiguous()",
         )  # fmt: skip
         reads = (
             f"n = n + int({one}.dtype == torch.bfloat16)", "n = n + (2 if torch.is_autocast_enabled('cpu') else 1)",
@@ -65,7 +65,8 @@ class Autocast(Mode):
         """With gradients or without, with autocast around the call or not: two of these four, whichever the seed says.
 
         One conversion runs both ways. bfloat16 has eight bits, and gradients are sums of many: eager's own differ by a
-        half where parts cancel, if the loss is scaled. Where a program casts to
+        half where parts cancel, if the loss is scaled. Matrices are contiguous: what a branch gives lies row by row, and
+        kernels round a transposed one otherwise. Where a program casts to
         float16 as well, eager's cache of cast weights is off: it gives bfloat16 weights to a float16 region inside.
         """
         program = load_program()
