@@ -6,6 +6,7 @@
     def test_...
 
 Which cases run is told by their names alone, so that no dimension of the table is left out and a new case moves none.
+What a test says itself comes on top of what ``tests.shares`` measured.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.shares import share
+
 
 def mark_the_others_slow(items: Sequence[pytest.Item]) -> None:
-    """Cases of marked tests that are not in the sample are slow ones. One case of each test is always in it."""
+    """Cases that are not in the sample are slow ones. One case of each test is always in it."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("sample") is not None:
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for cases in tests.values():
-        least = min(cases, key=_number)
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, cases in tests.items():
+        measured, least = share(test), min(cases, key=_number)
         for item in cases:
             marker = item.get_closest_marker("sample")
-            assert marker is not None
-            if item is not least and _number(item) % marker.args[0]:
+            kept = measured if marker is None else measured * marker.args[0]
+            if item is not least and _number(item) % kept:
                 item.add_marker(pytest.mark.slow)
 
 

@@ -8,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from runtime.export.c.rules import operators
 from tests.runtime.export.c.harness import CC, needs_cc
 
@@ -36,6 +38,7 @@ def block(kind: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 @needs_cc
 def test_the_example_gives_what_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(block("python"))

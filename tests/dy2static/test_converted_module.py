@@ -206,6 +206,7 @@ def ask(net, forward, scale):
     return [f(X).tolist() for f in (static, forward, scale)], len(static.forward.programs)
 
 
+@pytest.mark.slow
 def test_spawned_processes(tmp_path):
     file = tmp_path / "spawned.py"
     file.write_text(SPAWNED.format(folder=str(Path(__file__).parent), name=Path(__file__).stem), "utf-8")

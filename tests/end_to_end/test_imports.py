@@ -49,11 +49,13 @@ def test_importing_it_imports_neither() -> None:
     assert loaded("import dy2static; dy2static.StorageError, dy2static.InputSpec, dy2static.load") == set()
 
 
+@pytest.mark.slow
 def test_converting_imports_the_converter_alone() -> None:
     found = loaded("from dy2static import to_static\nto_static(abs_ := lambda x: abs(x))")
     assert found == set(CONVERTER)
 
 
+@pytest.mark.slow
 def test_the_first_call_is_where_sympy_comes_in(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text("from dy2static import to_static\n@to_static\ndef f(x):\n    return x + 1\n")
     script = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport torch\nfrom user import f\n"

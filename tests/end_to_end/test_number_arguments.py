@@ -81,6 +81,7 @@ def _has_no_gradient(error: Exception) -> bool:
     return "is not implemented" in text and "derivative" in text or "inconsistent range for TensorList" in text
 
 
+@pytest.mark.slow
 def test_tensors_that_need_a_gradient_are_no_numbers() -> None:
     """For every operator that takes a number, what eager does with a tensor without dimensions happens."""
     counts: Counter[str] = Counter()

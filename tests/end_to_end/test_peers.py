@@ -24,6 +24,7 @@ def peers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return made
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_measures(peers: ModuleType) -> None:
     """The columns of dy2static agree with eager; what is not written is said."""
     peer = peers.Peer("torch", Path(sys.executable))

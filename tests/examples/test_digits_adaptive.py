@@ -59,6 +59,7 @@ def test_every_step_reports_progress(demo: tuple[str, Path]) -> None:
     assert "to_static epoch   4" in text
 
 
+@pytest.mark.slow
 def test_wrong_expectation_is_noticed(demo: tuple[str, Path], tmp_path: Path) -> None:
     """The check of the loaded model can fail: other logits, exit code 1."""
     from safetensors.torch import load_file, save_file
@@ -72,6 +73,7 @@ def test_wrong_expectation_is_noticed(demo: tuple[str, Path], tmp_path: Path) ->
     assert "same prediction on 450" not in done.stdout
 
 
+@pytest.mark.slow
 def test_missed_accuracy_ends_the_demonstration(tmp_path: Path) -> None:
     arguments = ["--epochs=1", "--hidden=16", "--patience=2", "--accuracy=0.999", f"--output={tmp_path}"]
     done = python(EXAMPLES / "digits_adaptive.py", *arguments)

@@ -182,6 +182,7 @@ def _metrics(server: Server) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
+@pytest.mark.slow
 def test_it_ends_gracefully(model, tmp_path):
     server = Server(model[1], tmp_path / "log.txt")
     try:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.examples.test_digits_adaptive import EXAMPLES, python
 
 
+@pytest.mark.slow
 def test_it_learns_and_says_so() -> None:
     done = python(EXAMPLES / "static_py_func.py", "--epochs=2", "--times=20")
     assert done.returncode == 0, done.stderr

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.end_to_end.processes import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +23,7 @@ def losses(*options: str) -> list[str]:
     return [line for line in run.stdout.splitlines() if line.startswith("step")]
 
 
+@pytest.mark.slow
 def test_two_processes_learn_what_eager_learns() -> None:
     static = losses()
     assert len(static) == 4

@@ -85,6 +85,7 @@ def _inside(session: Session, root: Any, known: Callable[[Any], bool], asked: An
     """What ``root`` is, or leads to, of which only the referrers tell the age; no more than is asked about together."""
     found: list[Any] = []
     seen: set[int] = set()
+    own: set[int] = set()  # the attributes of objects
     todo = [root]
     while todo and len(found) < _TOGETHER and len(seen) < _REFERRERS:
         one = todo.pop()
@@ -94,13 +95,25 @@ def _inside(session: Session, root: Any, known: Callable[[Any], bool], asked: An
         if _is_ours(session, one):
             continue
         told = _told(session, one)
-        if told is None and not known(one) and (one is asked or not isinstance(one, _CONTAINERS)):
+        is_own = one is asked or not isinstance(one, _CONTAINERS) or id(one) in own
+        if told is None and is_own and not known(one):
             found.append(one)
         if isinstance(one, types.FunctionType):
             todo += [one.__closure__, one.__defaults__, one.__kwdefaults__, *one.__dict__.values()]
         elif told is not True and not isinstance(one, type):
-            todo += gc.get_referents(one)
+            inner = gc.get_referents(one)
+            if not isinstance(one, (*_CONTAINERS, types.FunctionType)):
+                own |= {id(each) for each in (*inner, *_namespace(one).values())}
+            todo += inner
     return found
+
+
+def _namespace(one: Any) -> dict[str, Any]:
+    """What stands in an object's own dictionary, without asking its class."""
+    try:
+        return dict(object.__getattribute__(one, "__dict__"))
+    except AttributeError:
+        return {}
 
 
 def existed_before(session: Session, value: Any) -> bool | None:

@@ -331,6 +331,7 @@ print(digest.hexdigest(), *sorted({half.turn.state for half in runner._halves.va
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
     """With a cold cache, a warm one, none, and a slow compiler; the interpreter alone gives other bits."""

@@ -226,6 +226,7 @@ print(test_cache.run())
 """
 
 
+@pytest.mark.slow
 def test_four_processes_at_once(place: Path) -> None:
     started = [
         subprocess.Popen([sys.executable, "-c", _ONE], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

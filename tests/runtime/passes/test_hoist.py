@@ -302,6 +302,7 @@ def program_of(name: str, count: int) -> str | None:
             .replace("GIVEN", given))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_operator() -> None:
     """Whatever leaves the loop: results, random numbers and arguments stay what they are."""
     moved, random, tried = set(), set(), 0

@@ -49,6 +49,7 @@ if world > 1:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("bucket", "count"), [(10**6, 1), (200, 3)])
 def test_two_processes_train_as_one(bucket: int, count: int, tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ print(len(seen))
 """
 
 
+@pytest.mark.slow
 def test_kill_at_any_time_leaves_a_whole_file(tmp_path: Path) -> None:
     assert int(run(ANYWHERE, tmp_path)) > 1, "nothing was written in the meantime"
 
@@ -145,6 +146,7 @@ print(len({value // 100 for value in seen}))
 """
 
 
+@pytest.mark.slow
 def test_writers_at_once_and_a_reader(tmp_path: Path) -> None:
     """Every read finds the whole file of one of them; the last to finish wins; nothing is left beside it."""
     assert int(run(WRITERS, tmp_path)) > 1
