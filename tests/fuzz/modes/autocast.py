@@ -65,9 +65,9 @@ class Autocast(Mode):
         """With gradients or without, with autocast around the call or not: two of these four, whichever the seed says.
 
         One conversion runs both ways. bfloat16 has eight bits, and gradients are sums of many: eager's own differ by a
-        half where parts cancel, if the loss is scaled. Matrices are contiguous: what a branch gives lies row by row, and
-        kernels round a transposed one otherwise. Where a program casts to
-        float16 as well, eager's cache of cast weights is off: it gives bfloat16 weights to a float16 region inside.
+        half where parts cancel, if the loss is scaled. Matrices are contiguous: what a branch gives lies row by row,
+        and kernels round a transposed one otherwise. Where a program casts to float16 as well, eager's cache of cast
+        weights is off: it gives bfloat16 weights to a float16 region inside.
         """
         program = load_program()
         modules = [one for one in vars(program).values() if isinstance(one, torch.nn.Module)]
