@@ -53,6 +53,14 @@ def test_those_of_several_parts_are_refused(function: Any, make: Any) -> None:
     assert error.value.code == "D2S213"
 
 
+@pytest.mark.parametrize("function", [*FUNCTIONS, lambda x: (x * 2).to_dense()])
+def test_layouts_of_libraries_are_refused(function: Any) -> None:
+    """On a fake tensor ``to_dense`` did nothing, and so did the Program."""
+    with pytest.raises(Dy2StaticError, match="argument 'x' has the layout _mkldnn") as error:
+        dy2static.to_static(function)(torch.ones(2, 3).to_mkldnn())
+    assert error.value.code == "D2S213"
+
+
 def test_so_are_attributes() -> None:
     class Net(nn.Module):
         def __init__(self) -> None:

@@ -91,13 +91,18 @@ class Inputs:
         """Refuse a tensor that is more than one block of memory.
 
         Raises:
-            TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own, or it is a nested tensor.
+            TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own, it is a nested tensor, or only a
+                library knows its layout.
         """
         if real.is_nested:
             raise self.session.error(
                 f"{label} is a nested tensor, whose sizes a Program does not know",
                 hint="Give the function torch.nested.to_padded_tensor(...) of it, or its tensors in a list.",
                 code="D2S213")
+        if real.layout is not torch.strided and not str(real.layout).startswith("torch.sparse"):
+            raise self.session.error(
+                f"{label} has the layout {str(real.layout).removeprefix('torch.')}, which only its library knows",
+                hint="Give the function x.to_dense().", code="D2S213")
         if torch_internals.dispatches_itself(real):
             raise self.session.error(
                 f"{label} is a {type(real).__name__}, a class of tensors with a __torch_dispatch__ of its own: what "
