@@ -245,6 +245,7 @@ class ProgramCache:
     def _make(self, key: Key, arguments: Arguments, asked: Dynamic, trace: Trace) -> Specialization:
         dynamic: Dynamic = {}
         shared = {index for group in sharing(arguments.tensors) for index, *_ in group}
+        shared.update(i for i, tensor in enumerate(arguments.tensors) if torch_internals.overlaps_itself(tensor))
         for index, (label, tensor) in enumerate(zip(arguments.labels, arguments.tensors)):
             if index in shared:  # their sizes are part of the key
                 continue

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.sampling import mark_the_others_slow
+from tests.shares import ROOT, SHARES, shares
 
 
 def cases(count: int, every: int | None) -> list[Any]:
@@ -38,3 +40,21 @@ def test_a_new_case_moves_none() -> None:
 def test_one_case_runs_however_few_there_are() -> None:
     for count in range(1, 20):
         assert kept(cases(count, 1000))
+
+
+def test_measured_shares_are_of_tests_that_there_are() -> None:
+    for name in SHARES:
+        file, _, test = name.partition("::")
+        path = ROOT / file
+        assert path.is_file() and f"def {test.rpartition('::')[2]}(" in path.read_text(), name
+
+
+def test_shares_are_made_of_what_was_measured(tmp_path: Path) -> None:
+    cases = "".join(
+        f'<testcase classname="tests.test_sampling" name="{name}[{number}]" time="{time}"/>'
+        for name, count, time in (("test_a", 40, 0.5), ("test_b", 40, 0.01), ("test_c", 2, 9.0))
+        for number in range(count)
+    )
+    report = tmp_path / "times.xml"
+    report.write_text(f"<testsuite>{cases}</testsuite>")
+    assert shares(report) == {"tests/test_sampling.py::test_a": 20, "tests/test_sampling.py::test_c": 2}

@@ -196,7 +196,9 @@ def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, 
         if dynamic:
             strides = _symbolic_strides(real, sizes)
         with torch._C._AutoDispatchBelowAutograd(), fake_mode:
-            return torch.empty_strided(sizes, strides, dtype=real.dtype, device=real.device)
+            made = torch.empty_strided(sizes, strides, dtype=real.dtype, device=real.device)
+            made = made.conj() if real.is_conj() else made
+            return torch._neg_view(made) if real.is_neg() else made
 
 
 def _symbolic_strides(real: torch.Tensor, sizes: list[Any]) -> list[Any]:
@@ -278,6 +280,22 @@ def may_overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
         return False
     (a0, a1), (b0, b1) = extent(a), extent(b)
     return a0 < b1 and b0 < a1
+
+
+def overlaps_itself(real: torch.Tensor) -> bool:
+    """Whether elements of a tensor may be one memory.
+
+    >>> overlaps_itself(torch.zeros(2, 3).t()), overlaps_itself(torch.zeros(3).expand(2, 3))
+    (False, True)
+    """
+    if real.layout is not torch.strided or real.numel() == 0:
+        return False
+    last = 0
+    for stride, size in sorted((stride, size) for size, stride in zip(real.shape, real.stride()) if size > 1):
+        if stride <= last:
+            return True
+        last += (size - 1) * stride
+    return False
 
 
 def alias_of(fake_mode: FakeTensorMode, fake: torch.Tensor) -> torch.Tensor:

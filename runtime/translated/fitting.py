@@ -227,7 +227,8 @@ def check_conversion(
 
 
 def check_memory(program: Program, inputs: Sequence[torch.Tensor], params: Sequence[torch.Tensor]) -> None:
-    """Errors raised: SignatureError (D2S310) if the Program writes memory that another argument or parameter shares."""
+    """Errors raised: SignatureError (D2S310) if the Program writes memory that another argument or parameter shares, or
+    another element of the same."""
     if not program.writes:
         return
     names = [item.name for item in program.inputs] + [param.name for param in program.params]
@@ -239,6 +240,10 @@ def check_memory(program: Program, inputs: Sequence[torch.Tensor], params: Seque
     for index, var in enumerate(program.block.args):
         if id(var) not in written:
             continue
+        if torch_internals.overlaps_itself(tensors[index]):
+            raise SignatureError(
+                f"'{names[index]}' is written in place, and some of its elements are one memory", code="D2S310",
+                hint="Pass .clone() of it.")
         for other in places[storage_key(tensors[index])]:
             if other != index and torch_internals.may_overlap(tensors[index], tensors[other]):
                 raise SignatureError(

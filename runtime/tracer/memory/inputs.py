@@ -16,7 +16,7 @@ from runtime.ir.views import HOLE
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
-from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep, mark_uncertain, storage_key
+from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep, mark_uncertain, note_overlap, storage_key
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -91,8 +91,8 @@ class Inputs:
         """Refuse a tensor that is more than one block of memory.
 
         Raises:
-            TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own, it is a nested tensor, or only a
-                library knows its layout.
+            TraceError: D2S213, its class has a ``__torch_dispatch__`` of its own, it is a nested or quantized tensor,
+                or only a library knows its layout.
         """
         if real.is_nested:
             raise self.session.error(
@@ -103,6 +103,9 @@ class Inputs:
             raise self.session.error(
                 f"{label} has the layout {str(real.layout).removeprefix('torch.')}, which only its library knows",
                 hint="Give the function x.to_dense().", code="D2S213")
+        if real.is_quantized:
+            raise self.session.error(f"{label} is a quantized tensor, which torch's shape rules take for one of floats",
+                                     hint="Give the function x.dequantize().", code="D2S213")
         if torch_internals.dispatches_itself(real):
             raise self.session.error(
                 f"{label} is a {type(real).__name__}, a class of tensors with a __torch_dispatch__ of its own: what "
@@ -111,7 +114,8 @@ class Inputs:
                 code="D2S213")
 
     def join_shared_inputs(self, reals: Sequence[torch.Tensor], labels: Sequence[str]) -> None:
-        """Make inputs that share memory, and are written, views of one base input."""
+        """Make inputs that share memory, with others or among their elements, and are written, views of one base
+        input."""
         groups: dict[int, list[tuple[torch.Tensor, str]]] = {}
         for real, label in zip(reals, labels):
             if label in self.session.known.shared:
@@ -166,6 +170,8 @@ class Inputs:
                     )
                 mark_uncertain(storage, other_storage, f"'{label}' and '{other_storage.label}' share memory", None)
         self._real_storages.setdefault(key, []).append((real, storage))
+        if torch_internals.overlaps_itself(real):  # a write to one element is seen in another
+            note_overlap(storage, f"elements of '{label}' are one memory")
         return storage
 
     def hint_source(self, value: Any, owner: Any, attribute: str, label: str) -> None:

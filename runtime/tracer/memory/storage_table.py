@@ -214,6 +214,11 @@ def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | Non
     b.uncertain.append(Uncertainty(weakref.ref(a), reason, location))
 
 
+def note_overlap(storage: Storage, reason: str) -> None:
+    """Note that a write to a part of some memory may be seen in another part of the tensor that it is known by."""
+    storage.uncertain.append(Uncertainty(weakref.ref(storage), reason, None))
+
+
 def storage_key(tensor: torch.Tensor) -> int:
     """An identity for the tensor's storage object, valid while it is alive."""
     if tensor.layout is not torch.strided:

@@ -130,7 +130,7 @@ class Watcher(torch_internals.TorchFunctionMode):
                 return answer
         if name == "contiguous" and session.knows(args[0]) and not session.info(args[0]).layout_known:
             return theirs(torch.ops.aten.contiguous.default, *args, **kwargs)  # its method looks at the stand-in first
-        if name in _LAYOUT and session.knows(args[0]):
+        if (name in _LAYOUT or name == "is_conj" and args[0].is_complex()) and session.knows(args[0]):
             self._require_layout(name, args[0])
         if name == "_nnz" and sparse_parts.is_sparse(args[0]):
             return torch_internals.sparse_count(args[0])

@@ -132,7 +132,7 @@ def _tensor_structure(session: Session, value: torch.Tensor) -> Tensor:
         fake.dtype,
         fake.device,
         info.requires_grad,
-        info.layout_known and known,
+        info.layout_known and known and not (fake.is_conj() or fake.is_neg()),  # others need not be
         info.sometimes,
     )
 
