@@ -198,7 +198,12 @@ def fake_like(fake_mode: FakeTensorMode, real: torch.Tensor, dynamic: dict[int, 
         with torch._C._AutoDispatchBelowAutograd(), fake_mode:
             made = torch.empty_strided(sizes, strides, dtype=real.dtype, device=real.device)
             made = made.conj() if real.is_conj() else made
-            return torch._neg_view(made) if real.is_neg() else made
+            return negative(made) if real.is_neg() else made
+
+
+def negative(tensor: torch.Tensor) -> torch.Tensor:
+    """A view that says of itself that it is the negative of what is in memory."""
+    return torch._neg_view(tensor)
 
 
 def _symbolic_strides(real: torch.Tensor, sizes: list[Any]) -> list[Any]:

@@ -119,6 +119,25 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
     return answer
 
 
+def ask_memory(session: Session, tensor: torch.Tensor, name: str, question: Callable[[torch.Tensor], Any]) -> Any:
+    """The answer of the argument whose memory this tensor is in, which becomes a condition of the Program; MISSING for
+    memory of the trace's own.
+
+    Raises:
+        TraceError: D2S213, it is in memory of the caller's that is no argument's alone.
+    """
+    origin = session.info(tensor).storage.origin
+    if origin is None:
+        return MISSING
+    real = session.inputs.real(origin)
+    if real is None:
+        raise session.error(f".{name} of a tensor from outside that is no argument", code="D2S213",
+                            hint="Ask it outside of the function.")
+    answer = question(real)
+    session.inputs.asked.setdefault(origin, {}).setdefault(name, (name, question, answer))
+    return answer
+
+
 def _require_other(session: Session, storage: Storage, name: str) -> None:
     """Raises CannotBeOpen for a tensor that may be an item of an open list: it may be any of them."""
     opened = [pool.find() for pool, _ in session.open_pools]
@@ -131,5 +150,5 @@ def same(answer: Any, before: Any) -> bool:
     return answer is before or (type(answer) is type(before) and bool(answer == before))
 
 
-__all__ = ["Question", "ask", "has", "is_tracers", "names", "note", "noted", "others", "question",
+__all__ = ["Question", "ask", "ask_memory", "has", "is_tracers", "names", "note", "noted", "others", "question",
            "require_none", "require_sole", "same", "was_taken_off"]  # fmt: skip

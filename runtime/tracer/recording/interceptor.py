@@ -53,6 +53,9 @@ _LAYOUT = ("stride", "is_contiguous", "storage_offset")
 """Questions about how a tensor lies in memory; the tracer's own are asked by ``torch_internals.strides_of``."""
 
 
+_ASKED = {"storage_offset": torch.Tensor.storage_offset, "is_shared": torch.Tensor.is_shared}
+
+
 def _is_inference(tensor: torch.Tensor) -> bool:
     return tensor.is_inference()
 
@@ -128,6 +131,8 @@ class Watcher(torch_internals.TorchFunctionMode):
             answer = hung.ask(session, args[0], "is_inference()", _is_inference)
             if answer is not MISSING:
                 return answer
+        if name in ("storage_offset", "is_shared") and session.knows(args[0]):
+            return self._of_memory(name, args[0])
         if name == "contiguous" and session.knows(args[0]) and not session.info(args[0]).layout_known:
             return theirs(torch.ops.aten.contiguous.default, *args, **kwargs)  # its method looks at the stand-in first
         if (name in _LAYOUT or name == "is_conj" and args[0].is_complex()) and session.knows(args[0]):
@@ -192,6 +197,16 @@ class Watcher(torch_internals.TorchFunctionMode):
                 f".{name}() of a tensor whose place in memory depends on the path that was taken, or on a size that "
                 "only the run knows",
                 code="D2S213", hint="Ask what .contiguous() gives.")
+
+    def _of_memory(self, name: str, tensor: torch.Tensor) -> Any:
+        """Where a tensor is in its memory, and whether other processes have that: fake tensors do not know."""
+        if name == "storage_offset":
+            self._require_layout(name, tensor)
+        answer = hung.ask_memory(self.session, tensor, f"{name}()", _ASKED[name])
+        if name == "is_shared":
+            return answer is not MISSING and answer
+        with torch._C.DisableTorchFunction():
+            return self.session.fake(tensor).storage_offset() + (0 if answer is MISSING else answer)
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""

@@ -42,12 +42,13 @@ def of_tensor(session: Session, tensor: torch.Tensor, force: bool = False) -> Nu
         raise session.error(".numpy() of a tensor that needs a gradient on some paths", code="D2S213",
                             hint="Use .detach().numpy().")
     with torch_internals.no_modes():
-        sample = _real(session, session.fake(tensor), _zeros)
+        fake = session.fake(tensor)
+        sample = _real(session, fake, _zeros)
+        sample = sample.conj() if fake.is_conj() else torch_internals.negative(sample) if fake.is_neg() else sample
         try:
             sample.requires_grad_(needs).numpy(force=force)
         except (RuntimeError, TypeError) as error:
             _raise(error.with_traceback(None))
-    fake = session.fake(tensor)
     if fake.is_conj() or fake.is_neg():
         tensor = tensor.clone()
     return NumpyArray(tensor.detach())

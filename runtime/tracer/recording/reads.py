@@ -61,6 +61,8 @@ def _single(session: Session, tensor: torch.Tensor, name: str, error: Exception)
 def tolist(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.tolist()`` as nested lists of staged numbers; the sizes must be fixed."""
     fake = session.fake(tensor)
+    if fake.layout is not torch.strided:
+        raise session.error(".tolist() of a sparse tensor", code="D2S216", hint="Make it dense: x.to_dense().tolist().")
     if not all(type(size) is int for size in fake.shape):
         raise session.error(
             ".tolist() of a tensor whose size is only known while the Program runs",
