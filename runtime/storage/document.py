@@ -11,6 +11,9 @@ from typing import Any, NoReturn
 
 from runtime.errors import StorageError
 
+DEEPEST = 600
+"""How deep a document may nest: a loop in a loop takes eight levels, and Python's own limit differs by version."""
+
 
 def write_json(value: Any) -> bytes:
     """A JSON document as ASCII bytes; the same value gives the same bytes."""
@@ -53,6 +56,13 @@ class Node:
 
     value: Any
     path: str
+    depth: int = 0
+
+    def inner(self, value: Any, place: str) -> Node:
+        """A part of this part. Errors raised: StorageError if it is nested too deeply."""
+        if self.depth > DEEPEST:
+            raise StorageError(f"{self.path[:200]}... nests too deeply to be read", code="D2S511")
+        return Node(value, f"{self.path}{place}", self.depth + 1)
 
     def fail(self, problem: str) -> NoReturn:
         """Raise StorageError that names the place."""
@@ -69,20 +79,20 @@ class Node:
         for key in self.value:
             if key not in required and key not in optional:
                 self.fail(f"unknown key {_short(key)}")
-        return {key: Node(item, f"{self.path}.{key}") for key, item in self.value.items()}
+        return {key: self.inner(item, f".{key}") for key, item in self.value.items()}
 
     def mapping(self) -> dict[str, Node]:
         """An object with any keys."""
         if type(self.value) is not dict:
             self.fail(f"expected an object, found {_describe(self.value)}")
-        return {key: Node(item, f"{self.path}[{_short(key)}]") for key, item in self.value.items()}
+        return {key: self.inner(item, f"[{_short(key)}]") for key, item in self.value.items()}
 
     def tagged(self) -> tuple[str, Node]:
         """An object with one key, which says what it is."""
         if type(self.value) is not dict or len(self.value) != 1:
             self.fail(f"expected an object with one key, found {_describe(self.value)}")
         ((tag, item),) = self.value.items()
-        return tag, Node(item, f"{self.path}.{tag}")
+        return tag, self.inner(item, f".{tag}")
 
     def items(self, length: int | None = None) -> list[Node]:
         """The items of a list, which must have ``length`` of them if that is given."""
@@ -90,7 +100,7 @@ class Node:
             self.fail(f"expected a list, found {_describe(self.value)}")
         if length is not None and len(self.value) != length:
             self.fail(f"expected {length} items, found {len(self.value)}")
-        return [Node(item, f"{self.path}[{index}]") for index, item in enumerate(self.value)]
+        return [self.inner(item, f"[{index}]") for index, item in enumerate(self.value)]
 
     def text(self) -> str:
         """A string."""

@@ -547,7 +547,7 @@ def test_a_converted_model_fed_by_workers() -> None:
     same(losses[0], losses[1], "losses")
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning", "ignore:Guards may run slower:RuntimeWarning")
 def test_a_compiled_sibling() -> None:
     """torch.compile beside: a compiled copy and the converted module share their parameters."""
 

@@ -233,14 +233,14 @@ def test_namedtuples_of_one_name():
         (lambda x: torch.jit._awaitable(torch.exp, x), "_Await"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.torch.jit:FutureWarning")
 def test_results_that_no_call_can_make(make, what):
     with pytest.raises(TraceError, match=what) as caught:
         to_static(make)(X)
     assert caught.value.code == "D2S228"
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.torch.jit:FutureWarning")
 def test_futures_of_the_caller():
     def waits(future, x):
         return torch.jit.wait(future) + x, torch.jit.wait(torch.jit.fork(torch.exp, x)), future

@@ -48,6 +48,7 @@ def calls_with_numbers() -> Iterator[tuple[str, Callable[..., Any], list[Any], d
     for full in sorted(allowed_operators()):
         namespace, name, overload = full.split(".")
         function = function_of(name) if namespace == "aten" and "out" not in overload else None
+        function = function if hasattr(getattr(torch.ops.aten, name, None), overload) else None  # a newer torch's list
         schema = getattr(getattr(torch.ops.aten, name), overload)._schema if function is not None else None
         for argument in schema.arguments if schema is not None else ():
             if argument.real_type.str() not in _NUMBERS:

@@ -399,6 +399,14 @@ def delete(session: Session, obj: Any, name: str) -> None:
 
 def _no_attribute(obj: Any, name: str) -> str:
     cls = tensor_attributes.eager_class(obj) if isinstance(obj, torch.Tensor) else type(obj)
+    slot = _class_attribute(cls, name)
+    if isinstance(slot, types.MemberDescriptorType):  # an empty slot is told of in other words, since Python 3.13
+        try:
+            slot.__get__(object.__new__(cls), cls)
+        except AttributeError as error:
+            return str(error)
+        except TypeError:  # Python makes no such object
+            pass
     return f"'{cls.__name__}' object has no attribute '{name}'"
 
 

@@ -88,7 +88,7 @@ def _said(text: str) -> str:
     text = _TENSOR.sub(lambda found: "torch.Tensor" if found[1] else "Tensor", text)
     named = [_STANDS_FOR[word] for word in _WORD.findall(text) if word in _STANDS_FOR]
     asked = list(_asked(text))
-    wanted = re.search(r" must be (?:an? )?(\w+)(?: of (\w+?)s?)?, not ['\"]?\w+['\"]?$", text)
+    wanted = re.search(r" must be (?:an? )?(\w+)(?: of (\w+?)s?)?, not ['\"]?[\w.]+['\"]?$", text)
     if re.match(r"\S+ received an invalid combination of arguments", text) and not any(
         issubclass(real, (int, float, str)) for _, real in named
     ):
