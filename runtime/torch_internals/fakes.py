@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.torch_internals import early_rules
 from runtime.torch_internals.batches import innermost
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class TraceMode(FakeTensorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.finished is not None:
             raise self.finished()
+        early = early_rules.by_early_rule(func, args, kwargs)
+        if early is not None:
+            return early
         return super().__torch_dispatch__(func, types, args, kwargs)
 
 
