@@ -25,6 +25,17 @@ def by_early_rule(func: Any, args: Any, kwargs: Any) -> Any:
     return None
 
 
+def mended(func: Any, result: Any) -> Any:
+    """What torch's rule gives, with dtypes as the operator gives them: ``unique`` counts and places in int64."""
+    if func._schema.name not in _UNIQUE or not before(2, 13):
+        return result
+    values, *numbers = result
+    return (values, *(one.new_empty(one.shape, dtype=torch.int64) for one in numbers))
+
+
+_UNIQUE = frozenset({"aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"})
+
+
 def _copied(written: Any, source: Any, non_blocking: bool = False) -> Any:
     """``copy_``: torch asks whether each size is 1, also where both are the same."""
     if not all(type(one) is FakeTensor and one.layout is torch.strided for one in (written, source)):

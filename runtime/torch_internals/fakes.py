@@ -31,10 +31,10 @@ class TraceMode(FakeTensorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.finished is not None:
             raise self.finished()
-        early = early_rules.by_early_rule(func, args, kwargs)
+        early = early_rules.by_early_rule(func, args, kwargs or {})
         if early is not None:
             return early
-        return super().__torch_dispatch__(func, types, args, kwargs)
+        return early_rules.mended(func, super().__torch_dispatch__(func, types, args, kwargs))
 
 
 def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:

@@ -110,3 +110,14 @@ def test_assigned_what_data_sizes(function: Any) -> None:
     if function is not part:
         with pytest.raises(RuntimeError, match="expanded size"):
             dy2static.to_static(function)(t, x, torch.tensor(2))
+
+
+def test_places_and_counts_are_whole_numbers() -> None:
+    def f(x: torch.Tensor) -> Any:
+        values, places, counts = torch.unique(x, return_inverse=True, return_counts=True)
+        rows, of_rows, _ = torch.unique(x, return_inverse=True, return_counts=True, dim=0)
+        runs = torch.unique_consecutive(x, return_inverse=True, return_counts=True)
+        found = [values[places], counts * 2, rows[of_rows], *runs]
+        return found, [one.dtype for one in found]
+
+    check(f, (torch.tensor([1.0, 2.0, 2.0, 1.0]),), (torch.tensor([3.0, 3.0, 3.0]),), paths=("program",))
