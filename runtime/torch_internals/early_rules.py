@@ -15,13 +15,19 @@ from runtime.torch_internals.versions import before
 
 
 def by_early_rule(func: Any, args: Any, kwargs: Any) -> Any:
-    """The result of an operator on fake tensors that has a rule here, None if torch's rule holds."""
+    """The result of an operator on fake tensors that has a rule here, None if torch's rule holds.
+
+    Raises:
+        RuntimeError: What the operator does not take, and torch's rule does.
+    """
     if not before(2, 13) or kwargs:
         return None
     if func is torch.ops.aten.copy_.default:
         return _copied(*args)
     if func is torch.ops.aten.slice.Tensor:
         return _sliced(*args)
+    if func is torch.ops.aten.embedding.default and args[1].dtype not in (torch.int64, torch.int32):
+        raise RuntimeError(f"embedding takes indices of type int64 or int32, not {args[1].dtype}")
     return None
 
 
