@@ -164,8 +164,22 @@ def _named(code: types.CodeType, prefix: str, original: types.CodeType, origins:
     if hasattr(original, "co_qualname"):
         changes["co_qualname"] = original.co_qualname
     start = f"{prefix}{code.co_name}.<locals>."
-    qualname = getattr(original, "co_qualname", original.co_name)
-    return _renamed(code, prefix, start, f"{qualname}.<locals>.", origins).replace(**changes)
+    return _renamed(code, prefix, start, f"{_qualname(original)}.<locals>.", origins).replace(**changes)
+
+
+def _qualname(code: types.CodeType) -> str:
+    """Where a function stands in its module, as what is made inside it is named.
+
+    Python 3.10 does not keep it, but among the constants are the names of inner functions and classes.
+    """
+    if hasattr(code, "co_qualname"):
+        return str(code.co_qualname)
+    for inner in (part for part in code.co_consts if isinstance(part, types.CodeType)):
+        end = f".<locals>.{inner.co_name}"
+        for part in (*code.co_consts, *inner.co_consts):
+            if isinstance(part, str) and f".{part}".endswith(f".{code.co_name}{end}"):
+                return part.removesuffix(end)
+    return code.co_name
 
 
 def _renamed(code: types.CodeType, prefix: str, old: str, new: str, origins: OriginMap) -> types.CodeType:

@@ -105,7 +105,15 @@ def text_of(static: dy2static.StaticFunction) -> str:
         traced = specialization.traced
         parts.append(print_program(traced.program, locations=False).strip())
         parts += [f"store {effect.place.describe()}: {print_operand(effect.tree)}" for effect in traced.effects]
-    return renumbered("\n".join(parts))
+    return renumbered(in_newer_words("\n".join(parts)))
+
+
+def in_newer_words(text: str) -> str:
+    """What Python 3.10 says of a name that is unbound, as newer versions say it."""
+    if sys.version_info >= (3, 11):
+        return text
+    newer = r"cannot access local variable '\1' where it is not associated with a value"
+    return re.sub(r"local variable '(\w+)' referenced before assignment", newer, text)
 
 
 def renumbered(text: str) -> str:

@@ -38,8 +38,10 @@ def _build_container(tree: Any, values: Sequence[Any], classes: dict[str, Any], 
     def build(part: Any) -> Any:
         return build_tree(part, values, classes, built)
 
-    if type(tree) in (list, tuple):
-        return type(tree)(map(build, tree))
+    if type(tree) is tuple:
+        return tuple(map(build, tree)) if tree else ()  # in Python 3.10, tuple() of no items may be another one
+    if type(tree) is list:
+        return list(map(build, tree))
     if type(tree) is dict:
         return {key: build(item) for key, item in tree.items()}
     if tree.kind == "choice":

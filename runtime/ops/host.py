@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -101,6 +102,15 @@ def _of_items(draw: Function) -> Function:
     return chosen
 
 
+def _of_one_item(draw: Function) -> Function:
+    def chosen(items: Any, *args: Any, **kwargs: Any) -> Any:
+        if items == 0 and type(items) is int and sys.version_info < (3, 11):
+            return 0  # Python 3.10 draws nothing and reads the first item: what that says is what is wrong
+        return draw(population(items), *args, **kwargs)
+
+    return chosen
+
+
 def _shuffled(draw: Function) -> Function:
     def shuffled(items: Any, *args: Any, **kwargs: Any) -> list[Any]:
         found = list(population(items))
@@ -108,6 +118,9 @@ def _shuffled(draw: Function) -> Function:
         return found
 
     return shuffled
+
+
+_WAYS = {"choice": _of_one_item, "shuffle": _shuffled}
 
 
 def _of_numpy(name: str) -> Function:
@@ -140,7 +153,7 @@ def _methods(family: str, of: Callable[[str], Function]) -> dict[str, tuple[Func
     found: dict[str, tuple[Function, ScalarKind | None]] = {
         f"{family}.{name}": (of(name), kind) for name, kind in PYTHONS.items() if hasattr(random.Random, name)}
     for name in OF_ITEMS:
-        found[f"{family}.{name}"] = (_shuffled if name == "shuffle" else _of_items)(of(name)), None
+        found[f"{family}.{name}"] = _WAYS.get(name, _of_items)(of(name)), None
     return found
 
 

@@ -182,6 +182,7 @@ from runtime.torch_internals.torch_checks import (
 )
 from runtime.torch_internals.types import CANNOT_TELL, results_of_types
 from runtime.torch_internals.versions import (
+    before,
     warn_if_untested,
 )
 
@@ -230,6 +231,7 @@ __all__ = [
     "autocast_state",
     "below_autograd",
     "assume",
+    "before",
     "by_own_rule",
     "differentiable_once",
     "is_packed",

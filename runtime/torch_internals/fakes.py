@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils._python_dispatch import _disable_current_modes
 
+from runtime.torch_internals import early_rules
 from runtime.torch_internals.batches import innermost
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ class TraceMode(FakeTensorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.finished is not None:
             raise self.finished()
-        return super().__torch_dispatch__(func, types, args, kwargs)
+        early = early_rules.by_early_rule(func, args, kwargs or {})
+        if early is not None:
+            return early
+        return early_rules.mended(func, super().__torch_dispatch__(func, types, args, kwargs))
 
 
 def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:

@@ -26,7 +26,16 @@ def by_own_rule(fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args:
         return args[0]
     if func._schema.name == "aten::ctc_loss":
         return _ctc_loss(fake_mode, *args, **kwargs)
+    if func is torch.ops.aten._transformer_encoder_layer_fwd.default and not args[0].is_nested:
+        return _encoder_layer(fake_mode, args[0])
     return None
+
+
+def _encoder_layer(fake_mode: FakeTensorMode, src: torch.Tensor) -> torch.Tensor:
+    """``_transformer_encoder_layer_fwd``: PyTorch 2.11 has no rule, and that of newer versions keeps the strides of
+    ``src``, which the kernel does not."""
+    with fake_only(fake_mode):
+        return torch.empty(src.shape, dtype=src.dtype, device=src.device)
 
 
 def _ctc_loss(

@@ -1,7 +1,8 @@
-"""Is this the PyTorch that the tests have run with?"""
+"""Which PyTorch is this, and have the tests run with it?"""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
@@ -34,6 +35,12 @@ def warn_if_untested() -> None:
         message, UntestedTorchWarning, frame.f_code.co_filename, frame.f_lineno, space.get("__name__"),
         space.setdefault("__warningregistry__", {}),
     )  # fmt: skip
+
+
+@functools.cache
+def before(major: int, minor: int) -> bool:
+    """Whether this PyTorch is older than that version."""
+    return _release(str(torch.__version__)) < (major, minor)
 
 
 def _release(version: str) -> tuple[int, ...]:

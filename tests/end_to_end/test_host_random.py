@@ -244,6 +244,11 @@ def nothing_to_choose_from(x):
     return x * random.random(), random.choice([])
 
 
+def nothing_left_to_choose_from(x):
+    n = int(x.sum() * 0)
+    return x * random.random(), random.choice([x, x + 1][:n])
+
+
 def too_many(x):
     return random.sample([1, 2, 3], 4)
 
@@ -293,8 +298,8 @@ FUNCTIONS = [
     in_a_branch, a_branch_by_a_draw, in_a_loop, how_many_iterations, in_a_comprehension, by_a_number_of_the_run,
     from_keywords, from_own_generators, seeded, seeded_on_a_path, shuffled_numbers, shuffled_tensors, chosen,
     chosen_key, chosen_mode, sampled, from_a_list_that_grew, wrong_numbers, wrong_on_another_path,
-    nothing_to_choose_from, too_many, wrong_numbers_of_the_run, wrong_kind, wrong_numbers_that_are_caught,
-    through_other_functions, until_one_fits, a_setting_of_the_systems, unused,
+    nothing_to_choose_from, nothing_left_to_choose_from, too_many, wrong_numbers_of_the_run, wrong_kind,
+    wrong_numbers_that_are_caught, through_other_functions, until_one_fits, a_setting_of_the_systems, unused,
 ]  # fmt: skip
 
 

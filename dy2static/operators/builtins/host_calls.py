@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 import random
 import secrets
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -266,9 +267,16 @@ def _choice(session: Session, name: str, generator: Any, args: Any, kwargs: Any)
     if count is NotImplemented:
         return NotImplemented
     if type(count) is int and count == 0:
-        _raise_it(session, name, generator, [0], {}, IndexError("Cannot choose from an empty sequence"), False)
+        return _of_nothing(session, name, generator, seq)
     (var,) = _emit(session, name, generator, [count], {}, ["int"])
     return call(operator.getitem, seq, scalars.wrap(var))
+
+
+def _of_nothing(session: Session, name: str, generator: Any, seq: Any) -> Any:
+    """``choice`` of a sequence without items."""
+    if sys.version_info < (3, 11):  # Python 3.10 reads the first item: the sequence says what is wrong
+        return call(operator.getitem, seq, 0)
+    _raise_it(session, name, generator, [0], {}, IndexError("Cannot choose from an empty sequence"), False)
 
 
 def _signature_of_choice(seq: Any) -> None:

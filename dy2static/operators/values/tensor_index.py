@@ -57,11 +57,34 @@ def write(session: Session, tensor: torch.Tensor, key: Any, value: Any) -> None:
             value = torch.scalar_tensor(value, dtype=tensor.dtype, device=tensor.device)
         torch.ops.aten.index_put_.default(view, indices, value)
     elif isinstance(value, torch.Tensor):
-        while value.dim() > view.dim() and value.shape[0] == 1:
-            value = value[0]
-        view.copy_(value)
+        view.copy_(_of_rank(value, view.dim()))
     else:
         view.fill_(value)
+
+
+def is_expanded(session: Session, tensor: torch.Tensor, key: Any, value: Any) -> bool:
+    """Whether ``tensor[key] = value`` needs ``write_expanded``: before PyTorch 2.13, the assignment itself asks whether
+    the sizes are equal, and these are not known."""
+    if not torch_internals.before(2, 13) or not isinstance(value, torch.Tensor):
+        return False
+    parts = key if isinstance(key, tuple) else (key,)
+    if not all(type(part) in (int, slice, type(None), type(Ellipsis)) for part in parts):
+        return False
+    return torch_internals.is_unknown([session.fake(tensor), session.fake(value)])
+
+
+def write_expanded(session: Session, tensor: torch.Tensor, key: Any, value: torch.Tensor) -> None:
+    """``tensor[key] = value`` in the steps that newer versions take, for a key of ints, slices and Nones."""
+    view, _ = _views(session, tensor, key)
+    value = _of_rank(value, view.dim())
+    view.copy_(value.expand(session.fake(view).shape))
+
+
+def _of_rank(value: torch.Tensor, rank: int) -> torch.Tensor:
+    """Without the leading dimensions of size 1 that an assignment passes over."""
+    while value.dim() > rank and value.shape[0] == 1:
+        value = value[0]
+    return value
 
 
 def _views(session: Session, tensor: torch.Tensor, key: Any) -> tuple[torch.Tensor, list[torch.Tensor | None]]:

@@ -287,6 +287,8 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
             theirs(operator.setitem, obj, ..., value)  # raises before it looks for the place
         if tensor_index.is_staged(session, obj, key):
             tensor_index.write(session, obj, key, to_torch(session, value))
+        elif tensor_index.is_expanded(session, obj, key, value):
+            tensor_index.write_expanded(session, obj, key, value)
         else:
             obj[tensor_index.plain(session, key)] = _stored(session, value)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import gast
@@ -110,6 +111,22 @@ def body():
 def test_functions_of_the_users_may_be_called_so() -> None:
     for c in (True, False):
         assert convert(body())(c).__qualname__ == body()(c).__qualname__ == "body.<locals>.orelse.<locals>.own"
+
+
+def renamed():
+    @functools.wraps(body)
+    def wrapper():
+        class K:
+            def method(self): pass
+        return K, K.method, lambda: 1
+
+    return wrapper
+
+
+def test_what_is_made_inside_is_named_after_where_the_source_stands() -> None:
+    names = [one.__qualname__ for one in convert(renamed())()]
+    assert names == [one.__qualname__ for one in renamed()()]
+    assert names[0] == "renamed.<locals>.wrapper.<locals>.K"
 
 
 def test_words_are_numbered_only_where_they_meet() -> None:

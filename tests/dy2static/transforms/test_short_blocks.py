@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import gast
@@ -52,4 +53,7 @@ def loops(c, xs, log):
 
 def test_one_construct_does_not_hide_in_another() -> None:
     text = convert(loops).__dy2static_source__
-    assert "def body():" in text and "lambda x: _d2s.call(_d2s.attr(log, 'append'), x)" in text
+    assert "def body():" in text
+    short = "lambda x: _d2s.call(_d2s.attr(log, 'append'), x)" in text
+    assert short == (sys.version_info >= (3, 11))  # Python 3.10 tells no columns: see dy2static.conversion
+    assert short or "def body(x):" in text

@@ -379,7 +379,7 @@ def test_a_product_is_computed_once() -> None:
     for function in (plain, left):
         with torch.no_grad():
             function(*arguments)
-            with torch.profiler.profile() as seen:
+            with torch.profiler.profile(acc_events=True) as seen:  # without a warning in PyTorch 2.11
                 function(*arguments)
         counts.append(sum(event.count for event in seen.key_averages() if event.key == "aten::linear"))
     assert counts == [4 + 2, 4 * 3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import onnxruntime
 import pytest
 import torch
 from torch import nn
@@ -15,6 +16,8 @@ from tests.runtime.export.onnx.harness import check, refused
 
 ROWS = torch.tensor([[1.5, -2.0, 0.25, 3.0], [0.5, 2.0, -1.25, 7.0], [-0.5, 0.0, 4.0, 1.0]])
 WHOLE = torch.tensor([[5, -3, 2, 7], [1, 0, -8, 4], [9, 3, -1, 2]])
+NAN, INF = float("nan"), float("inf")
+STRANGE = torch.tensor([[1.0, NAN, -INF, 3.0], [INF, 2.0, NAN, NAN], [-INF, 0.5, 1.0, INF]])
 SPECS = [InputSpec([None, 4], "float32", "x"), InputSpec([None, 4], "int64", "n")]
 
 USES: dict[str, Callable[[Any, Any], Any]] = {
@@ -119,8 +122,14 @@ def test_what_has_no_form_is_refused_by_its_name(tmp_path):
 def test_nan_and_infinite_values(tmp_path):
     def f(x, n):
         return (x.max(), x.min(), x.amax(1), x.amin(0, keepdim=True), x.max(1), x.min(0), x.argmax(), x.argmin(1),
-                x.clamp(min=0), x.clamp(-1, 1), x.sign(), x.relu(), torch.maximum(x, x * 0), x.topk(2).values, x != x)
+                x.clamp(min=0), x.clamp(-1, 1), x.sign(), x.relu(), torch.maximum(x, x * 0), x != x)
 
-    nan, inf = float("nan"), float("inf")
-    strange = torch.tensor([[1.0, nan, -inf, 3.0], [inf, 2.0, nan, nan], [-inf, 0.5, 1.0, inf]])
-    check(f, tmp_path, SPECS, (ROWS, WHOLE), (strange, WHOLE))
+    check(f, tmp_path, SPECS, (ROWS, WHOLE), (STRANGE, WHOLE))
+
+
+@pytest.mark.skipif(
+    tuple(map(int, onnxruntime.__version__.split(".")[:2])) < (1, 24),
+    reason="the TopK of onnxruntime 1.23, the last for Python 3.10, takes NaN for no number at all",
+)
+def test_the_largest_of_nan_and_infinite_values(tmp_path):
+    check(lambda x, n: x.topk(2).values, tmp_path, SPECS, (ROWS, WHOLE), (STRANGE, WHOLE))

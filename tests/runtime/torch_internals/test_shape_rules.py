@@ -1,0 +1,123 @@
+"""Shape rules of our own: what they say holds in every version of torch, and is what kernels do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+import dy2static
+from runtime import torch_internals
+from tests.oracle import check
+
+
+def unknown() -> tuple[Any, Any, Any, Any]:
+    """A fake mode, its shape environment, and two sizes of which nothing is known."""
+    mode, env = torch_internals.make_fake_mode()
+    return mode, env, torch_internals.new_symbol(env, size=True), torch_internals.new_symbol(env, size=True)
+
+
+def facts(env: Any) -> list[str]:
+    return [str(fact.expr) for found in env.deferred_runtime_asserts.values() for fact in found
+            if type(fact.expr).__name__ == "Equality"]  # fmt: skip
+
+
+COPIES: dict[str, tuple[Callable[[Any, Any], tuple[Any, Any]], int]] = {
+    "of the same size": (lambda u, v: ((u, 4), (u, 4)), 0),
+    "of another size": (lambda u, v: ((u, 4), (v, 4)), 1),
+    "of fewer dimensions": (lambda u, v: ((u, 4), (4,)), 0),
+    "of a size of one": (lambda u, v: ((u, 4), (1, 4)), 0),
+    "into a known size": (lambda u, v: ((3,), (v,)), 1),
+    "of a known size": (lambda u, v: ((u,), (3,)), 1),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_what_a_copy_assumes_of_sizes(name: str) -> None:
+    make, count = COPIES[name]
+    mode, env, u, v = unknown()
+    with mode:
+        written, given = map(torch.empty, make(u, v))
+        assert written.copy_(given) is written
+    assert len(facts(env)) == count
+
+
+SLICES: dict[str, tuple[slice, Callable[[Any], Any]]] = {
+    "all but the first": (slice(1, None), lambda u: torch.sym_max(u - torch.sym_min(1, u), 0)),
+    "the first": (slice(None, 2), lambda u: torch.sym_min(2, u)),
+    "the last": (slice(-1, None), lambda u: torch.sym_max(u - torch.sym_max(u - 1, 0), 0)),
+    "each second": (slice(None, None, 2), lambda u: (u + 1) // 2),
+    "all": (slice(None), lambda u: u),
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_the_size_of_a_slice(name: str) -> None:
+    part, size = SLICES[name]
+    mode, env, u, _ = unknown()
+    with mode:
+        found = torch.empty(u, 3)[part].shape[0]
+    assert statically_known_true(found == size(u)), (found, size(u))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_an_encoder_layer_gives_rows_whatever_it_is_given(norm_first: bool) -> None:
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, norm_first=norm_first).eval()
+
+    def f(x: torch.Tensor) -> Any:
+        y = layer(x.transpose(0, 1))
+        return y, y.stride(), y.is_contiguous(), y.view(-1)
+
+    with torch.no_grad():
+        check(f, (torch.randn(5, 3, 4),), (torch.randn(2, 6, 4),), paths=("program",))
+
+
+def whole(t: torch.Tensor, x: torch.Tensor, n: torch.Tensor) -> Any:
+    t = t * 1
+    t[:] = x[:n]
+    return t
+
+
+def row(t: torch.Tensor, x: torch.Tensor, n: torch.Tensor) -> Any:
+    t = torch.stack([t, t])
+    t[1] = x[:n]
+    return t
+
+
+def part(t: torch.Tensor, x: torch.Tensor, n: torch.Tensor) -> Any:
+    t = t * 1
+    u = t[:n]
+    u[...] = x[:n] * u
+    return t
+
+
+def leading(t: torch.Tensor, x: torch.Tensor, n: torch.Tensor) -> Any:
+    t = t * 1
+    t[0:3] = x[None, None, :n]
+    return t
+
+
+@pytest.mark.parametrize("function", [whole, row, part, leading], ids=lambda one: one.__name__)
+def test_assigned_what_data_sizes(function: Any) -> None:
+    """A 1 fits every size."""
+    t, x = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 5.0, 6.0])
+    calls = [(t.clone().requires_grad_(), x.clone().requires_grad_(), torch.tensor(n)) for n in (3, 1)]
+    check(function, *calls)
+    if function is not part:
+        with pytest.raises(RuntimeError, match="expanded size"):
+            dy2static.to_static(function)(t, x, torch.tensor(2))
+
+
+def test_places_and_counts_are_whole_numbers() -> None:
+    def f(x: torch.Tensor) -> Any:
+        values, places, counts = torch.unique(x, return_inverse=True, return_counts=True)
+        rows, of_rows, _ = torch.unique(x, return_inverse=True, return_counts=True, dim=0)
+        runs = torch.unique_consecutive(x, return_inverse=True, return_counts=True)
+        found = [values[places], counts * 2, rows[of_rows], *runs]
+        return found, [one.dtype for one in found]
+
+    check(f, (torch.tensor([1.0, 2.0, 2.0, 1.0]),), (torch.tensor([3.0, 3.0, 3.0]),), paths=("program",))
