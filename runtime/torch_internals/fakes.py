@@ -18,9 +18,13 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from runtime.torch_internals import early_rules
 from runtime.torch_internals.batches import innermost
+from runtime.torch_internals.versions import before
 
 if TYPE_CHECKING:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+
+_EARLY = before(2, 13)
 
 
 class TraceMode(FakeTensorMode):
@@ -31,6 +35,8 @@ class TraceMode(FakeTensorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.finished is not None:
             raise self.finished()
+        if not _EARLY:
+            return super().__torch_dispatch__(func, types, args, kwargs)
         early = early_rules.by_early_rule(func, args, kwargs or {})
         if early is not None:
             return early
