@@ -205,8 +205,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         answer = hung.ask_memory(self.session, tensor, f"{name}()", _ASKED[name])
         if name == "is_shared":
             return answer is not MISSING and answer
-        with torch._C.DisableTorchFunction():
-            return self.session.fake(tensor).storage_offset() + (0 if answer is MISSING else answer)
+        return torch_internals.offset_of(self.session.fake(tensor)) + (0 if answer is MISSING else answer)
 
     def _detach(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """What the user detaches, which factories do on their own too."""
