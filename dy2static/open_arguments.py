@@ -16,6 +16,7 @@ from typing import Any
 from dy2static.cache_key import Key, arguments_key, value_key
 from dy2static.specialization import Specialization
 from runtime.tracer.boundary.tracing import trace_lock
+from runtime.tracer.recording import faults
 from runtime.tracer.values import open_lists, open_values
 from runtime.tracer.values.arguments import Arguments, Path
 from runtime.tracer.values.open_values import Which
@@ -77,7 +78,8 @@ class OpenArguments:
 
     def note_records(self, arguments: Arguments, programs: Iterable[Specialization]) -> bool:
         """Whether a call that no Program fits shows of a dataclass that it has to be taken apart from now on."""
-        given = open_values.records(arguments)
+        with faults.guarded():
+            given = open_values.records(arguments)
         if not given:
             return False
         with trace_lock:

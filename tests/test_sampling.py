@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.sampling import mark_the_others_slow
-from tests.shares import ROOT, SHARES, shares
+from tests.shares import ROOT, SECONDS, SHARES, shares
 
 
 def cases(count: int, every: int | None) -> list[Any]:
@@ -57,4 +58,5 @@ def test_shares_are_made_of_what_was_measured(tmp_path: Path) -> None:
     )
     report = tmp_path / "times.xml"
     report.write_text(f"<testsuite>{cases}</testsuite>")
-    assert shares(report) == {"tests/test_sampling.py::test_a": 20, "tests/test_sampling.py::test_c": 2}
+    found = {"tests/test_sampling.py::test_a": math.ceil(40 * 0.5 / SECONDS), "tests/test_sampling.py::test_c": 2}
+    assert shares(report) == found

@@ -303,7 +303,7 @@ def overlaps_itself(real: torch.Tensor) -> bool:
     >>> overlaps_itself(torch.zeros(2, 3).t()), overlaps_itself(torch.zeros(3).expand(2, 3))
     (False, True)
     """
-    if real.layout is not torch.strided or real.numel() == 0:
+    if real.is_nested or real.layout is not torch.strided or real.numel() == 0:
         return False
     last = 0
     for stride, size in sorted((stride, size) for size, stride in zip(real.shape, real.stride()) if size > 1):

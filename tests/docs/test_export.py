@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from runtime.export.capability import TABLE, TARGETS, Answer, No
 from runtime.export.onnx import composites, lists, operators, scalars
 from runtime.export.torch_export import scalars as torch_scalars
@@ -63,6 +65,7 @@ def test_the_example_gives_what_the_page_says(tmp_path: Path) -> None:
     assert done.stdout == blocks("text")[0]
 
 
+@pytest.mark.slow
 def test_the_exported_program_of_the_page_runs(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(blocks("python")[1] + "print(tuple(y.shape), float(y.max()), int(steps))")
     done = subprocess.run([sys.executable, "-W", "ignore", "example.py"], cwd=tmp_path, check=True,

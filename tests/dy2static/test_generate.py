@@ -307,6 +307,7 @@ def check_file(file: Path) -> None:
         assert ast.dump(ast.parse(to_source(tree))) == ast.dump(tree), file
 
 
+@pytest.mark.slow
 def test_the_standard_library_a_sample() -> None:
     files = stdlib_files(max(1, len(stdlib_files(1)) // 60))
     assert len(files) >= 60

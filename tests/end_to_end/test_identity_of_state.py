@@ -253,6 +253,7 @@ def _write_by_others(x):
     return x * 2
 
 
+@pytest.mark.slow
 def test_what_holds_it_is_made_inside():
     def closure(x):
         held = BOUND[0]

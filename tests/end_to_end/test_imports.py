@@ -77,6 +77,7 @@ def test_running_a_file_imports_neither(saved: Path, door: str, mode: str) -> No
     assert loaded(script, str(saved)) == set()
 
 
+@pytest.mark.slow
 def test_gradients_of_a_file_are_derived_which_is_a_trace(saved: Path) -> None:
     script = (
         "import sys, torch, runtime\n"

@@ -62,6 +62,7 @@ def test_eagers_answer_or_a_located_error(functions: Any, number: int) -> None:
             assert found == answer(function, x)
 
 
+@pytest.mark.slow
 def test_most_are_answered(functions: Any) -> None:
     refused = [
         text for number, text in enumerate(SNIPPETS)

@@ -93,6 +93,7 @@ def test_running_statistics_need_no_gradient() -> None:
     assert f(X) == to_static(f)(X) == (False, True)
 
 
+@pytest.mark.slow
 def test_many_steps_are_one_loop() -> None:
     def many(net: nn.Module, opt: Optimizer, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         for _ in range(1000):
@@ -446,6 +447,7 @@ def _with_state(parameters: Any) -> Optimizer:
     return opt
 
 
+@pytest.mark.slow
 def test_a_loop_that_may_skip_the_first_step() -> None:
     """Whether the optimizer remembers anything would depend on the path in each iteration: it has to before."""
     check(_skipping, _with_state, calls=2)

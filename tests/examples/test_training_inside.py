@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.examples.test_digits_adaptive import EXAMPLES, python
 
 
+@pytest.mark.slow
 def test_both_train_alike() -> None:
     done = python(EXAMPLES / "training_inside.py")
     assert done.returncode == 0, done.stderr

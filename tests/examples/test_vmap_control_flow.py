@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.examples.test_digits_adaptive import EXAMPLES, python
 
 
+@pytest.mark.slow
 def test_it_is_the_same_as_row_by_row() -> None:
     done = python(EXAMPLES / "vmap_control_flow.py")
     assert done.returncode == 0, done.stderr

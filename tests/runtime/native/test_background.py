@@ -181,6 +181,7 @@ def _is_there(pid: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_the_process_ends_although_a_compiler_runs(tmp_path: Path) -> None:
     compiler = tmp_path / "slow-cc"
     compiler.write_text(f"""#!/bin/sh

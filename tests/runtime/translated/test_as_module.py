@@ -212,6 +212,7 @@ print("same")
 """
 
 
+@pytest.mark.slow
 def test_two_processes_with_ddp(tmp_path: Path) -> None:
     script = DISTRIBUTED.format(root=str(ROOT), store=tmp_path / "store")
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False,
