@@ -140,3 +140,22 @@ def test_where_it_is_in_memory_is_asked_at_each_call() -> None:
         x.is_shared(), (x + 1).is_shared()))  # fmt: skip
     for x in (memory[1:3], memory[:2], memory[2:], torch.ones(2, 3).share_memory_(), memory[1:3]):
         assert static(x) == static.function(x)
+
+
+class Placed(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table: torch.Tensor
+        self.register_buffer("table", torch.arange(12.0).reshape(4, 3)[1:])
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.table.storage_offset(), self.table[1:].storage_offset(), x + 1
+
+
+def test_so_is_that_of_a_buffer() -> None:
+    module = Placed()
+    static = to_static(Placed())
+    parts = torch.arange(12.0).reshape(4, 3)
+    for table in (torch.ones(3, 3), parts[1:], parts[:3]):
+        module.table = static.table = table
+        assert static(torch.ones(2))[:2] == module(torch.ones(2))[:2]

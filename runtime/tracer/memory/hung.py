@@ -13,6 +13,7 @@ from runtime.tracer.memory import aliases
 from runtime.tracer.python_state.journal import MISSING
 
 if TYPE_CHECKING:
+    from runtime.ir import Variable
     from runtime.tracer.memory.storage_table import Storage
     from runtime.tracer.recording.session import Session
 
@@ -114,28 +115,42 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
         if session.open_pools and session.knows(tensor):
             _require_other(session, session.info(tensor).storage, name)
         return MISSING
-    answer = question(real)
-    session.inputs.asked.setdefault(own, {}).setdefault(name, (name, question, answer))
-    return answer
+    return _answer(session, own, real, name, question)
 
 
 def ask_memory(session: Session, tensor: torch.Tensor, name: str, question: Callable[[torch.Tensor], Any]) -> Any:
-    """The answer of the argument whose memory this tensor is in, which becomes a condition of the Program; MISSING for
-    memory of the trace's own.
+    """The answer of the argument or parameter whose memory this tensor is in, which becomes a condition of the Program;
+    MISSING for memory of the trace's own.
 
     Raises:
-        TraceError: D2S213, it is in memory of the caller's that is no argument's alone.
+        TraceError: D2S213, it is in memory that several arguments share.
     """
     origin = session.info(tensor).storage.origin
     if origin is None:
         return MISSING
     real = session.inputs.real(origin)
     if real is None:
-        raise session.error(f".{name} of a tensor from outside that is no argument", code="D2S213",
+        raise session.error(f".{name} of a tensor in memory that several arguments share", code="D2S213",
                             hint="Ask it outside of the function.")
-    answer = question(real)
-    session.inputs.asked.setdefault(origin, {}).setdefault(name, (name, question, answer))
-    return answer
+    return _answer(session, origin, real, name, question)
+
+
+def _answer(
+    session: Session, own: Variable, real: torch.Tensor, name: str, question: Callable[[torch.Tensor], Any]
+) -> Any:
+    """What an argument or parameter says, which becomes a condition of the Program."""
+    found = question(real)
+    live = next((one for one in session.inputs.live if one.parameter.var is own), None)
+    if live is None:
+        session.inputs.asked.setdefault(own, {}).setdefault(name, (name, question, found))
+        return found
+    owner, attribute = live.owner, live.attribute
+
+    def still() -> bool:
+        return same(question(real if owner is None else getattr(owner, attribute)), found)
+
+    session.guards.add_test((id(owner), attribute, name), f"'{live.parameter.name}.{name}'", still)
+    return found
 
 
 def _require_other(session: Session, storage: Storage, name: str) -> None:
