@@ -169,6 +169,7 @@ def check(name: str, function: types.FunctionType, text: str) -> None:
     assert torch.equal(result[0], eager[0]) and result[2] == eager[2] and torch.allclose(grad, expected), name
 
 
+@pytest.mark.filterwarnings("ignore:Assigning a code object of non-matching type:DeprecationWarning")
 def test_every_function_of_the_tracer(capsys: pytest.CaptureFixture[str]) -> None:
     """A part of them here, each with the next kind of fault; all of them in the slow test."""
     found = called_while_tracing()

@@ -26,6 +26,7 @@ def test_export_exports_the_original() -> None:
     assert torch.equal(program.module()(x), Net.forward(net, x))
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
 def test_trace_traces_the_original() -> None:
     net = Net()
