@@ -278,6 +278,19 @@ RENAMED: dict[str, str] = {
 }  # fmt: skip
 """Other names of operators: the arguments are the same."""
 
+def _filled(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
+    """``index_fill``, as newer versions of PyTorch record ``x[:, index] = 3``."""
+    kind, dim, value = a["self"].type, a["dim"], a["value"]
+    if dim < 0:
+        shape = shape_of(kind)
+        if shape is None:
+            raise Refused("a dimension counted from the end, where only the run knows how many there are")
+        dim += len(shape)
+    if not isinstance(value, Variable) or not isinstance(value.type, TensorType):
+        value = aten("full.default", [], value, dtype=kind.dtype)
+    return aten("index_put.default", a["self"], [*[None] * dim, a["index"]], value)
+
+
 COMPOSITES: dict[str, Composite] = {
     "aten.square": _square, "aten.var": _variance, "aten.std": _variance, "aten.norm": _norm, "aten.outer": _outer,
     "aten.adaptive_avg_pool1d": _pooled, "aten.adaptive_avg_pool2d": _pooled, "aten.adaptive_avg_pool3d": _pooled,
@@ -286,7 +299,7 @@ COMPOSITES: dict[str, Composite] = {
     "aten.count_nonzero": _count_nonzero, "aten.conv_transpose1d": _transposed_convolution,
     "aten.conv_transpose2d": _transposed_convolution, "aten.conv_transpose3d": _transposed_convolution,
     "aten.hstack": _side_by_side, "aten.vstack": _side_by_side, "aten.eye": _eye,
-    "aten.l1_loss": _l1, "aten.take_along_dim": _taken,
+    "aten.index_fill": _filled, "aten.l1_loss": _l1, "aten.take_along_dim": _taken,
     "aten.gru_cell": _gru_cell, "aten.lstm_cell": _lstm_cell, "aten.rnn_tanh_cell": _rnn_cell("tanh.default"),
     "aten.rnn_relu_cell": _rnn_cell("relu.default"), "aten.batch_norm": _batch_norm, "aten.trace": _trace,
 }  # fmt: skip

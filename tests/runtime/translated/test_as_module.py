@@ -141,6 +141,7 @@ def test_state_dicts_go_both_ways_with_strict_names(layer: TranslatedLayer) -> N
     optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
 
 
+@pytest.mark.filterwarnings("ignore:Guards may run slower:RuntimeWarning")  # torch, of Python 3.13.0
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 @pytest.mark.parametrize("training", [False, True])
 def test_torch_compile_around_it(layer: TranslatedLayer, training: bool) -> None:

@@ -78,8 +78,15 @@ def indices(x, n):
     return y
 
 
+def filled(x, n):
+    y = x.clone()
+    y.index_fill_(1, torch.tensor([1, 2]), 7.0)
+    y.index_fill_(-2, torch.tensor([0]), x.sum())
+    return y, x.index_fill(1, torch.tensor([0]), 3), x.long().index_fill(1, torch.tensor([0]), 2)
+
+
 @pytest.mark.parametrize("function", [views_of_views, views_seen_later, staged_places, masks, other_dtypes, in_a_loop,
-                                      on_a_path, indices])
+                                      on_a_path, indices, filled])
 def test_writes(function, tmp_path):
     check(function, tmp_path, SPECS, *CALLS)
 
