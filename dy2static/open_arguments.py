@@ -8,6 +8,7 @@ Calls are of one *kind* if they differ in nothing but values that can be open.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +17,6 @@ from typing import Any
 from dy2static.cache_key import Key, arguments_key, value_key
 from dy2static.specialization import Specialization
 from runtime.tracer.boundary.tracing import trace_lock
-from runtime.tracer.recording import faults
 from runtime.tracer.values import open_lists, open_values
 from runtime.tracer.values.arguments import Arguments, Path
 from runtime.tracer.values.open_values import Which
@@ -78,7 +78,8 @@ class OpenArguments:
 
     def note_records(self, arguments: Arguments, programs: Iterable[Specialization]) -> bool:
         """Whether a call that no Program fits shows of a dataclass that it has to be taken apart from now on."""
-        with faults.guarded():
+        given: dict[Path, Any] = {}
+        with contextlib.suppress(Exception):  # a look that fails is no reason to: the trace says what is wrong
             given = open_values.records(arguments)
         if not given:
             return False
