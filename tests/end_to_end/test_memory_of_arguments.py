@@ -100,6 +100,20 @@ def test_sizes_that_vary() -> None:
             assert repr(static(given)) == repr(write_row(expected)) and torch.equal(given, expected)
 
 
+def test_places_that_vary() -> None:
+    """The memory that elements or arguments share begins elsewhere in another call."""
+    one, two = to_static(write_row), to_static(lambda a, b: (a.mul_(2), b + 0)[1])
+    for place in (0, 2, 5, 0):
+        given, expected = torch.arange(20.0), torch.arange(20.0)
+        ours, theirs = (f(x.as_strided((3, 2), (1, 1), place))[1] for f, x in ((one, given), (write_row, expected)))
+        assert torch.equal(ours, theirs) and torch.equal(given, expected)
+        for start, other in ((place, place + 1), (place + 1, place)):
+            given, expected = torch.arange(20.0), torch.arange(20.0)
+            ours, theirs = (f(x[start : start + 3], x[other : other + 3])
+                            for f, x in ((two, given), (two.function, expected)))  # fmt: skip
+            assert torch.equal(ours, theirs) and torch.equal(given, expected)
+
+
 class Writing(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -177,6 +191,22 @@ def test_conjugates_and_negatives(use: str) -> None:
 def test_gradients_of_conjugates(use: Any) -> None:
     check(use, (torch.tensor([1 + 2j, 3 - 1j], requires_grad=True),), tolerance=1e-6)
     check(lambda x: use(x.conj()), (torch.tensor([1 + 2j, 3 - 1j], requires_grad=True),), tolerance=1e-6)
+
+
+def test_buffers_that_become_conjugates() -> None:
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("table", conjugate().resolve_conj())
+
+        def forward(self, x: Any) -> Any:
+            return self.table.is_conj(), self.table + x
+
+    module, static = Net(), to_static(Net())
+    for number in range(16):  # by way of a shortcut at last
+        table = conjugate() if number % 3 == 2 else conjugate().resolve_conj()
+        module.table = static.table = table
+        assert repr(static(torch.ones(2))) == repr(module(torch.ones(2)))
 
 
 def test_whether_a_joined_one_is_a_conjugate() -> None:

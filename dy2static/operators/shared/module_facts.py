@@ -135,7 +135,8 @@ def _picture(tensor: torch.Tensor | None) -> tuple[Any, ...] | None:
     if tensor is None:
         return None
     strides = tensor.stride() if tensor.layout is torch.strided else torch_internals.sparse_key(tensor)
-    return (type(tensor), tensor.dtype, tensor.requires_grad, tensor.shape, strides, tensor.device)
+    lazy = tensor.is_conj(), tensor.is_neg()
+    return (type(tensor), tensor.dtype, tensor.requires_grad, tensor.shape, strides, tensor.device, lazy)
 
 
 def _settings(module: torch.nn.Module) -> list[tuple[str, Any]]:

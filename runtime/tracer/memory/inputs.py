@@ -36,15 +36,16 @@ class LiveParameter:
 
 @dataclass(eq=False)
 class SharedBase:
-    """One input of the Program for arguments that share memory: ``length`` elements of it from ``offset``."""
+    """One input of the Program for arguments that share memory: ``length`` elements of it, beginning ``before``
+    elements before the first of the argument ``label``. Where that lies in its memory may differ from call to call."""
 
     label: str
     length: int
-    offset: int
+    before: int
 
     def tensor(self, member: torch.Tensor) -> torch.Tensor:
-        """The base, from any of the tensors that share it."""
-        return member.detach().as_strided((self.length,), (1,), self.offset)
+        """The base, from the argument ``label``."""
+        return member.detach().as_strided((self.length,), (1,), member.storage_offset() - self.before)
 
 
 class Inputs:
@@ -138,7 +139,7 @@ class Inputs:
                 )
                 - offset
             )
-            base = SharedBase(members[0][1], length, int(offset))
+            base = SharedBase(members[0][1], length, int(first.storage_offset() - offset))
             label = f"memory of {names}"
             type_ = TensorType(first.dtype, (length,), said(first.device))
             var = self.session.new_variable(type_, label, self.session.root())
@@ -314,7 +315,8 @@ def looks(tensor: Any) -> Any:
     if tensor.is_nested:
         return (type(tensor), tensor.dtype, tensor.device, tensor.requires_grad)
     strides = tensor.stride() if tensor.layout is torch.strided else torch_internals.sparse_key(tensor)
-    return (type(tensor), tensor.dtype, tensor.device, tensor.shape, strides, tensor.requires_grad)
+    lazy = tensor.is_conj(), tensor.is_neg()
+    return (type(tensor), tensor.dtype, tensor.device, tensor.shape, strides, tensor.requires_grad, lazy)
 
 
 def _looks_at(owner: Any, attribute: str) -> Any:

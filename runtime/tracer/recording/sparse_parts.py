@@ -36,7 +36,7 @@ ORDERED = frozenset(f"aten.{name}" for name in (
     "coalesce", "_coalesce", "to_sparse", "_to_sparse", "sparse_coo_tensor", "_sparse_coo_tensor_unsafe",
     "_sparse_coo_tensor_with_dims_and_tensors", "_sparse_coo_tensor_with_dims"))  # fmt: skip
 """Operators of whose results torch's rule knows whether they are coalesced."""
-_ITSELF = frozenset({"coalesce", "to_sparse", "alias", "detach", "to", "contiguous", "lift_fresh", "dropout",
+_ITSELF = frozenset({"to_sparse", "alias", "detach", "to", "contiguous", "lift_fresh", "dropout",
                      "feature_dropout", "alpha_dropout", "feature_alpha_dropout"})  # fmt: skip
 RESIZING = frozenset({"aten.sparse_resize_", "aten.sparse_resize_and_clear_"})
 
@@ -122,17 +122,18 @@ def require_no_resizing(session: Session, func: Any) -> None:
                         code="D2S240")
 
 
-def another(session: Session, func: Any, fake: torch.Tensor) -> torch.Tensor:
-    """A fake tensor of its own for the result of an operator that gives a sparse tensor itself, as ``coalesce`` does.
+def is_itself(session: Session, func: Any) -> bool:
+    """Whether the result is surely the sparse tensor itself, where torch's rule says so; ``coalesce`` gives it only if
+    that is coalesced, of which the rule knows nothing.
 
     Raises:
-        TraceError: D2S235: torch's rule, which takes the tensor for empty, took a short cut.
+        TraceError: D2S235: the rule, which takes the tensor for empty, took a short cut.
     """
     name = func.__name__.partition(".")[0]
-    if name not in _ITSELF:
+    if name != "coalesce" and name not in _ITSELF:
         raise session.error(f"torch cannot tell the shape of {name}'s result for a sparse tensor", code="D2S235",
                             hint="Call it outside, or make the tensor dense before.")
-    return torch_internals.alias_of(session.fake_mode, fake)
+    return name != "coalesce"
 
 
 def note_shared(session: Session, name: str, sources: list[TensorInfo], results: list[TensorInfo]) -> None:
@@ -146,6 +147,6 @@ def note_shared(session: Session, name: str, sources: list[TensorInfo], results:
 
 
 __all__ = [
-    "MADE_OF", "ORDERED", "PARTS", "RESIZING", "another", "is_sparse", "note_shared", "part",
+    "MADE_OF", "ORDERED", "PARTS", "RESIZING", "is_itself", "is_sparse", "note_shared", "part",
     "require_known_order", "require_no_resizing",
 ]  # fmt: skip

@@ -137,7 +137,7 @@ def programs(draw) -> Program:
     return Program(draw(text), main, inputs, params, draw(trees(3)), writes, assumes)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs())
 def test_any_program_reads_back_exactly(program):
     printed = print_program(program)
