@@ -84,6 +84,7 @@ ALIASES: dict[str, Hidden] = {
     "aten.feature_dropout": Hidden(("input",), _keeps),
     "aten.alpha_dropout": Hidden(("input",), _keeps),
     "aten.feature_alpha_dropout": Hidden(("input",), _keeps),
+    "aten.sparse_coo_tensor": Hidden(("indices", "values")),  # it holds what it is made of
     "aten.type_as": _SELF,
     "aten.sum_to_size": _SELF,
     "aten.conj_physical": _SELF,

@@ -191,6 +191,7 @@ CALLS: list[tuple[Any, ...]] = [
     # new tensors and random numbers
     ("zeros.default", ([2],)), ("arange.default", (3,)), ("full.default", ([2], 1)), ("eye.default", (2,)),
     ("new_zeros.default", (X, [2])),
+    ("sparse_coo_tensor.indices_size", (torch.zeros(2, 1, dtype=torch.int64), f(1), [3, 3])),
     ("linspace.default", (0, 1, 3)), ("scalar_tensor.default", (1,)), ("rand.default", ([2],)),
     ("randn.default", ([2],)),
     ("randint.default", (9, [2])), ("randperm.default", (9,)), ("normal.Tensor_float", (X,)),

@@ -21,6 +21,11 @@ def storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata if tensor.untyped_storage().nbytes() else 0
 
 
+def parts(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """What has memory of its own: of a sparse tensor its indices and values."""
+    return [tensor._indices(), tensor._values()] if tensor.layout is torch.sparse_coo else [tensor]
+
+
 def copied(value: Any) -> Any:
     return tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, value)
 
@@ -39,7 +44,7 @@ class Seen:
         state = torch.get_rng_state()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            outputs = tensors(overload(*args, **kwargs))
+            outputs = [part for one in tensors(overload(*args, **kwargs)) for part in parts(one)]
         self.random = not torch.equal(state, torch.get_rng_state())
         self.written = {
             name

@@ -65,6 +65,45 @@ def test_bad_indices_raise(path: Path, indices: str) -> None:
     assert done.returncode == 0 and "raised True" in done.stdout, done.stderr
 
 
+TEXT_OF_INDICES = """
+program "f" {
+  input %x : f32[3] = "x"
+  input %k : i64[2, 3] = "k"
+  %i : i64[2, 3] = aten.add.Tensor(%k, 0)
+  %v : f32[3] = aten.mul.Tensor(%x, 1)
+  %s : f32[3, 3] = aten.sparse_coo_tensor.indices_size(%i, %v, [3, 3])
+  %j : i64[2, 3] = update(%i) {
+    ^(%b : i64[2, 3]):
+      %l : i64[2, 3] = aten.fill_.Scalar(%b, 100000000)
+      yield %b
+  }
+  %w : f32[3] = aten.add.Tensor(%v, 5)
+  %d : f32[3, 3] = aten.to_dense.default(%s)
+  return %d, %j, %w as ($0, $1, $2)
+}
+"""
+
+
+def test_what_it_is_made_of_is_not_written_later() -> None:
+    """Nor is the memory of what is read for the last time used for another result: the sparse tensor holds it."""
+    program = parse_program(TEXT_OF_INDICES)
+    secure(program)
+    for consuming in (False, True):
+        dense, indices, more = compile_program(program, consuming=consuming).run([torch.ones(3), GOOD.clone()], [])
+        assert torch.equal(dense, torch.sparse_coo_tensor(GOOD, torch.ones(3), (3, 3)).to_dense())
+        assert (indices == 10**8).all() and torch.equal(more, torch.full((3,), 6.0))
+
+
+_GRADIENT = _RUN.replace("torch.ones(3))", "torch.ones(3, requires_grad=True))[1]")
+
+
+@pytest.mark.parametrize("indices", BAD[:1])
+def test_bad_indices_raise_where_a_gradient_is_needed(path: Path, indices: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _GRADIENT.format(indices), str(path)], capture_output=True, text=True,
+                          check=False)  # fmt: skip
+    assert done.returncode == 0 and "raised True" in done.stdout, done.stderr
+
+
 def test_saved_again(path: Path, tmp_path: Path) -> None:
     again = dy2static.load(dy2static.save(dy2static.load(path), tmp_path / "again"))
     assert torch.equal(again(GOOD, torch.ones(3))[0], Made()(GOOD, torch.ones(3))[0])
