@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from runtime.errors import StorageError
 
 DEEPEST = 600
-"""How deep a document may nest: a loop in a loop takes eight levels, and Python's own limit differs by version."""
+"""How deep a document may nest: each loop in a loop takes four levels. Python's own limit differs by version."""
 
 
 def write_json(value: Any) -> bytes:

@@ -12,16 +12,10 @@ from collections.abc import Iterator
 
 from runtime.ir import Operand, Operator, Program, Variable
 from runtime.ir.block import Block
+from runtime.ops.sparse import MADE, PARTS
 
-MADE = "aten.sparse_coo_tensor.indices_size"
 CHECK = "aten._validate_sparse_coo_tensor_args.default"
 COPY = "aten.clone.default"
-PARTS = frozenset(
-    f"aten.{name}.default"
-    for name in ("_indices", "_values", "indices", "values", "crow_indices", "col_indices", "ccol_indices",
-                 "row_indices")
-)  # fmt: skip
-"""Operators that give a part of a sparse tensor."""
 
 
 def secure(program: Program) -> None:
@@ -47,7 +41,7 @@ def _secure(block: Block, uses: Counter[Variable]) -> None:
             if not (found and found[-1].name == CHECK and found[-1].args == given):
                 found.append(Operator(CHECK, given, location=op.location))
         found.append(op)
-        if op.name in PARTS and len(op.outputs) == 1:
+        if op.name.rpartition(".")[0] in PARTS and len(op.outputs) == 1:
             (out,) = op.outputs
             if after is not None and after.name == COPY and after.args == (out,) and uses[out] == 1:
                 continue

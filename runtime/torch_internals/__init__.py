@@ -173,7 +173,7 @@ from runtime.torch_internals.settings import (
 )
 from runtime.torch_internals.shape_rules import by_own_rule
 from runtime.torch_internals.sparse import count as sparse_count
-from runtime.torch_internals.sparse import sparse_key
+from runtime.torch_internals.sparse import is_sparse, sparse_key
 from runtime.torch_internals.tensor_dict import TensorDict
 from runtime.torch_internals.torch_checks import (
     SYMBOLIC_MATH,
@@ -324,6 +324,7 @@ __all__ = [
     "shape_as_tensor",
     "shown_to_need_gradients",
     "size_expr",
+    "is_sparse",
     "sparse_count",
     "sparse_key",
     "state_tests",

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from runtime.torch_internals import early_rules
 from runtime.torch_internals.batches import innermost
+from runtime.torch_internals.sparse import is_sparse
 from runtime.torch_internals.versions import before
 
 if TYPE_CHECKING:
@@ -324,7 +325,7 @@ def alias_of(fake_mode: FakeTensorMode, fake: torch.Tensor) -> torch.Tensor:
                 meta = torch.ops.aten.alias.default(fake)
             return fake_of(fake_mode, meta, fake.device)
     with fake_only(fake_mode):  # torch has no view of a sparse one; what shares its memory is noted by its TensorInfo
-        return fake.clone() if str(fake.layout).startswith("torch.sparse") else torch.ops.aten.alias.default(fake)
+        return fake.clone() if is_sparse(fake) else torch.ops.aten.alias.default(fake)
 
 
 def fake_of(fake_mode: FakeTensorMode, meta: torch.Tensor, device: torch.device) -> torch.Tensor:

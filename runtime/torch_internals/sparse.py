@@ -7,6 +7,11 @@ from typing import Any
 import torch
 
 
+def is_sparse(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is sparse, in any of torch's layouts."""
+    return tensor.layout is not torch.strided and str(tensor.layout).startswith("torch.sparse")
+
+
 def sparse_key(tensor: torch.Tensor) -> Any:
     """Of a sparse tensor what a Program fixes besides its sizes; None of a dense one.
 
@@ -39,4 +44,4 @@ def _of_rows(tensor: torch.Tensor, compressed: torch.Tensor) -> Any:
     return compressed.dtype, compressed.dim() - 1, tuple(tensor.values().shape[compressed.dim() :])
 
 
-__all__ = ["count", "sparse_key"]
+__all__ = ["count", "is_sparse", "sparse_key"]

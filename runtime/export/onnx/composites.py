@@ -278,6 +278,7 @@ RENAMED: dict[str, str] = {
 }  # fmt: skip
 """Other names of operators: the arguments are the same."""
 
+
 def _filled(aten: Parts, op: Operator, a: Mapping[str, Any]) -> Any:
     """``index_fill``, as newer versions of PyTorch record ``x[:, index] = 3``."""
     kind, dim, value = a["self"].type, a["dim"], a["value"]

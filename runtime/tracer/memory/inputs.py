@@ -100,7 +100,7 @@ class Inputs:
                 f"{label} is a nested tensor, whose sizes a Program does not know",
                 hint="Give the function torch.nested.to_padded_tensor(...) of it, or its tensors in a list.",
                 code="D2S213")
-        if real.layout is not torch.strided and not str(real.layout).startswith("torch.sparse"):
+        if real.layout is not torch.strided and not torch_internals.is_sparse(real):
             raise self.session.error(
                 f"{label} has the layout {str(real.layout).removeprefix('torch.')}, which only its library knows",
                 hint="Give the function x.to_dense().", code="D2S213")

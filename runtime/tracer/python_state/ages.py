@@ -62,11 +62,13 @@ class Ages:
         """Find the ages of what ``root`` leads to, where only its referrers can tell, and of ``asked``."""
         found = _inside(self._session, root, lambda one: id(one) in self._asked or self._is_new(one), asked)
         if found:
-            self._asked |= {id(one): one for one in found}
             seen = id(self._asked), id(found)
             held = _held_of(self._session, found, seen)
             if held is None:  # some have too many referrers, which the others need not have
-                held = {id(one) for one in found if _is_held(self._session, one, seen)}
+                few = [one for one in found if one is asked or not isinstance(one, _CONTAINERS)]
+                held = {id(one) for one in few if _is_held(self._session, one, (*seen, id(few)))}
+                found = few
+            self._asked |= {id(one): one for one in found}
             self._held |= held
 
     def existed_before(self, value: Any) -> bool | None:

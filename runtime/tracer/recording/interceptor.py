@@ -137,7 +137,7 @@ class Watcher(torch_internals.TorchFunctionMode):
             return theirs(torch.ops.aten.contiguous.default, *args, **kwargs)  # its method looks at the stand-in first
         if (name in _LAYOUT or name == "is_conj" and args[0].is_complex()) and session.knows(args[0]):
             self._require_layout(name, args[0])
-        if name == "_nnz" and sparse_parts.is_sparse(args[0]):
+        if name == "_nnz" and torch_internals.is_sparse(args[0]):
             return torch_internals.sparse_count(args[0])
         if name == "is_coalesced" and session.knows(args[0]):
             sparse_parts.require_known_order(session, args[0])

@@ -271,7 +271,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             if not isinstance(out, torch.Tensor):
                 plan.append((out, None))
                 continue
-            if id(out) in same and sparse_parts.is_sparse(out) and not sparse_parts.is_itself(session, func):
+            if id(out) in same and torch_internals.is_sparse(out) and not sparse_parts.is_itself(session, func):
                 out = torch_internals.alias_of(session.fake_mode, out)
             source = sources.get(storage_key(out))
             needs = requires_grad and not aten.is_factory(func) and _can_carry(out)

@@ -15,16 +15,11 @@ from typing import Any
 import torch
 
 from runtime import torch_internals
+from runtime.ops.sparse import PARTS as PARTS
 from runtime.tracer.memory.storage_table import TensorInfo, mark_uncertain
 from runtime.tracer.recording.session import Session
 
 _ROW = (torch.sparse_csr, torch.sparse_bsr)
-PARTS = frozenset(
-    f"aten.{name}"
-    for name in ("_indices", "indices", "_values", "values", "crow_indices", "ccol_indices", "col_indices",
-                 "row_indices")
-)  # fmt: skip
-"""Operators that give a part of a sparse tensor."""
 _LAYOUTS = ("csr", "csc", "bsr", "bsc", "compressed")
 MADE_OF = frozenset((
     "aten.coalesce", "aten.sparse_coo_tensor", "aten._sparse_coo_tensor_unsafe",
@@ -41,15 +36,10 @@ _ITSELF = frozenset({"to_sparse", "alias", "detach", "to", "contiguous", "lift_f
 RESIZING = frozenset({"aten.sparse_resize_", "aten.sparse_resize_and_clear_"})
 
 
-def is_sparse(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is sparse, in any of torch's layouts."""
-    return tensor.layout is not torch.strided and str(tensor.layout).startswith("torch.sparse")
-
-
 def part(session: Session, func: Any, tensor: torch.Tensor) -> torch.Tensor | None:
     """A part of a sparse tensor as a fake tensor; None where torch's own rule is right: the part has a known size."""
     fake = session.fake(tensor)
-    if not is_sparse(fake):
+    if not torch_internals.is_sparse(fake):
         return None
     shape = _shape(session, func.__name__.partition(".")[0], tensor, fake)
     if shape is None:
@@ -147,6 +137,6 @@ def note_shared(session: Session, name: str, sources: list[TensorInfo], results:
 
 
 __all__ = [
-    "MADE_OF", "ORDERED", "PARTS", "RESIZING", "is_itself", "is_sparse", "note_shared", "part",
+    "MADE_OF", "ORDERED", "PARTS", "RESIZING", "is_itself", "note_shared", "part",
     "require_known_order", "require_no_resizing",
 ]  # fmt: skip
