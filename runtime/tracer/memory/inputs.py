@@ -125,8 +125,9 @@ class Inputs:
         for members in groups.values():
             names = " and ".join(f"'{label}'" for _, label in members)
             if any(real.requires_grad for real, _ in members) or len({real.dtype for real, _ in members}) > 1:
+                alone = f"elements of the argument {names} share memory and it is written in place"
                 raise self.session.error(
-                    f"the arguments {names} share memory and one is written in place",
+                    alone if len(members) == 1 else f"the arguments {names} share memory and one is written in place",
                     code="D2S225",
                     hint="Pass .clone() of one of them, or write out of place.",
                 )
