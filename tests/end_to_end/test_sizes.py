@@ -121,3 +121,42 @@ def test_derivatives_that_hold_for_one_size(options):
         return torch.nn.functional.interpolate(x[None], **options)
 
     check(f, *[[torch.randn(size, 3, requires_grad=True)] for size in (3, 4, 6, 5, 4, 3)])
+
+
+DIVIDED = {
+    "view": lambda x, m: x.view(m - 2, -1),
+    "reshape": lambda x, m: x.reshape(-1, m - 2),
+    "unflatten": lambda x, m: x.unflatten(0, (m - 2, -1)),
+    "chunk": lambda x, m: x.chunk(m - 2),
+    "unfold": lambda x, m: x.unfold(0, 2, m - 2),
+    "expand": lambda x, m: x[None].expand(m - 2, 4).reshape(m - 2, 2, -1),
+}
+AT_MOST_TWO = {
+    "narrow": lambda y, m: y.narrow(0, 0, 2 + m),
+    "view": lambda y, m: torch.ones(m).view(2),
+    "check": lambda y, m: torch._check(m <= 2),
+    "product": lambda y, m: torch.ones(3, m) @ y[:2],
+}
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("then", AT_MOST_TWO)
+@pytest.mark.parametrize("first", DIVIDED)
+def test_sizes_that_no_run_has(first, then, grad):
+    """What divides by a size that is not 0, before what works for 2 and less: every run raises, at its place."""
+    divided, conflict = DIVIDED[first], AT_MOST_TWO[then]
+
+    def f(x, y):
+        m = int((x > 0).sum())
+        divided(x, m)
+        conflict(y, m)
+        return x * 2
+
+    converted = to_static(f)
+    for positive in (4, 3, 2, 1):
+        x = torch.tensor([1.0] * positive + [-1.0] * (4 - positive), requires_grad=grad)
+        with pytest.raises(Exception) as eager:
+            f(x, torch.arange(4.0))
+        with pytest.raises(Exception) as got:
+            converted(x, torch.arange(4.0))
+        assert type(got.value) is type(eager.value) or got.value.code in ("D2S235", "D2S238", "D2S265"), got.value

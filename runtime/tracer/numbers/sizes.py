@@ -286,6 +286,21 @@ class Sizes:
                     self.assume(expr)
                 else:
                     self._assert(expr)
+                if isinstance(expr, sympy.Ne):
+                    self._positive(expr.lhs - expr.rhs)
+
+    def _positive(self, expr: Any) -> None:
+        """Of a size that is not 0, note that it is 1 at least: the ranges that torch keeps have no holes, and where a
+        later fact leaves the 0 alone, what was divided by that size is a division by zero while this is traced."""
+        env = self.session.shape_env
+        for size in (expr, -expr):
+            if env.bound_sympy(size).lower == 0:
+                known = self._facts()
+                torch_internals.assume(env.create_symintnode(size, hint=None) >= 1)
+                self._asserts_seen |= self._facts() - known  # it follows from what is asserted
+
+    def _facts(self) -> set[Any]:
+        return {fact.expr for facts in self.session.shape_env.deferred_runtime_asserts.values() for fact in facts}
 
     def facts_of_a_block(self, kind: str) -> contextlib.AbstractContextManager[None]:
         """What shape rules assume of sizes while a Block is recorded holds in it alone: a run may not come there."""
