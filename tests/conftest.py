@@ -67,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Where several processes share the files, they take them in the order of ``tests.order``."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+    gc.set_threshold(50_000, 20, 50)  # a trace makes many objects, and looks through all of torch's were a tenth of it
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that are slow are left out

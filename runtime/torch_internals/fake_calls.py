@@ -16,11 +16,15 @@ from torch._subclasses.fake_tensor import (
 )
 
 from runtime.torch_internals.fakes import (
-    empty_static,
+    TraceMode,
+    empty_fake,
     fake_of,
     fake_only,
     new_symbol,
+    nothing_assumed,
     offset_of,
+    size_expr,
+    state_of_facts,
     storage_identity,
     strides_of,
 )
@@ -41,9 +45,9 @@ _PLAIN = (int, float, bool, str, complex, type(None), torch.dtype, torch.device,
 class _Result:
     """How to make a result again; ``view``: which tensor among the arguments it shares memory with."""
 
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    offset: Any
     dtype: torch.dtype
     device: torch.device
     view: int | None
@@ -109,30 +113,41 @@ def _with_dtypes(fake: Any, real: Any) -> Any:
 def fake_call(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
     """``func(*args, **kwargs)`` on fake tensors, below autograd; torch-function modes do not see it.
 
-    What an operator gives for metadata without symbols is remembered: asking torch for it again costs ten times more.
+    What an operator gives for some metadata is remembered: asking torch for it again costs ten times more. For sizes
+    that are not known it is remembered while the trace knows no more of them and no less, if the call told nothing.
     """
     with torch._C.DisableTorchFunction():
         tensors: list[torch.Tensor] = []
-        key = _call_key(func, args, kwargs, tensors, casting)
-        found = None if key is None else _results.get(key)
+        symbols: list[Any] = []
+        key = _call_key(func, args, kwargs, tensors, symbols, casting)
+        remembered, state = _results, None
+        if key is not None and symbols:
+            env: Any = fake_mode.shape_env
+            state = state_of_facts(env)
+            remembered = fake_mode.results if isinstance(fake_mode, TraceMode) else {}
+            key = None if state is None else (state, key)
+        found = None if key is None else remembered.get(key)
         if found is not None:
             kind, results = found
             made = [_again(fake_mode, result, tensors) for result in results]
             return made[0] if kind is None else kind(made)
         with fake_mode:
             value = _run(func, args, kwargs, casting)
-        if key is not None:
-            _remember(key, value, tensors)
+        if key is not None and (not symbols or state_of_facts(env) == state):
+            _remember(remembered, key, value, tensors, symbols)
         return value
 
 
-def _call_key(func: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor], casting: Casting) -> Any:
-    """All that the metadata of the results depends on; None if that is not known. ``tensors`` gets those in it."""
+def _call_key(
+    func: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor], symbols: list[Any], casting: Casting
+) -> Any:
+    """All that the metadata of the results depends on; None if that is not known. ``tensors`` gets those in it, and
+    ``symbols`` the symbols of sizes."""
     if func.namespace != "aten" or func._schema.is_mutable or not _UNCACHED.isdisjoint(func.tags):
         return None
     parts: list[Any] = []
     for value in (*args, *kwargs.values()):
-        part = _key_of(value, tensors)
+        part = _key_of(value, tensors, symbols)
         if part is None:
             return None
         parts.append(part)
@@ -140,55 +155,69 @@ def _call_key(func: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor], ca
     return func, tuple(parts), tuple(kwargs), len(args), state, casting
 
 
-def _key_of(value: Any, tensors: list[torch.Tensor]) -> Any:
+def _key_of(value: Any, tensors: list[torch.Tensor], symbols: list[Any]) -> Any:
     kind = type(value)
     if kind is FakeTensor:
         if value.layout is not torch.strided or value.constant is not None or value.is_conj() or value.is_neg():
             return None
-        shape, strides, offset = value.shape, strides_of(value), offset_of(value)
+        shape, strides, offset = tuple(value.shape), strides_of(value), offset_of(value)
         if any(type(part) is not int for part in (*shape, *strides, offset)):
-            return None
+            shape, strides = _expressions(shape, symbols), _expressions(strides, symbols)
+            (offset,) = _expressions((offset,), symbols)
         tensors.append(value)
-        return FakeTensor, tuple(shape), strides, offset, value.dtype, value.device, value.requires_grad
+        return FakeTensor, shape, strides, offset, value.dtype, value.device, value.requires_grad
     if kind in _PLAIN:
         return kind, value
+    if kind is torch.SymInt:
+        return kind, _expressions((value,), symbols)
     if kind is list or kind is tuple:
-        parts = tuple([_key_of(item, tensors) for item in value])
+        parts = tuple([_key_of(item, tensors, symbols) for item in value])
         return None if None in parts else (kind, parts)
     return None
 
 
-def _remember(key: Any, value: Any, tensors: list[torch.Tensor]) -> None:
+def _expressions(sizes: tuple[Any, ...], symbols: list[Any]) -> tuple[Any, ...]:
+    made = tuple([size_expr(size) for size in sizes])
+    for expr in made:
+        if type(expr) is not int:
+            symbols.extend(expr.free_symbols)
+    return made
+
+
+def _remember(
+    remembered: dict[Any, Any], key: Any, value: Any, tensors: list[torch.Tensor], symbols: list[Any]
+) -> None:
     kind = type(value) if type(value) in (list, tuple) else None
     flat = [value] if kind is None else value
     results = []
     own: set[int] = set()
+    found: list[Any] = []
     for one in flat:
-        if type(one) is not FakeTensor or any(one is tensor for tensor in tensors) or _key_of(one, []) is None:
+        if type(one) is not FakeTensor or any(one is tensor for tensor in tensors) or _key_of(one, [], found) is None:
             return
         storage = storage_identity(one)
         views = [i for i, tensor in enumerate(tensors) if storage_identity(tensor) == storage]
         if len(views) > 1:  # of which one it is a view cannot be told
             return
         view = views[0] if views else None
-        if view is None and (storage in own or offset_of(one) != 0):
+        if view is None and (storage in own or type(offset_of(one)) is not int or offset_of(one) != 0):
             return
         if view is not None and one.dtype != tensors[view].dtype:  # view(dtype), view_as_real
             return
         own.add(storage)
-        results.append(_Result(
-            tuple(one.shape), strides_of(one), int(offset_of(one)), one.dtype, one.device, view
-        ))  # fmt: skip
-    if len(_results) >= _RESULTS_KEPT:
-        _results.clear()
-    _results[key] = kind, tuple(results)
+        results.append(_Result(tuple(one.shape), strides_of(one), offset_of(one), one.dtype, one.device, view))
+    if not set(found) <= set(symbols):  # each call makes symbols of its own
+        return
+    if len(remembered) >= _RESULTS_KEPT:
+        remembered.clear()
+    remembered[key] = kind, tuple(results)
 
 
 def _again(fake_mode: FakeTensorMode, result: _Result, tensors: list[torch.Tensor]) -> torch.Tensor:
     if result.view is None:
-        return empty_static(fake_mode, result.shape, result.strides, result.dtype, result.device)
+        return empty_fake(fake_mode, result.shape, result.strides, result.dtype, result.device)
     source = tensors[result.view]
-    with torch._C._AutoDispatchBelowAutograd(), in_kernel_invocation_manager(fake_mode):
+    with torch._C._AutoDispatchBelowAutograd(), in_kernel_invocation_manager(fake_mode), nothing_assumed(fake_mode):
         meta = torch.ops.aten.as_strided.default(source, result.shape, result.strides, result.offset)
     return fake_of(fake_mode, meta, result.device)
 

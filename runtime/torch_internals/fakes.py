@@ -33,6 +33,12 @@ class TraceMode(FakeTensorMode):
 
     finished: Callable[[], BaseException] | None = None
 
+    def __init__(self, shape_env: ShapeEnv) -> None:
+        super().__init__(shape_env=shape_env, allow_non_fake_inputs=False)
+        self.cache_enabled = False  # torch's cache gives a result again without noting what the rule assumes for it
+        self.results: dict[Any, Any] = {}
+        """What operators gave for sizes that are not known, by call and state of facts."""
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.finished is not None:
             raise self.finished()
@@ -44,12 +50,39 @@ class TraceMode(FakeTensorMode):
         return early_rules.mended(func, super().__torch_dispatch__(func, types, args, kwargs))
 
 
+@functools.cache
+def _environment() -> type[ShapeEnv]:
+    from torch.fx.experimental.symbolic_shapes import (  # with sympy, a third of what importing torch takes
+        ShapeEnv,
+        SLoc,
+    )
+
+    class Environment(ShapeEnv):
+        """Looks for nobody's frame when it makes a symbol or notes a fact: that serves messages of torch's own, and the
+        first look imports all of torch's compiler, two seconds."""
+
+        def _get_stack_summary(self, is_debug: bool = False, framework_loc: str | None = None) -> tuple[SLoc, str]:
+            return SLoc(framework_loc, None), ""
+
+        def _log_create_unbacked_symbol(self, *args: Any, **kwargs: Any) -> None:
+            pass
+
+    return Environment
+
+
 def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:
     """A fake-tensor mode over a shape environment that never specialises sizes 0 and 1."""
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv  # with sympy, a third of what importing torch takes
+    shape_env = _environment()(specialize_zero_one=False, duck_shape=False)
+    return TraceMode(shape_env), shape_env
 
-    shape_env = ShapeEnv(specialize_zero_one=False, duck_shape=False)
-    return TraceMode(shape_env=shape_env, allow_non_fake_inputs=False), shape_env
+
+def state_of_facts(shape_env: ShapeEnv) -> int | None:
+    """Equal while a shape environment knows the same of its symbols; None: what is found out now is not noted."""
+    env: Any = shape_env
+    if env._suppress_guards_tls():
+        return None
+    env._update_version_counter()
+    return int(env._version_counter)
 
 
 _KEPT = tuple(f"_{kind}{what}_capsule" for kind in ("", "sym_") for what in ("sizes", "strides"))
@@ -187,7 +220,8 @@ _FACTS = ("replacements", "divisible", "axioms", "num_deferred_runtime_asserts",
 
 @functools.cache
 def _cached(cls: Any) -> list[Any]:
-    return [one for name, one in vars(cls).items() if hasattr(one, "cache_clear") and name not in _OF_NO_FACTS]
+    found = {name: one for base in reversed(cls.__mro__) for name, one in vars(base).items()}
+    return [one for name, one in found.items() if hasattr(one, "cache_clear") and name not in _OF_NO_FACTS]
 
 
 def dispatches_itself(real: torch.Tensor) -> bool:
@@ -341,14 +375,16 @@ def empty_fake(
     """A fake tensor of its own; ``strides`` None: contiguous."""
     if all(type(part) is int for part in (*shape, *(strides or ()))):
         return empty_static(fake_mode, shape, strides, dtype, device)
-    with fake_only(fake_mode), _nothing_assumed(fake_mode):
+    with in_kernel_invocation_manager(fake_mode), nothing_assumed(fake_mode):
         if strides is None:
-            return torch.empty(tuple(shape), dtype=dtype, device=device)
-        return torch.empty_strided(tuple(shape), tuple(strides), dtype=dtype, device=device)
+            meta = torch.empty(tuple(shape), dtype=dtype, device="meta")
+        else:
+            meta = torch.empty_strided(tuple(shape), tuple(strides), dtype=dtype, device="meta")
+    return fake_of(fake_mode, meta, device)
 
 
 @contextlib.contextmanager
-def _nothing_assumed(fake_mode: FakeTensorMode) -> Iterator[None]:
+def nothing_assumed(fake_mode: FakeTensorMode) -> Iterator[None]:
     """A stand-in is made of a tensor that is there already, if the run comes there: its sizes tell nothing new."""
     env: Any = fake_mode.shape_env
     with contextlib.nullcontext() if env is None else env.suppress_guards():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import textwrap
 
 import pytest
 import torch
@@ -218,3 +219,89 @@ def inner_gradient(x):
 def test_operators_of_all_kinds_stand_under_a_handler():
     """What is computed in a try is what is computed outside of one."""
     check(inner_gradient, (torch.tensor(2.0),), (torch.tensor(-1.0),))
+
+
+FITTING = {
+    "add": "a + b",
+    "where": "torch.where(a > 0, a, b)",
+    "maximum": "torch.maximum(a, b)",
+    "lerp": "torch.lerp(a, b, 0.5)",
+    "outer": "torch.outer(a, b) + torch.outer(b, a)",
+    "broadcast": "torch.broadcast_tensors(a, b)[0]",
+    "product": "(a.unsqueeze(0).expand(2, -1) * b).sum(0)",
+    "addcmul": "torch.addcmul(a, a, b)",
+    "write": "a.clone().add_(b)",
+    "einsum": 'torch.einsum("i,i->i", a, b)',
+    "loss": 'F.mse_loss(a, b, reduction="none")',
+}
+BEFORE = {
+    "a branch": """
+        if x.sum() > 100:
+            z = z + ({use}).sum()
+    """,
+    "both branches": """
+        if x.sum() > 100:
+            z = z + ({use}).sum()
+        else:
+            z = ({use}).sum()
+    """,
+    "a loop": """
+        while z > 1000:
+            z = z - ({use}).sum()
+    """,
+    "a loop over rows": """
+        for row in x[:0]:
+            z = z - ({use}).sum()
+    """,
+    "a choice": """
+        z = ({use}).sum() if x.sum() > 100 else z
+    """,
+    "a rule that raised": """
+        try:
+            ({use}).view(-1, 0, 7)
+        except RuntimeError:
+            z = z + 1
+    """,
+    "nothing": "",
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.sample(12)
+@pytest.mark.parametrize("needs_gradient", [False, True])
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("name", FITTING)
+def test_what_a_path_assumed_is_assumed_again_after_it(name, before, needs_gradient):
+    """Sizes that have to fit are asserted wherever an operator needs it, if a path asked the same before or not."""
+    use = FITTING[name]
+    first = textwrap.dedent(BEFORE[before]).format(use=use)
+    f = given_both(f"a = x[x > 0]\nb = y[y > 0]\nz = x.sum()\n{first}\nr = {use}\nreturn r.shape[0], r, z, len(r)")
+    static = dy2static.to_static(f)
+    answered = 0
+    for many, few in ((2, 2), (1, 3), (3, 1), (3, 2), (1, 1)):
+        x, y = (torch.tensor([1.0] * n + [-1.0] * (4 - n), requires_grad=needs_gradient) for n in (many, few))
+        eager, given = both_outcome(f, x, y), both_outcome(static, x, y)
+        assert eager == given or given in (RuntimeError, "D2S229"), (many, few, given)
+        answered += eager == given
+    assert answered >= 3 or before == "a rule that raised"
+
+
+def given_both(body):
+    """A function of two tensors with this body."""
+    source = f"def f(x, y):\n{textwrap.indent(body, '    ')}\n"
+    name = f"<facts of both {abs(hash(source))}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    made = {"torch": torch, "F": F}
+    exec(compile(source, name, "exec"), made)
+    return made["f"]
+
+
+def both_outcome(function, x, y):
+    """What it gives, as text; the type of what it raises, or its code."""
+    try:
+        result = function(x, y)
+    except Dy2StaticError as error:
+        return error.code
+    except Exception as error:
+        return type(error)
+    return repr([one.tolist() if isinstance(one, torch.Tensor) else one for one in result])

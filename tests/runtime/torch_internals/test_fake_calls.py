@@ -184,12 +184,92 @@ def test_views_of_several_tensors_that_shared_memory_when_they_were_met(mode: to
             assert torch_internals.storage_identity(view) == torch_internals.storage_identity(source)
 
 
-def test_sizes_that_are_not_known_are_not_remembered() -> None:
+def _of_unknown_sizes(mode: torch_internals.TraceMode, shape_env: Any) -> list[torch.Tensor]:
+    """Tensors with one or two unknown sizes: dense, transposed, with gaps, part of a larger memory."""
+    size, other = (torch_internals.new_symbol(shape_env, size=True) for _ in range(2))
+    cases: list[tuple[list[Any], list[Any] | None, Any]] = [
+        ([size, 6], None, 0), ([4, size], None, 0), ([size, other], None, 0), ([size, 6], [1, size], 0),
+        ([size, 6], [12, 2], 0), ([size + 2, 6], None, 0), ([3, 6], [6, 1], size),
+    ]  # fmt: skip
+    made = []
+    for sizes, strides, offset in cases:
+        memory = torch_internals.empty_fake(mode, [200 * size], None, torch.float32, torch.device("cpu"))
+        one = torch_internals.empty_fake(mode, sizes, strides, torch.float32, torch.device("cpu"))
+        if isinstance(offset, torch.SymInt):
+            with torch_internals.fake_only(mode), shape_env.suppress_guards():
+                one = torch.as_strided(memory, sizes, strides, offset)
+        made.append(one)
+    return made
+
+
+def _told(value: Any, inputs: tuple[torch.Tensor, ...]) -> Any:
+    """What can be told of results with unknown sizes, and whose memory they use."""
+    if isinstance(value, (list, tuple)):
+        return type(value), [_told(item, inputs) for item in value]
+    storage = torch_internals.storage_identity(value)
+    sizes = [torch_internals.size_expr(one) for one in (*value.shape, *value.stride(), value.storage_offset())]
+    return (type(value), sizes, value.dtype, value.device, value.requires_grad,
+            [torch_internals.storage_identity(one) == storage for one in inputs],
+            any(value is one for one in inputs))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_remembered_result_for_unknown_sizes_equals_a_fresh_one(name: str) -> None:
+    mode, shape_env = torch_internals.make_fake_mode()
+    func, arguments, kwargs = OPERATORS[name]
+    answered = 0
+    tensors = _of_unknown_sizes(mode, shape_env)
+    for _ in range(3):  # notes facts, remembers, and takes what is remembered for each of the others in between
+        for tensor in tensors:
+            try:
+                with torch_internals.fake_only(mode):
+                    args = arguments(tensor)
+                    want = _told(func(*args, **kwargs), (tensor,))
+            except (RuntimeError, NotImplementedError, IndexError, TypeError):
+                continue
+            assert _told(_called(mode, func, args, kwargs), (tensor,)) == want
+            answered += 1
+    assert answered > 3
+    assert bool(mode.results) == (name not in ("as bytes", "full", "convert"))
+    assert bool(fake_calls._results) == (name == "full")
+
+
+def test_unknown_numbers_among_the_arguments() -> None:
+    mode, shape_env = torch_internals.make_fake_mode()
+    tensor, size = _base(mode, "contiguous", torch.float32), torch_internals.new_symbol(shape_env, size=True)
+    for number in (size, size + 1, size, size + 1):
+        got = _called(mode, aten.expand.default, (aten.unsqueeze.default(tensor, 0), [number, 4, 6]), {})
+        assert torch_internals.size_expr(got.shape[0]) == torch_internals.size_expr(number)
+    assert len(mode.results) == 2
+
+
+def test_what_was_assumed_and_forgotten_is_assumed_again() -> None:
+    """A call that notes a fact of unknown sizes does so again after the fact was put back."""
     mode, shape_env = torch_internals.make_fake_mode()
     size = torch_internals.new_symbol(shape_env, size=True)
-    tensor = torch_internals.empty_fake(mode, [size, 3], None, torch.float32, torch.device("cpu"))
-    assert _called(mode, aten.add.Tensor, (tensor, 1), {}).shape[0] == size
-    assert not fake_calls._results
+    tensor = torch_internals.empty_fake(mode, [size], None, torch.float32, torch.device("cpu"))
+
+    def facts() -> str:
+        return repr([shape_env.deferred_runtime_asserts, shape_env.replacements])
+
+    none, noted = facts(), []
+    for _ in range(3):
+        before = torch_internals.SizeFacts(shape_env)
+        for _ in range(3):
+            assert _called(mode, aten.view.default, (tensor, [2, 3]), {}).shape == (2, 3)
+        noted.append(facts())
+        before.put_back()
+        assert facts() == none
+    assert none != noted[0] == noted[1] == noted[2]
+
+
+def test_nothing_is_remembered_where_no_fact_is_noted() -> None:
+    mode, shape_env = torch_internals.make_fake_mode()
+    size = torch_internals.new_symbol(shape_env, size=True)
+    tensor = torch_internals.empty_fake(mode, [size], None, torch.float32, torch.device("cpu"))
+    with shape_env.suppress_guards():
+        _called(mode, aten.view.default, (tensor, [2, 3]), {})
+    assert not mode.results
 
 
 def test_what_writes_is_not_remembered(mode: torch_internals.TraceMode) -> None:
