@@ -88,7 +88,7 @@ def _observe(function: Callable[..., Any], call: Sequence[Any], seed: int) -> An
     for one in needing:
         if not one.is_leaf:
             one.retain_grad()
-        one.register_hook(lambda grad: seen.append(grad.sum()))
+        one.register_hook(lambda grad: seen.append(grad.sum() + 3 * grad.abs().sum()))  # a sum near 0 is all rounding
     total.backward()
     retained = [one.grad for one in needing]
     values = [one.detach() for one in flat]
