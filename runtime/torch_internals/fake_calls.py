@@ -11,7 +11,6 @@ import torch
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     FakeTensor,
-    FakeTensorMode,
     in_kernel_invocation_manager,
 )
 
@@ -110,7 +109,7 @@ def _with_dtypes(fake: Any, real: Any) -> Any:
     return fake if not isinstance(fake, torch.Tensor) or fake.dtype == real.dtype else fake.to(real.dtype)
 
 
-def fake_call(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
+def fake_call(fake_mode: TraceMode, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
     """``func(*args, **kwargs)`` on fake tensors, below autograd; torch-function modes do not see it.
 
     What an operator gives for some metadata is remembered: asking torch for it again costs ten times more. For sizes
@@ -120,21 +119,20 @@ def fake_call(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any, cast
         tensors: list[torch.Tensor] = []
         symbols: list[Any] = []
         key = _call_key(func, args, kwargs, tensors, symbols, casting)
-        remembered, state = _results, None
-        if key is not None and symbols:
-            env: Any = fake_mode.shape_env
-            state = state_of_facts(env)
-            remembered = fake_mode.results if isinstance(fake_mode, TraceMode) else {}
-            key = None if state is None else (state, key)
-        found = None if key is None else remembered.get(key)
+        remembered = fake_mode.results if symbols else _results
+        state = state_of_facts(fake_mode) if symbols else 0
+        if key is None or state is None:
+            with fake_mode:
+                return _run(func, args, kwargs, casting)
+        found = remembered.get((state, key))
         if found is not None:
             kind, results = found
             made = [_again(fake_mode, result, tensors) for result in results]
             return made[0] if kind is None else kind(made)
         with fake_mode:
             value = _run(func, args, kwargs, casting)
-        if key is not None and (not symbols or state_of_facts(env) == state):
-            _remember(remembered, key, value, tensors, symbols)
+        if not symbols or state_of_facts(fake_mode) == state:
+            _remember(remembered, (state, key), value, tensors, symbols)
         return value
 
 
@@ -213,7 +211,7 @@ def _remember(
     remembered[key] = kind, tuple(results)
 
 
-def _again(fake_mode: FakeTensorMode, result: _Result, tensors: list[torch.Tensor]) -> torch.Tensor:
+def _again(fake_mode: TraceMode, result: _Result, tensors: list[torch.Tensor]) -> torch.Tensor:
     if result.view is None:
         return empty_fake(fake_mode, result.shape, result.strides, result.dtype, result.device)
     source = tensors[result.view]
@@ -235,7 +233,7 @@ def has_numbers(value: Any) -> bool:
 _LIKELY = (0.5, 2.0, 1.0, 0.0, -0.5, 30.0)
 
 
-def with_plain_numbers(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
+def with_plain_numbers(fake_mode: TraceMode, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
     """The result for plain floats and bools in place of symbols, for rules that cannot do with those; None if no number
     that is tried is one for this operator.
 
@@ -259,7 +257,7 @@ def with_plain_numbers(fake_mode: FakeTensorMode, func: Any, args: Any, kwargs: 
 
 
 def unknown_sizes(
-    fake_mode: FakeTensorMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any, casting: Casting = ()
+    fake_mode: TraceMode, shape_env: ShapeEnv, func: Any, args: Any, kwargs: Any, casting: Casting = ()
 ) -> Any:
     """Results of known rank whose sizes are fresh symbols, for an operator whose shape rule fails on unknown sizes.
 

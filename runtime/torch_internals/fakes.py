@@ -76,9 +76,9 @@ def make_fake_mode() -> tuple[TraceMode, ShapeEnv]:
     return TraceMode(shape_env), shape_env
 
 
-def state_of_facts(shape_env: ShapeEnv) -> int | None:
-    """Equal while a shape environment knows the same of its symbols; None: what is found out now is not noted."""
-    env: Any = shape_env
+def state_of_facts(fake_mode: TraceMode) -> int | None:
+    """Equal while the same is known of a trace's symbols; None: what an operator would note now is not noted."""
+    env: Any = fake_mode.shape_env
     if env._suppress_guards_tls():
         return None
     env._update_version_counter()

@@ -19,6 +19,10 @@ READS = {
     "reshape": lambda y: y.reshape(-1),
     "flatten": lambda y: y.flatten()[3:],
     "contiguous": lambda y: y.contiguous().view(-1),
+    "rows up to a number": lambda y: y[: int((y > 3).sum()) % 4],
+    "rows from a number": lambda y: y[int((y > 3).sum()) % 4 :, 1] * 2,
+    "a row": lambda y: y[int((y > 300).sum())] + 1,
+    "a column": lambda y: y[:, int((y > 300).sum())],
 }
 """Operators that find other elements in another layout, or give a view of one."""
 

@@ -10,6 +10,7 @@ import torch
 
 from dy2static.operators.provenance.provenance import note_module
 from dy2static.operators.shared.staging import Session, active
+from runtime import torch_internals
 from runtime.tracer.memory import hung
 from runtime.tracer.memory.storage_table import Storage
 from runtime.tracer.recording import gradients
@@ -60,7 +61,8 @@ def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any], storages: set[Storage]
     storages.add(info.storage)
     with torch.no_grad():
         made = tensor.detach().clone()
-    if session.fake(made).stride() != session.fake(tensor).stride():
+    strides = [torch_internals.strides_of(session.fake(one)) for one in (made, tensor)]
+    if not info.layout_known or strides[0] != strides[1]:
         raise session.error("a tensor that does not fill its memory is deep-copied", hint="Use .clone() instead.",
                             code="D2S246")
     if is_parameter:

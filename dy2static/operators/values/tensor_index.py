@@ -148,7 +148,7 @@ def select(session: Session, tensor: torch.Tensor, dim: int, index: Any, place: 
     if index.kind != "int":
         raise TypeError(f"a tensor cannot be indexed with {index.kind}")
     fake = session.fake(tensor)
-    shape, strides = list(fake.shape), list(fake.stride())
+    shape, strides = list(fake.shape), list(torch_internals.strides_of(fake))
     size = shape.pop(dim)
     strides.pop(dim)
     if type(size) is int and size == 0:
@@ -171,7 +171,7 @@ def slice_(session: Session, tensor: torch.Tensor, dim: int, part: slice) -> tor
         raise ValueError("step must be greater than zero")
     fake = session.fake(tensor)
     shape: list[Any] = list(fake.shape)
-    strides: list[Any] = list(fake.stride())
+    strides: list[Any] = list(torch_internals.strides_of(fake))
     shape[dim] = session.sizes.fresh()
     strides[dim] = strides[dim] * step
     bounds = (session.operand(part.start), session.operand(part.stop))

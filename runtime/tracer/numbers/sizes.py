@@ -348,7 +348,7 @@ class Sizes:
             ) from error
         message = "tensor sizes do not fit together here: "
         message += "the sizes met while tracing were related in a way these are not"
-        if isinstance(expr, sympy.Eq):
+        if expr.has(sympy.Eq):
             message += "; of sizes that are only known while the Program runs, a 1 fits the others after expand() only"
         self.session.emit("assert", [flag], attrs={"exception": "RuntimeError", "message": message})
 

@@ -34,6 +34,7 @@ from tests.fuzz.modes.out_argument import OutArgument
 from tests.fuzz.modes.raising import Raising
 from tests.fuzz.modes.rows import OverRows
 from tests.fuzz.modes.skeleton import Mode, judge
+from tests.fuzz.modes.unknown_sizes import UnknownSizes
 from tests.fuzz.modes.unpacking import Unpacking
 from tests.fuzz.reduce import reduce
 from tests.fuzz.run import FAILURES
@@ -55,6 +56,7 @@ MODES: dict[str, type[Mode]] = {
     "out": OutArgument,
     "raising": Raising,
     "unpacking": Unpacking,
+    "unknown_sizes": UnknownSizes,
     "vmap": OverRows,
 }
 
