@@ -57,6 +57,8 @@ class UnknownSizes(Mode):
                  f"for i in range({one}.shape[0]):\n    n = n + i", f"n = n + max({one}.shape[0], len({other}))",
                  f"for row in {one}:\n    n = n + 1\n    if row > 1:\n        break",
                  f"if {one}.shape[0] == 0:\n    {one} = torch.ones(2)")  # fmt: skip
+        if not self.free:
+            reads = tuple(text for text in reads if "stride" not in text and "contiguous" not in text)
         kind = self.rng.choices((changes, same, fits, reads), (4, 3, 4, 3))[0]
         text = self.rng.choice(kind)
         if kind is not fits:
@@ -72,7 +74,7 @@ class UnknownSizes(Mode):
         for call in self.calls(seed):
             try:
                 check(function, call, static=converted, tolerance=TOLERANCE, paths=("program",), none_is_zero=True)
-            except RuntimeError as error:
+            except (RuntimeError, AssertionError) as error:  # before what eager may raise later
                 if isinstance(error, dy2static.Dy2StaticError) or "after expand() only" not in str(error):
                     raise
                 self.told = "some calls ended for a size of 1"
