@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dy2static import InputSpec, RetraceWarning, to_static
-from tests.oracle import check
+from tests.oracle import check, check_saved
 
 
 def count_up(x):
@@ -160,3 +160,31 @@ def test_sizes_that_no_run_has(first, then, grad):
         with pytest.raises(Exception) as got:
             converted(x, torch.arange(4.0))
         assert type(got.value) is type(eager.value) or got.value.code in ("D2S235", "D2S238", "D2S265"), got.value
+
+
+EXPANDED = {
+    "to a length": lambda a, b: a.expand(len(b)) + b,
+    "with a dimension more": lambda a, b: a.expand(2, b.shape[0]) * b,
+    "as": lambda a, b: (a.expand_as(b) * b, a.expand_as(b).shape[0]),
+    "to a shape": lambda a, b: torch.broadcast_to(a, b.shape) - b,
+    "on a path": lambda a, b: a.expand(len(b)) if b.sum() > 1 else b * 2,
+    "in a loop": lambda a, b: [a.expand(len(b)) * i + b for i in range(2)],
+    "once more": lambda a, b: a.expand(len(b)).expand(len(b)).unsqueeze(0).expand(2, len(b)).sum(0),
+}
+
+
+@pytest.mark.parametrize("name", EXPANDED)
+def test_what_is_expanded_to_a_size_that_data_decides(name, tmp_path):
+    """A size of 1 becomes the other, as in eager; what does not fit is PyTorch's error."""
+    inner = EXPANDED[name]
+
+    def f(x, y):
+        return inner(x[x > 0], y[y > 0])
+
+    sizes = ((2, 2), (1, 3), (1, 1), (0, 0), (3, 1), (3, 2), (1, 0))
+    for grad in (False, True):
+        vectors = [
+            [torch.tensor([1.0, 2.0, 3.0][:n] + [-1.0] * (4 - n), requires_grad=grad) for n in pair] for pair in sizes
+        ]
+        static = check(f, *vectors)
+    check_saved(f, static, tmp_path / "expanded.d2s", *vectors)

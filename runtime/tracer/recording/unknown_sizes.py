@@ -95,7 +95,7 @@ def _broadcast(session: Session, func: Any, args: Any) -> list[Any] | None:
 
 
 def _expanded(session: Session, func: Any, args: Any) -> list[Any] | None:
-    """The arguments of ``expand`` with 1 in place of sizes of the tensor that become others, which are known."""
+    """The arguments of ``expand`` with 1 in place of sizes of the tensor that become others."""
     fake = session.fake(args[0])
     target = session.fake(args[1]).shape if isinstance(args[1], torch.Tensor) else args[1]
     if len(target) < fake.dim():
@@ -110,9 +110,14 @@ def _expanded(session: Session, func: Any, args: Any) -> list[Any] | None:
 
 
 def _becomes(session: Session, size: Any, other: Any) -> bool:
-    """Whether a size that is perhaps 1 is expanded to one that is known not to be."""
-    known = _is_not_one(session, other) and (type(other) is not int or other != -1)
-    return known and isinstance(size, torch.SymInt) and _may_be_one(session, size)
+    """Whether a size that is perhaps 1 is expanded to another, which is not -1."""
+    if not isinstance(size, torch.SymInt) or not _may_be_one(session, size) or other is size:
+        return False
+    if type(other) is int:
+        return other not in (1, -1)
+    if session.replaying is not None and not _is_not_one(session, other):
+        return False  # a gradient has the sizes of one of the two: they are taken to be equal
+    return bool(torch_internals.size_expr(other) != torch_internals.size_expr(size)) and _least(session, other) >= 0
 
 
 def _require_no_replay(session: Session, tensor: torch.Tensor, dense: bool) -> None:
