@@ -286,6 +286,62 @@ def test_what_a_path_assumed_is_assumed_again_after_it(name, before, needs_gradi
     assert answered >= 3 or before == "a rule that raised"
 
 
+INSIDE = {
+    "while": """
+        i, n = 0, 0
+        while i < (x > 0).sum():
+            r = {use}
+            n = n + r.shape[0]
+            z = z * 0.5 + r.sum()
+            i = i + 1
+        return n, z, i
+    """,
+    "rows": """
+        n = 0
+        for row in x:
+            if row > 0:
+                n = n + len({use})
+            z = z * row
+        return n, z
+    """,
+    "list": """
+        rows = []
+        for i in range(int((y > 0).sum())):
+            rows.append(({use}).shape[0] + i)
+        return sum(rows), len(rows), z
+    """,
+    "nested": """
+        n = 0
+        while n < 4:
+            for row in x:
+                if row > 0:
+                    n = n + ({use}).shape[0]
+                else:
+                    n = n + 1
+        return n, z
+    """,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("needs_gradient", [False, True])
+@pytest.mark.parametrize("where", INSIDE)
+@pytest.mark.parametrize("name", FITTING)
+def test_what_a_loop_asks_is_asserted_in_it(name, where, needs_gradient):
+    """A body is traced several times: what the rules assume the first time is assumed the last time, too."""
+    body = textwrap.dedent(INSIDE[where]).format(use=FITTING[name])
+    f = given_both(f"a = x[x > 0]\nb = y[y > 0]\nz = x.sum()\n{body}")
+    static = dy2static.to_static(f)
+    answered = 0
+    for many, few in ((2, 2), (1, 3), (3, 1), (3, 2), (1, 1), (0, 3)):
+        x, y = (torch.tensor([1.0] * n + [-1.0] * (4 - n), requires_grad=needs_gradient) for n in (many, few))
+        eager, given = both_outcome(f, x, y), both_outcome(static, x, y)
+        assert eager == given or given is RuntimeError, (many, few, eager, given)
+        answered += eager == given
+    assert answered >= 3
+
+
 def given_both(body):
     """A function of two tensors with this body."""
     source = f"def f(x, y):\n{textwrap.indent(body, '    ')}\n"
