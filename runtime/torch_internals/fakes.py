@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -57,12 +58,14 @@ def _environment() -> type[ShapeEnv]:
         SLoc,
     )
 
+    here = traceback.FrameSummary(__file__, None, "trace")
+
     class Environment(ShapeEnv):
         """Looks for nobody's frame when it makes a symbol or notes a fact: that serves messages of torch's own, and the
         first look imports all of torch's compiler, two seconds."""
 
         def _get_stack_summary(self, is_debug: bool = False, framework_loc: str | None = None) -> tuple[SLoc, str]:
-            return SLoc(framework_loc, None), ""
+            return SLoc(framework_loc or here, None), ""
 
         def _log_create_unbacked_symbol(self, *args: Any, **kwargs: Any) -> None:
             pass
