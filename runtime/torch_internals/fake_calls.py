@@ -175,10 +175,11 @@ def _key_of(value: Any, tensors: list[torch.Tensor], symbols: list[Any]) -> Any:
 
 
 def _expressions(sizes: tuple[Any, ...], symbols: list[Any]) -> tuple[Any, ...]:
+    """What the sizes are; of one that is no ``int`` but known by now, the number counts as a symbol of the trace."""
     made = tuple([size_expr(size) for size in sizes])
     for expr in made:
         if type(expr) is not int:
-            symbols.extend(expr.free_symbols)
+            symbols.extend(expr.free_symbols or (expr,))
     return made
 
 

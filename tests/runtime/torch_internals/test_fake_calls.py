@@ -243,6 +243,17 @@ def test_unknown_numbers_among_the_arguments() -> None:
     assert len(mode.results) == 2
 
 
+def test_a_size_that_is_known_by_now_is_of_its_trace() -> None:
+    mode, shape_env = torch_internals.make_fake_mode()
+    size = torch_internals.new_symbol(shape_env, size=True)
+    tensor = torch_internals.empty_fake(mode, [size, 3], None, torch.float32, torch.device("cpu"))
+    torch._check(size == 4)
+    for _ in range(3):
+        assert torch_internals.size_expr(_called(mode, aten.add.Tensor, (tensor, 1), {}).shape[0]) == 4
+        assert torch_internals.size_expr(_called(mode, aten.full.default, ([size], 1.5), {}).shape[0]) == 4
+    assert mode.results and not fake_calls._results
+
+
 def test_what_was_assumed_and_forgotten_is_assumed_again() -> None:
     """A call that notes a fact of unknown sizes does so again after the fact was put back."""
     mode, shape_env = torch_internals.make_fake_mode()
