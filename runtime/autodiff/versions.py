@@ -265,6 +265,12 @@ class Versions:
 
         What the newer one may be tells: a loop has a flag for each, a branch gives one of them.
         """
+        return self._same_as(one, other, scope, hidden, {} if late else None)
+
+    def _same_as(
+        self, one: Memory, other: Memory, scope: Scope, hidden: Sequence[Scope], late: dict[Any, PathCondition] | None
+    ) -> PathCondition:
+        """As ``same``; ``late``: the flags of that place so far. There are many ways from one memory to another."""
         if one is other:
             return ALWAYS
         new, old = (one, other) if one.number > other.number else (other, one)
@@ -272,21 +278,20 @@ class Versions:
         for link in links:
             if link.exact and link.other is old:
                 return link.flag()
+        flags = self._flags if late is None else late
         key = (new, old, scope, tuple(hidden))
-        if late or key not in self._flags:
+        if key not in flags:
             parts: list[PathCondition] = []
             for link in links:
                 if not link.beside and self.may_be_same(link.other, old, scope, hidden):
-                    part = self.same(link.other, old, scope, hidden, late)
-                    parts.append(self._both(NEVER if part.never else link.flag(), part, scope, late))
+                    part = self._same_as(link.other, old, scope, hidden, late)
+                    parts.append(self._both(NEVER if part.never else link.flag(), part, scope, late is not None))
             found = any_of(parts)
-            if late:
-                return found
-            if found.maybe:
+            if found.maybe and late is None:
                 with self._session.reopen(scope):
                     found = flagged(found, self._session)
-            self._flags[key] = found
-        return self._flags[key]
+            flags[key] = found
+        return flags[key]
 
     def _both(self, one: PathCondition, other: PathCondition, scope: Scope, late: bool) -> PathCondition:
         both = one & other
