@@ -15,6 +15,7 @@ import torch
 from runtime import torch_internals
 from runtime.autodiff import wholes
 from runtime.autodiff.activity import can_carry, is_never, join_activity
+from runtime.autodiff.failures import NotDifferentiable
 from runtime.autodiff.kept import Keeping
 from runtime.autodiff.replay_recorder import ReplayRecorder
 from runtime.autodiff.tape import Activity, Segment, Tape
@@ -31,11 +32,6 @@ from runtime.tracer.numbers import number_operands, scalars
 from runtime.tracer.recording import faults, sampled_shapes
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import flattening, structure, unification
-
-
-class NotDifferentiable(Exception):
-    """The Program has an Operator whose gradient is computed by torch's autograd at run time instead."""
-
 
 Rule = Callable[["Forward", Operator, Tape], None]
 

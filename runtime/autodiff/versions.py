@@ -22,6 +22,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.autodiff.chances import Chances
+from runtime.autodiff.failures import NotDifferentiable
 from runtime.autodiff.tape import Segment
 from runtime.ir import Operator
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_of, flagged
@@ -31,6 +32,8 @@ from runtime.tracer.recording.session import Scope, Session
 if TYPE_CHECKING:
     from runtime.autodiff.kept import Keeping
 
+
+_FLAGS = 2_000
 
 Flag = Callable[[], PathCondition]
 """When something holds; a Variable is made for it when it is asked for."""
@@ -153,6 +156,8 @@ class Versions:
         self.chances = Chances(session)
         self._incomplete: list[Callable[[], None]] = []
         self._completing = False
+        self._made = 0
+        """How many flags tell when memories are one."""
 
     def complete(self, one: Callable[[], None]) -> None:
         """Do what completes a loop, which may ask for more of other loops; these wait for their turn."""
@@ -289,7 +294,7 @@ class Versions:
             found = any_of(parts)
             if found.maybe and late is None:
                 with self._session.reopen(scope):
-                    found = flagged(found, self._session)
+                    found = self._flagged(found)
             flags[key] = found
         return flags[key]
 
@@ -298,7 +303,18 @@ class Versions:
         if not both.maybe or both in (one, other):
             return both
         with contextlib.nullcontext() if late else self._session.reopen(scope):
-            return flagged(both, self._session)
+            return self._flagged(both)
+
+    def _flagged(self, condition: PathCondition) -> PathCondition:
+        """One flag for a condition. Memories that change places on many paths and are written again and again need a
+        number of flags that grows with its square and more: such a Program is left to torch's autograd.
+
+        Errors raised: NotDifferentiable.
+        """
+        self._made += 1
+        if self._made > _FLAGS:
+            raise NotDifferentiable("memories that are one or another on too many paths")
+        return flagged(condition, self._session)
 
     def wrote(self, before: Any, op: Operator) -> None:
         """An Operator wrote what ``before`` shows: so were the memories written that are the same."""
