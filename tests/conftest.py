@@ -64,7 +64,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where several processes share the files, they take them in the order of ``tests.order``."""
+    """Where several processes share the files, they take them in the order of ``tests.order``. Garbage is collected
+    less often than in a user's process."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
     gc.set_threshold(50_000, 20, 50)  # a trace makes many objects, and looks through all of torch's were a tenth of it

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _FLAGS = 2_000
+"""As many flags, of when memories are one, a derivative may have: a second or two of deriving it."""
 
 Flag = Callable[[], PathCondition]
 """When something holds; a Variable is made for it when it is asked for."""

@@ -67,7 +67,7 @@ def test_memory_of_several_names_and_histories(seed):
     assert outcome.kind not in FAILURES, outcome.detail
 
 
-def test_memory_whose_gradient_took_hours():
+def test_memory_whose_gradient_never_came():
     """Memories that change places on many paths, and are written: too many flags, so torch's autograd does it."""
     outcome = judge(Memory(93000237).source(), 93000237)
     assert outcome.kind == "same", outcome.detail

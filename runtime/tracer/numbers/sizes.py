@@ -294,7 +294,7 @@ class Sizes:
         later fact leaves the 0 alone, what was divided by that size is a division by zero while this is traced."""
         env = self.session.shape_env
         for size in (expr, -expr):
-            if env.bound_sympy(size).lower == 0:
+            if size.is_integer and env.bound_sympy(size).lower == 0:  # a float that is not 0 may be 0.5
                 known = self._facts()
                 torch_internals.assume(env.create_symintnode(size, hint=None) >= 1)
                 self._asserts_seen |= self._facts() - known  # it follows from what is asserted
