@@ -43,6 +43,12 @@ class Keeping:
             return join_activity(self._activities.values())
         return join_activity(when for var, when in self._activities.items() if memory in self._kept_for(var))
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether eager keeps what it does of the results on every path, or on none."""
+        memories = {self._forward.versions.memory(one) for one in self._results if isinstance(one, torch.Tensor)}
+        return not any(self.of(memory).maybe for memory in memories)
+
     def inside(self) -> list[torch.Tensor]:
         """What is kept in all, also by nodes that do not say so: that of a write of a part has another one in it."""
         return self._trial(self._activities)[1]

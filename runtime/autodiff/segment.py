@@ -31,7 +31,7 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
 
         def record(group: Group = group, reached: list[Variable] = reached) -> Found:
             _require_unwritten(backward, entry, group)
-            return _ask(backward, group, [entry.leaves[var] for var in reached])
+            return _ask(backward, entry, group, [entry.leaves[var] for var in reached])
 
         found = unless_none(backward, [grad for _, grad in group], record) if maybe else record()
         for var, tensor in zip(reached, found):
@@ -91,25 +91,29 @@ def _message(saved: SavedValue) -> str:
     return text
 
 
-def _ask(backward: Backward, group: Group, leaves: list[torch.Tensor]) -> Found:
+def _ask(backward: Backward, entry: Segment, group: Group, leaves: list[torch.Tensor]) -> Found:
     given = [_fitting(backward.definite(grad), fake) for fake, grad in group]
     try:
         found = torch.autograd.grad([fake for fake, _ in group], leaves, given, allow_unused=True, retain_graph=True)
     except (RuntimeError, IndexError, TypeError, ValueError) as error:  # as eager in backward
         if _OVERWRITTEN not in str(error):
             raise NotDifferentiable(str(error)) from error
-        return _ask_without(backward, group, leaves, str(error))
+        return _ask_without(backward, entry, group, leaves, str(error))
     return list(found)
 
 
 _OVERWRITTEN = "has been modified by an inplace operation"
 
 
-def _ask_without(backward: Backward, group: Group, leaves: list[torch.Tensor], text: str) -> Found:
+def _ask_without(
+    backward: Backward, entry: Segment, group: Group, leaves: list[torch.Tensor], text: str
+) -> Found:
     """The gradients through those results of a group whose nodes have what they need.
 
     An Operator overwrote what it keeps itself (``x.mul_(x)``), which autograd says of the other results. Eager raises
     if a gradient arrives at one of them.
+
+    Errors raised: NotDifferentiable if only some paths keep it.
     """
     def fails(fake: torch.Tensor) -> bool:
         try:
@@ -120,6 +124,9 @@ def _ask_without(backward: Backward, group: Group, leaves: list[torch.Tensor], t
 
     with backward.session.open("trial"):  # what is recorded there is part of nothing
         failing = [fails(fake) for fake, _ in group]
+    nodes = nodes_of([fake for (fake, _), fail in zip(group, failing) if fail])
+    if not all(keeping.is_certain for node, keeping in entry.overwriting.items() if node in nodes):
+        raise NotDifferentiable(text)
     bad = [grad for (_, grad), fail in zip(group, failing) if fail]
     good = [pair for pair, fail in zip(group, failing) if not fail]
     if not bad:
@@ -128,7 +135,7 @@ def _ask_without(backward: Backward, group: Group, leaves: list[torch.Tensor], t
     if good and all(grad.maybe for grad in bad):
         conditions = list(backward.session.emit("scalar.not_", [backward.none_test(bad)]))
     _raise_where(backward, conditions, text.partition(". Hint")[0])
-    return _ask(backward, good, leaves) if good else [torch.zeros_like(leaf) for leaf in leaves]
+    return _ask(backward, entry, good, leaves) if good else [torch.zeros_like(leaf) for leaf in leaves]
 
 
 def _groups(entry: Segment, results: Group) -> Iterator[tuple[Group, list[Variable]]]:

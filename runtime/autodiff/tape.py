@@ -12,6 +12,7 @@ from runtime.tracer.memory.conditions import PathCondition
 from runtime.tracer.recording.session import Scope
 
 if TYPE_CHECKING:
+    from runtime.autodiff.kept import Keeping
     from runtime.autodiff.versions import SavedValue, Watch
 
 Activity = PathCondition | Variable
@@ -36,6 +37,8 @@ class Segment(Entry):
     nodes: set[Any] = field(default_factory=set)
     """The nodes of autograd's graph that are known so far, and below what they keep."""
     saved: list[SavedValue] = field(default_factory=list)
+    overwriting: dict[Any, Keeping] = field(default_factory=dict)
+    """Nodes whose own Operator overwrote what they keep, as far as they show it, and when eager keeps it."""
 
 
 @dataclass(eq=False)

@@ -370,7 +370,10 @@ class Versions:
             if node is None or node in segment.nodes:
                 continue
             segment.nodes.add(node)
-            parts = keeping.inside() if node.name().endswith("CopySlices") else []
+            partial = node.name().endswith("CopySlices")  # the node of the write itself is in it, and does not show
+            if partial or torch_internals.overwrites_saved(node):
+                segment.overwriting[node] = keeping
+            parts = keeping.inside() if partial else []
             for value in [*torch_internals.saved_by(node), *parts]:
                 memory = self.found(value)
                 if memory is not None:

@@ -46,7 +46,18 @@ def saved_by(node: Any) -> list[torch.Tensor]:
 
     Not those that the node's own operator overwrote: autograd raises where a gradient gets there, which may be nowhere.
     """
+    return _saved(node)[0]
+
+
+def overwrites_saved(node: Any) -> bool:
+    """Whether a node keeps what its own operator overwrote (``x.mul_(x)``)."""
+    return _saved(node)[1]
+
+
+def _saved(node: Any) -> tuple[list[torch.Tensor], bool]:
+    """What a node keeps, and whether some of it was overwritten."""
     found: list[torch.Tensor] = []
+    overwritten = False
     kind = type(node)
     if kind not in _saved_names:
         _saved_names[kind] = [name for name in dir(kind) if name.startswith("_saved_")]
@@ -56,10 +67,11 @@ def saved_by(node: Any) -> list[torch.Tensor]:
         except RuntimeError as error:
             if "modified by an inplace operation" not in str(error):
                 raise
+            overwritten = True
             continue
         values = value if isinstance(value, (tuple, list)) else [value]
         found += [one for one in values if isinstance(one, torch.Tensor)]
-    return found
+    return found, overwritten
 
 
 def without_formula(overload: Any) -> bool:

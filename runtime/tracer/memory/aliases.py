@@ -324,7 +324,7 @@ class _Update:
         operand = self.session.operand(flag)
         carries = source in self.carrying or any(i.storage is source and i.requires_grad for i in self.infos)
         _copy(self.session, source, target, alias.steps, target is alias.base, operand, self.infos, carries)
-        if carries and torch.is_grad_enabled() and not any(step.detaches for step in alias.steps):
+        if carries and torch.is_grad_enabled() and not any(map(self.session.is_apart, alias.steps)):
             self.carrying.add(target)
         reaches = self.reached[source] & alias.when
         self.reached[target] = self.reached.get(target, NEVER) | reaches
@@ -349,7 +349,7 @@ def _copy(
     """
     location, modes = session.location(), session.modes()
     before, content = session.require_visible(target.value), session.require_visible(source.value)
-    detached = any(step.detaches for step in steps)
+    detached = any(map(session.is_apart, steps))
     if detached:
         modes = ("off", modes[1])
     without = detached or not torch.is_grad_enabled()

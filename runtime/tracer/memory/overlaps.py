@@ -71,7 +71,7 @@ def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tens
         late.demand(session)
     flag = (mine.when & theirs.when).operand(session)
     way = mine.steps[: len(mine.steps) - len(info.steps)]
-    location, modes = session.location(), session.modes()
+    location, modes = session.location(), ("off", session.modes()[1])
     beside = dict.fromkeys(call.infos[id(one)].storage for one in call.written)
     beside.pop(info.storage)
     bases = [mine.storage.value, *(storage.value for storage in beside)]
@@ -100,5 +100,6 @@ def _run_on_one(session: Session, call: Call, info: TensorInfo, read: torch.Tens
             session.emit(call.name, operands, keywords, call.types, modes=modes, location=location)
             scope.block.yields.extend(scope.block.args)
         types = [base.type for base in bases]
-        session.emit("update", bases, None, types, blocks=[scope.block], modes=modes, location=location)
+        session.emit("update", bases, None, types, blocks=[scope.block], modes=modes, location=location,
+                     attrs={"repeats": True})  # nothing is written: what the operator reads keeps its version
     session.emit("cond", [flag], None, [], blocks=[taken.block, Block()], location=location)

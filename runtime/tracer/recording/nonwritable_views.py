@@ -36,7 +36,7 @@ _SEVERAL = {
 
 def of(session: Session, source: TensorInfo, step: ViewStep, needs: bool) -> tuple[FixedView, ...]:
     """What is to be known of a new view; nothing if it may be written. ``needs``: whether it gets a history."""
-    off = _without_grad(session, step)
+    off = session.is_apart(step) and not step.detaches
     several = step.name in _SEVERAL and not off
     output = f"Output {step.index} of {node_in_messages(_SEVERAL.get(step.name) or _node(step.name))}"
     return _made(source, source.storage.value, output, needs and not off, several, several or off)
@@ -187,12 +187,6 @@ def _written(storage: Storage, value: Variable, since: Variable) -> PathConditio
         write = storage.written[value]
         found, value = found | write.happened, write.before
     return found
-
-
-def _without_grad(session: Session, step: ViewStep) -> bool:
-    mode = step.modes[0]
-    off = mode == "off" or (mode == "inherit" and not session.ambient_grad)
-    return off and not step.detaches
 
 
 def _message(session: Session, fixed: FixedView, what: str) -> Any:

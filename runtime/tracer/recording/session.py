@@ -435,6 +435,11 @@ class Session:
             None if autocast == self.ambient_autocast else autocast,
         )
 
+    def is_apart(self, step: ViewStep) -> bool:
+        """Whether no history comes through a step of a view: it detaches, or was taken where gradients are off."""
+        mode = step.modes[0]
+        return step.detaches or mode == "off" or (mode == "inherit" and not self.ambient_grad)
+
     def casting(self, func: Any) -> tuple[tuple[str, bool, str], ...]:
         """The autocast state under which what is inside an operator runs; () where it does not matter.
 
