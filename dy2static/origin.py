@@ -8,6 +8,8 @@ After generation the text is parsed again: both trees are equal, so walking them
 from __future__ import annotations
 
 import ast
+import bisect
+import heapq
 import itertools
 import linecache
 import os
@@ -40,9 +42,13 @@ _TORCH_FUNCTIONS = tuple(os.path.join(os.path.dirname(os.path.abspath(torch.__fi
     ("nn", "modules"), ("signal", "windows"), ("ao",), ("_lobpcg.py",), ("_lowrank.py",), ("_linalg_utils.py",),
 ))  # fmt: skip
 IN_PYTHON = tuple(
-    os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", "builtins", name)
-    for name in ("itertools_in_python.py", "sequences_in_python.py", "transformer_in_python.py"))  # fmt: skip
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators", *name) for name in (
+        ("builtins", "itertools_in_python.py"), ("builtins", "sequences_in_python.py"),
+        ("builtins", "transformer_in_python.py"), ("values", "sequences_in_python.py"),
+        ("calls", "tensors_in_python.py")))  # fmt: skip
 """Files with our own functions that are converted, where the user calls C code."""
+STANDARD_CONVERTED = tuple(os.path.abspath(str(module.__file__)) for module in (bisect, heapq))
+"""Files of the standard library whose functions compare what they are given."""
 
 
 def copy_origin(new: Any, old: gast.AST) -> Any:
@@ -274,7 +280,8 @@ def is_torch_function_file(file: str) -> bool:
 
 def _is_called(file: str) -> bool:
     """Whether a file is converted, but not the user's to change: what goes wrong there stands where the user calls."""
-    return file in IN_PYTHON or is_torch_function_file(file) or file.startswith(_TORCH_TRAINING)
+    ours = file in IN_PYTHON or file in STANDARD_CONVERTED
+    return ours or is_torch_function_file(file) or file.startswith(_TORCH_TRAINING)
 
 
 def place_of_error(error: BaseException) -> Location | None:

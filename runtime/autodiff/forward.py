@@ -26,6 +26,7 @@ from runtime.ir.definition import definition_of
 from runtime.ir.operator import leaves
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
+from runtime.ops.update import is_unnoticed
 from runtime.tracer.ambient.calls import flatten_results, tensors_in
 from runtime.tracer.memory.conditions import ALWAYS, NEVER
 from runtime.tracer.numbers import number_operands, scalars
@@ -455,7 +456,7 @@ class Forward:
         counts = self.versions.counts(self.plain(one) for one in block.captures())
         for base, out in zip(op.args, op.outputs):
             before = self.plain(base)
-            if op.attrs.get("unnoticed"):
+            if is_unnoticed(op):
                 self.versions.overwrote(before, self._live[out])
             elif counted and not op.attrs.get("repeats"):
                 self.versions.wrote(before, op)

@@ -18,6 +18,7 @@ from runtime.batching.rows import Mask, Rows
 from runtime.executor.update import refuse as refuse_write
 from runtime.ir import Block, Operator
 from runtime.ir.definition import definition_of
+from runtime.ops.update import is_unnoticed
 from runtime.torch_internals import batches
 
 
@@ -45,7 +46,7 @@ def _written(machine: Machine, op: Operator, block: Block, bases: Sequence[Any],
     levels = sorted(set[int]().union(*map(batches.levels_of, tensors)))
     if any(definition_of(inner.name).random for inner in block.ops):
         levels = list(machine.domain.levels)
-    if op.attrs.get("unnoticed"):
+    if is_unnoticed(op):
         if any(map(batches.needs_gradient, tensors)):
             refuse(op, op.outputs[0], "a tensor with gradients is written through .data",
                    "Write the tensor itself, or a copy of it.", "D2S285")

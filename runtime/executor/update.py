@@ -12,6 +12,7 @@ from runtime.executor.emitter import Emitter
 from runtime.executor.ownership import Owner
 from runtime.ir import Block, Operator, TensorType, Variable
 from runtime.ops import aten
+from runtime.ops.update import is_unnoticed
 
 
 def copy_of(base: torch.Tensor) -> torch.Tensor:
@@ -68,7 +69,9 @@ def emit(emitter: Emitter, op: Operator) -> None:
     # Inside a function that autograd runs there is no history to keep: autograd gives the results theirs.
     root = emitter.open[-1].modes.root.grad
     cloner = torch.clone if root == "inherit" else copy_of
-    counts = root == "on" and _counts(block) and not op.attrs.get("repeats")
+    unread = live.unread[id(op)]
+    tried = op.attrs.get("repeats") and all(out in unread for out in op.outputs)  # nobody has what was written
+    counts = root == "on" and _counts(block) and not tried and not op.attrs.get("unnoticed")
     counted: list[tuple[str, str]] = []
     if root == "on" and "refused" in op.attrs:
         read = dict.fromkeys(var for var in [*op.inputs, *block.captures()] if isinstance(var.type, TensorType))
@@ -80,7 +83,7 @@ def emit(emitter: Emitter, op: Operator) -> None:
     for position, (base, arg, out) in enumerate(zip(op.args, block.args, op.outputs)):
         assert isinstance(base, Variable)
         source = emitter.name(base)
-        if root == "on" and op.attrs.get("unnoticed"):
+        if root == "on" and is_unnoticed(op):
             emitter.line(f"{emitter.name(out)} = {source}")
             emitter.line(f"{emitter.name(arg)} = {source}.data")
             shared.append(emitter.name(arg))
@@ -102,7 +105,6 @@ def emit(emitter: Emitter, op: Operator) -> None:
     emitter.enter(block)
     emitter.operators(block)
     count = len(block.args)
-    unread = live.unread[id(op)]
     for value, out in zip(block.yields[count:], op.outputs[count:]):
         if out not in unread:
             emitter.line(f"{emitter.name(out)} = {emitter.operand(value)}")

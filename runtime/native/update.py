@@ -14,12 +14,13 @@ from runtime.native.nest import Nest
 from runtime.native.pointwise import convert, element
 from runtime.native.values import Number, Tensor, Unsupported
 from runtime.ops import aten
+from runtime.ops.update import is_unnoticed
 
 
 def emit(low: Lowering, op: Operator) -> None:
     """The bases, then the Block's writes."""
     (block,) = op.blocks
-    if op.attrs.get("unnoticed") or any(inner.blocks for inner in block.ops):
+    if is_unnoticed(op) or any(inner.blocks for inner in block.ops):
         raise Unsupported("a write that nobody notices")
     low.flush()
     live, w = low.live, low.w

@@ -46,6 +46,14 @@ def _verify(op: Operator, fail: Fail) -> None:
         fail("undef", "the block of update must yield values")
 
 
+def is_unnoticed(op: Operator) -> bool:
+    """Whether it writes past autograd's eyes, through ``.data``: backward reads the new content.
+
+    One that repeats such a write elsewhere is not: it brings a copy up to date.
+    """
+    return bool(op.attrs.get("unnoticed")) and not op.attrs.get("repeats")
+
+
 def _ports(op: Operator) -> list[Port]:
     bases = [*range(len(op.args)), *[None] * (len(op.outputs) - len(op.args))]
     return [Port(base, (base,), (position,), position) for position, base in enumerate(bases)]

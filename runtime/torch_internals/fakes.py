@@ -197,7 +197,8 @@ class SizeFacts:
         ranges = self._ranges | {one: range_ for one, (range_, _) in made.items()}
         if self._asserts.keys() == asserts.keys() and all(len(f) == len(asserts[s]) for s, f in self._asserts.items()):
             if all(getattr(env, name) == value for name, value in self._facts.items()):
-                if all(env.var_to_range.get(symbol) == range_ for symbol, range_ in ranges.items()):
+                now = env.var_to_range
+                if all((own := now.get(symbol)) is range_ or own == range_ for symbol, range_ in ranges.items()):
                     return
         for name, value in self._facts.items():
             setattr(env, name, _copied(value))

@@ -1051,6 +1051,13 @@ while i < n:
         g.append([x])
     i += 1
 return g
+
+g = [[1]]
+while i < n:
+    g.append([i])
+    i += 1
+g[0].append(3)
+return 3 in g[0], g[0] == [1, 3], g
 """)
 
 CAUGHT = _programs("""
@@ -1326,11 +1333,4 @@ while i < n:
     i += 1
 rows[0]["w"] = 3
 return rows
-
-g = [[1]]
-while i < n:
-    g.append([i])
-    i += 1
-g[0].append(3)
-return 3 in g[0], g[0] == [1, 3], g
 """)

@@ -1,11 +1,12 @@
-"""In-place operators that overwrite what autograd keeps for them (``x.mul_(x)``): backward raises, on the paths on which
-something needed a gradient."""
+"""In-place operators that overwrite what autograd keeps for them (``x.mul_(x)``): backward raises, on the paths on
+which something needed a gradient."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
+from runtime.autodiff import versions
 from tests.oracle import check
 
 WRITES = {
@@ -75,7 +76,7 @@ def test_where_only_some_paths_need_a_gradient(kind, program):
 
 
 def written_through_detached(x, y):
-    """The overlap of what is written and read is tried out; that is no write, and the view made there is not written."""
+    """An overlap of what is written and read is tried out; that is no write, nor one of the view that is made there."""
     p, q, r = x * 0.5, y * 2, torch.zeros(3)
     for _ in range(int((x > 0).sum())):
         r[::2] += p[::2]
@@ -108,6 +109,44 @@ def test_memory_that_is_read_and_written_on_some_paths(f):
     calls = [
         (torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True))
         for x in ([-0.13, 0.72, 0.11], [0.35, -0.26, 1.13], [-2.8, -1.5, -0.6], [0.3, 0.2, 0.1])
+        for y in ([0.28, -0.68, 0.08], [-0.4, -1.1, -0.5], [0.1, 0.3, 0.9])
+    ]
+    check(f, *calls, paths=("program",), none_is_zero=True, tolerance=1e-6)
+
+
+def written_through_an_alias(x, y):
+    p, q, r = x * 0.5, y * 2, torch.zeros(3)
+    n = 0
+    while n < 2 and p.sum() < 1.5:
+        n = n + 1
+        q = p.detach()
+        if y[0] < y[1]:
+            break
+        else:
+            r, q = q, r
+    q += p
+    p.mul_(q)
+    return p * 1, q * 1, r * 1
+
+
+def data_through_an_alias(x, y):
+    p, q = x * 0.5, y * 2
+    if y.sum() > 0:
+        q = p.detach()
+    z = p * q
+    q.data.mul_(2)
+    return z, p * 1, q * 1
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("f", [written_through_an_alias, data_through_an_alias, tried_out], ids=lambda f: f.__name__)
+def test_memory_that_is_written_under_torchs_autograd(f, few, monkeypatch):
+    """Programs of which too many memories may be one get their gradient from torch's autograd, which counts as well."""
+    if few:
+        monkeypatch.setattr(versions, "_FLAGS", 0)
+    calls = [
+        (torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True))
+        for x in ([-0.13, 0.72, 0.11], [0.35, -0.26, 1.13], [-2.8, -1.5, -0.6])
         for y in ([0.28, -0.68, 0.08], [-0.4, -1.1, -0.5], [0.1, 0.3, 0.9])
     ]
     check(f, *calls, paths=("program",), none_is_zero=True, tolerance=1e-6)

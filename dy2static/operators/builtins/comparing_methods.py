@@ -1,4 +1,5 @@
-"""``index``, ``count``, ``remove`` and ``sort`` of lists, tuples and deques whose items a run compares."""
+"""``index``, ``count``, ``remove`` and ``sort`` of lists, tuples and deques whose items a run compares, ``insert`` and
+``pop`` where only it knows the place."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ import torch
 from dy2static.operators.builtins import sequences_in_python
 from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import traced
-from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
+from dy2static.operators.shared.staging import Session
+from dy2static.operators.values import sequence_operators
+from dy2static.operators.values.sequence_operators import decides
 
 _SORT: Any = sequences_in_python.sort
 NOT_DONE = object()
@@ -19,11 +22,14 @@ NOT_DONE = object()
 
 def called(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``owner.name(*args, **kwargs)`` where tensors or staged numbers decide; ``NOT_DONE`` where none does."""
+    if name in ("insert", "pop") and not kwargs:
+        found = sequence_operators.at_index(session, owner, name, args)
+        return NOT_DONE if found is sequence_operators.NOT_DONE else found
     if name == "sort":
         return _sorted(session, owner, args, kwargs)
     if name not in ("index", "count", "remove") or kwargs or not args or len(args) > (3 if name == "index" else 1):
         return NOT_DONE
-    if not growing.is_growing(owner) and not any(map(_is_staged, (*owner, *args))):
+    if not growing.is_growing(owner) and not any(map(decides, (*owner, *args))):
         return NOT_DONE
     if growing.is_growing(owner) and isinstance(args[0], torch.Tensor) and args[0].dim() > 0:
         return NOT_DONE  # the very item, which has no truth beside others, or another one: it is not known which
@@ -38,7 +44,7 @@ def called(session: Session, owner: Any, name: str, args: tuple[Any, ...], kwarg
 def _bounds(session: Session, owner: Any, given: tuple[Any, ...]) -> tuple[Any, Any]:
     if not given:
         return 0, traced(session, len, (owner,), {})
-    if growing.is_growing(owner) or any(map(_is_staged, given)):
+    if growing.is_growing(owner) or any(map(decides, given)):
         raise session.error(
             f"{type(owner).__name__}.index() between bounds, where only the run knows these or the list's length",
             hint="Loop over the items and compare.", code="D2S263")
@@ -46,19 +52,12 @@ def _bounds(session: Session, owner: Any, given: tuple[Any, ...]) -> tuple[Any, 
 
 
 def _sorted(session: Session, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if type(owner) is not list or growing.is_growing(owner) or args or kwargs.keys() - {"key", "reverse"}:
+    if type(owner) is not list or args or kwargs.keys() - {"key", "reverse"}:
         return NOT_DONE
     key, reverse = kwargs.get("key"), kwargs.get("reverse", False)
-    if _is_staged(reverse) or (key is None and not any(map(_is_staged, owner))):
+    if decides(reverse) or (key is None and not growing.is_growing(owner) and not any(map(decides, owner))):
         return NOT_DONE
     return functions.call_function(session, _SORT, (owner, key, reverse), {})
-
-
-def _is_staged(value: Any, depth: int = 4) -> bool:
-    """Whether comparing a value may be for the run; a list may hold itself."""
-    if isinstance(value, (torch.Tensor, Staged, Choice)) or any_staged([value]) or growing.is_growing(value):
-        return True
-    return depth > 0 and isinstance(value, (tuple, list)) and any(_is_staged(one, depth - 1) for one in value)
 
 
 __all__ = ["NOT_DONE", "called"]

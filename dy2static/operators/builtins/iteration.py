@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from dy2static.operators.calls import growing
+from dy2static.operators.builtins import sequences_in_python
+from dy2static.operators.calls import functions, growing
 from dy2static.operators.calls.call import call
 from dy2static.operators.calls.sequences import (
     Listed,
@@ -47,6 +48,8 @@ from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array
 from runtime.tracer.values.containers import is_container
+
+_SORTED: Any = sequences_in_python.sorted_by
 
 
 def _range(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -169,7 +172,8 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         return sorted(*args, **kwargs)
     given = generator_uses.listed(session, args[0])
     if growing.is_growing(given):
-        raise growing.refusal(session, "sorted()")
+        by = given, kwargs.get("key"), kwargs.get("reverse", False)
+        return functions.call_function(session, _SORTED, by, {})
     items = list(iterate(session, given))
     keys = [_callback(kwargs["key"])(item) for item in items] if kwargs.get("key") is not None else items
     pairs = list(zip(keys, items))

@@ -20,12 +20,14 @@ from dy2static.operators.constructs import user_methods
 from dy2static.operators.iteration.generator_uses import listed
 from dy2static.operators.iteration.traced_for import fold, iterate
 from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged, any_staged, distribute, stages
+from dy2static.operators.values.binary import binary
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
 from runtime.tracer.values.numpy_arrays import NumpyScalar
 
 _MISSING = object()
+_BETTER = {"min": "<", "max": ">"}
 
 
 def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,7 +90,7 @@ def _of_sequence(session: Session, name: str, sequence: StagedSequence, kwargs: 
 
 def _better(session: Session, name: str, best: tuple[Any, Any], other: tuple[Any, Any]) -> Any:
     """The pair with the better key; the first of equals stays."""
-    flag = truth_of(session, other[0] < best[0] if name == "min" else other[0] > best[0])
+    flag = truth_of(session, binary(other[0], _BETTER[name], best[0]))
     if not isinstance(flag, Staged):
         return other if flag else best
     return tracer_cond.cond(session, flag, lambda: other, lambda: best, NO_NAMES)
@@ -98,7 +100,7 @@ def _fold(session: Session, name: str, pairs: list[tuple[Any, Any]]) -> Any:
     """Python's own loop: the first of equals stays."""
     best_key, best = pairs[0]
     for key, value in pairs[1:]:
-        better = truth_of(session, key < best_key if name == "min" else key > best_key)
+        better = truth_of(session, binary(key, _BETTER[name], best_key))
         if isinstance(better, Staged):
             new, old = (key, value), (best_key, best)
 

@@ -68,3 +68,20 @@ def remove(items: Any, value: Any, kind: type) -> None:
 
 def sort(items: Any, key: Any, reverse: Any) -> None:
     items[:] = sorted(items, key=key, reverse=reverse)
+
+
+def sorted_by(items: Any, key: Any, reverse: Any) -> list[Any]:
+    """``sorted(items, key=key, reverse=reverse)`` of a list whose length only the run knows: each item is put in its
+    place among those before it, behind its equals."""
+    made: list[Any] = []
+    keys: list[Any] = []
+    for item in items:
+        own = item if key is None else key(item)
+        if own != own:
+            raise ValueError("sorted() of nan: its place is not defined")
+        place = len(made)
+        while place > 0 and (keys[place - 1] < own if reverse else own < keys[place - 1]):
+            place -= 1
+        made.insert(place, item)
+        keys.insert(place, own)
+    return made

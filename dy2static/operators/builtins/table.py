@@ -12,6 +12,7 @@ from dy2static.operators.builtins import (
     checks,
     conversions,
     copying,
+    heaps_and_bisection,
     iteration,
     itertools_,
     mathematics,
@@ -36,16 +37,16 @@ Handler = Callable[[Session, tuple[Any, ...], dict[str, Any]], Any]
 _TABLE: dict[int, Handler] = {
     id(function): handler
     for module in (
-        casts, checks, compiled, conversions, copying, environment, iteration, itertools_, mathematics, module_methods,
-        objects, one_hot, operator_functions, print_, records, reporting, sizes, suppress, torch_functions,
-        transformers,
+        casts, checks, compiled, conversions, copying, environment, heaps_and_bisection, iteration, itertools_,
+        mathematics, module_methods, objects, one_hot, operator_functions, print_, records, reporting, sizes, suppress,
+        torch_functions, transformers,
     )
     for function, handler in module.HANDLERS
 }
 
 
 def handler_of(function: Any) -> Handler | None:
-    """What stands for a builtin inside a trace, None if it runs as it is."""
+    """What stands for a builtin inside a trace, None if it runs as it is; what gives NotImplemented lets it run."""
     found = _TABLE.get(id(function))
     if found is None and isinstance(function, types.BuiltinFunctionType) and function == itertools.chain.from_iterable:
         return itertools_.FROM_ITERABLE

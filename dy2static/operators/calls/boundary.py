@@ -10,6 +10,7 @@ in the table below; every other call is a located error.
 
 from __future__ import annotations
 
+import bisect
 import builtins
 import collections
 import contextlib
@@ -17,6 +18,7 @@ import copy
 import dataclasses
 import enum
 import functools
+import heapq
 import itertools
 import operator
 import types
@@ -54,13 +56,20 @@ _ITERTOOLS = tuple(getattr(itertools, name) for name in (
     "filterfalse", "islice", "pairwise", "permutations", "product", "starmap", "takewhile", "zip_longest",
 ) if hasattr(itertools, name))  # fmt: skip
 """Where there is more to see than Python's own would, ours run."""
+COMPARING = tuple(getattr(module, name) for module, names in (
+    (heapq, ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "_heapify_max", "_heapreplace_max",
+             "_heappop_max", "heapify_max", "heappush_max", "heappop_max", "heapreplace_max", "heappushpop_max")),
+    (bisect, ("bisect_left", "bisect_right", "insort_left", "insort_right")),
+) for name in names if isinstance(getattr(module, name, None), types.BuiltinFunctionType))  # fmt: skip
+"""C functions that compare items: Python's own Python versions of them run where only the run can."""
 
 _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
     Takes.BOTH: (
         abs, all, any, ascii, bool, callable, complex, deque, delattr, dir, divmod, enumerate, filter, float, format,
         frozenset, getattr, hasattr, hash, id, int, isinstance, issubclass, iter, len, list, map, max, min, next, pow,
         print, repr, reversed, round, set, setattr, slice, str, sum, super, tuple, type, vars, zip, builtins.range,
-        *_ITERTOOLS, collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict, dataclasses.astuple,
+        *_ITERTOOLS, *COMPARING, collections.ChainMap, contextlib.nullcontext, copy.copy, dataclasses.asdict,
+        dataclasses.astuple,
         dataclasses.fields, dataclasses.is_dataclass,
         dataclasses.replace, functools.partial, functools.reduce, operator.add, operator.concat, operator.is_,
         operator.is_not, operator.mul, operator.index, operator.sub, operator.matmul, operator.truediv,
@@ -71,7 +80,7 @@ _FUNCTIONS: dict[Takes, tuple[Any, ...]] = {
         set.__new__, types.MethodType, types.SimpleNamespace, typing.cast, torch.as_tensor, torch.asarray,
         torch.is_tensor, torch.tensor, torch.utils.checkpoint.checkpoint, weakref.ref,
     ),
-    Takes.GROWN: (sorted,),
+    Takes.GROWN: (sorted, heapq.nsmallest, heapq.nlargest),
     Takes.HOLDERS: (
         dict, collections.OrderedDict, collections.defaultdict, collections.Counter,
         contextlib.ExitStack,

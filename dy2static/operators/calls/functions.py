@@ -15,7 +15,7 @@ import torch
 
 from dy2static.analysis.flow import LEAVING_FINALLY
 from dy2static.errors import Dy2StaticError, SourceUnavailable
-from dy2static.operators.calls import boundary, growing, numpy_arrays, staged_arguments
+from dy2static.operators.calls import boundary, growing, numpy_arrays, staged_arguments, tensors_in_python
 from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.provenance import chosen, observed, tensor_keys
@@ -59,6 +59,7 @@ MAPPINGS = (dict, collections.UserDict)
 # -- Python functions
 
 
+_LISTED: Any = tensors_in_python.listed
 _MANAGER_CODE = contextlib.contextmanager(lambda: iter(())).__code__
 """What ``contextlib.contextmanager`` makes of every function."""
 
@@ -312,6 +313,10 @@ def call_torch(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str
             any_staged([args]) or growing.holds(args)):
         like = {"dtype": owner.dtype, "device": owner.device}
         return traced(session, torch.tensor, args, {**like, **{k: v for k, v in kwargs.items() if v is not None}})
+    if getattr(f, "__name__", "") == "tolist" and not kwargs:
+        given = owner if isinstance(owner, torch.Tensor) else args[0] if args else None
+        if isinstance(given, torch.Tensor) and reads.has_open_length(session, given):
+            return call_function(session, _LISTED, (given,), {})
     if growing.holds((*args, *kwargs.values())):
         return growing.to_torch(session, f, args, kwargs)
     boundary.require(session, f, args, kwargs)

@@ -117,7 +117,8 @@ def _fitted(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
         result = handler(session, args, kwargs)
         if isinstance(result, StagedSequence):
             memo(session).created[id(result)] = result
-        return result
+        if result is not NotImplemented:
+            return result
     builtin = tensor_attributes.builtin_of(f, args)
     if builtin is not None and not kwargs:
         return traced_call(session, builtin, (f.__self__, *args), kwargs)

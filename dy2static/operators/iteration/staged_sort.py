@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
 
+from dy2static.operators.calls.call import traced
 from dy2static.operators.calls.truth import truth_of
 from dy2static.operators.shared.staging import NO_NAMES, Session, Staged
 from runtime.tracer.control import cond as tracer_cond
@@ -31,7 +33,8 @@ def in_order(session: Session, pairs: list[tuple[Any, Any]], reverse: bool) -> l
 
 
 def _exchange(session: Session, a: tuple[Any, Any], b: tuple[Any, Any], reverse: bool) -> Any:
-    swap = truth_of(session, a[0] < b[0] if reverse else b[0] < a[0])
+    first, second = (a, b) if reverse else (b, a)
+    swap = truth_of(session, traced(session, operator.lt, (first[0], second[0]), {}))
     if not isinstance(swap, Staged):
         return (b, a) if swap else (a, b)
     alone = a[0] is a[1] and b[0] is b[1]  # without a key function the keys are the items
@@ -43,8 +46,14 @@ def _exchange(session: Session, a: tuple[Any, Any], b: tuple[Any, Any], reverse:
 
 def _require_ordered(session: Session, key: Any) -> None:
     """Where a key is nan, Python's result depends on how it sorts: that is an error."""
-    if isinstance(key, torch.Tensor) and not session.fake(key).dtype.is_floating_point:
+    if isinstance(key, (tuple, list)):
+        for part in key:
+            _require_ordered(session, part)
         return
+    if isinstance(key, torch.Tensor):
+        fake = session.fake(key)
+        if not fake.dtype.is_floating_point or not all(type(size) is int and size == 1 for size in fake.shape):
+            return  # several elements have no truth: comparing them raises
     if isinstance(key, torch.Tensor) or (isinstance(key, Staged) and key.kind == "float"):
         flag = truth_of(session, key == key)
         session.emit("assert", [session.operand(flag)], attrs={

@@ -15,7 +15,7 @@ import torch
 
 import runtime
 from dy2static.exclusions import exclusion_of
-from dy2static.origin import IN_PYTHON, is_torch_function_file
+from dy2static.origin import IN_PYTHON, STANDARD_CONVERTED, is_torch_function_file
 
 _OWN = tuple(
     os.path.dirname(os.path.abspath(str(file))) + os.sep for file in (Path(__file__).parents[1], runtime.__file__)
@@ -83,6 +83,8 @@ def home_of(file: str) -> str:
     if file.startswith("<frozen "):
         return "the standard library"
     installed = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+    if file in STANDARD_CONVERTED:
+        return ""
     if file.startswith(_STANDARD) and not any(part in file for part in installed):
         return "the standard library"
     return ""

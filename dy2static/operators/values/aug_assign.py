@@ -20,6 +20,7 @@ from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.provenance import made_inside
 from dy2static.operators.provenance.observed import observed
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
+from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.binary import binary
 from runtime.tracer.values.containers import is_container, opened, several
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyScalar
@@ -97,6 +98,10 @@ def _traced(session: Session, op: str, target: Any, value: Any) -> Any:
     if inside is not None:
         distribute(session, inside, lambda option: _change(session, op, option, value))
         return target
+    if op == "*=" and isinstance(target, (list, deque)) and sequence_operators.multiply(session, target, value):
+        return target
+    if op == "*=" and type(target) is tuple:
+        return binary(target, "*", value)
     if type(target) is tuple and growing.is_growing(target):
         if type(value) is not tuple and growing.is_growing(value):
             boundary.require_none(session, f"'{op}'", [value, target])

@@ -14,6 +14,7 @@ from dy2static.operators.calls import boundary, growing, numpy_arrays
 from dy2static.operators.constructs import user_methods
 from dy2static.operators.constructs.user_methods import NOT_USERS, operated
 from dy2static.operators.shared.staging import Choice, Session, active, distribute
+from dy2static.operators.values import sequence_operators
 from dy2static.operators.values.percent_format import percent
 from runtime.tracer.numbers.scalars import StagedBool, StagedFloat, StagedInt, StagedStr
 from runtime.tracer.values import array, structure
@@ -58,11 +59,18 @@ def binary(a: Any, op: str, b: Any) -> Any:
             return distribute(session, a, lambda option: binary(option, op, option if b is a else b))
         if isinstance(b, Choice) and _may_be_row(b):
             return distribute(session, b, lambda option: binary(a, op, option))
+    if op == "*" and (isinstance(a, _SEQUENCES) or isinstance(b, _SEQUENCES)):
+        product = sequence_operators.multiplied(session, a, b)
+        if product is not sequence_operators.NOT_DONE:
+            return product
     result = operated(session, a, op, b)
     if result is not NOT_USERS:
         return result
-    if op in _ORDER and isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):  # Python would compare lengths as well
-        boundary.require_none(session, f"'{op}'", (a, b))
+    if op in _ORDER and isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):
+        found = sequence_operators.ordered(session, a, op, b)
+        if found is not sequence_operators.NOT_DONE:
+            return found
+        boundary.require_none(session, f"'{op}'", (a, b))  # Python would compare lengths as well
     if structure.row_of(a) is not None or structure.row_of(b) is not None:
         return _of_rows(session, a, op, b)
     if op == "+" and type(a) is list and type(b) is list and (growing.is_growing(a) or growing.is_growing(b)):

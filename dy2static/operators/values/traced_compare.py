@@ -29,7 +29,7 @@ from dy2static.operators.shared.staging import (
     python_method,
     spread,
 )
-from dy2static.operators.values import equality
+from dy2static.operators.values import equality, sequence_operators
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
@@ -61,7 +61,10 @@ def contains(session: Session, container: Any, value: Any) -> Any:
             return session.from_tensor("truth", theirs(operator.eq, element, container).any(), kind="bool")
         return value in container
     if growing.is_growing(container):
-        raise growing.refusal(session, "'in'")
+        found = sequence_operators.contained(session, container, value)
+        if found is sequence_operators.NOT_DONE:
+            raise growing.refusal(session, "'in'")
+        return found
     if isinstance(container, (list, tuple, deque)) and (
             _holds_grown(value, container) or user_methods.holds_grown(session, value, container)):
         return equality.any_equal(session, container, value)

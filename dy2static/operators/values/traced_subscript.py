@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 
 from dy2static.operators.calls import boundary, growing, numpy_arrays
-from dy2static.operators.calls.call import call
+from dy2static.operators.calls.call import call, traced
 from dy2static.operators.calls.sequences import StagedIterator, StagedSequence, StagedSize
 from dy2static.operators.calls.torch_values import to_torch
 from dy2static.operators.constructs import user_methods
@@ -39,7 +39,7 @@ from dy2static.operators.shared.staging import (
     python_method,
     spread,
 )
-from dy2static.operators.values import tensor_index, traced_compare
+from dy2static.operators.values import sequence_operators, tensor_index, traced_compare
 from runtime.tracer.ambient.catching import require_uncaught_type
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
@@ -93,8 +93,13 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     key = _as_int(session, obj, key)
     if isinstance(key, Staged):
         return _by_staged_key(session, obj, key)
-    if isinstance(key, slice) and type(obj) is list and any_staged([key]) and not _holds_containers(obj):
-        return _part(session, obj, key)
+    if isinstance(key, slice) and type(obj) in (list, tuple) and any_staged([key]):
+        held = _holds_containers(obj)
+        found = sequence_operators.part(session, obj, key) if held else _part(session, obj, key)
+        if found is not sequence_operators.NOT_DONE:
+            return found if type(obj) is list else traced(session, tuple, (found,), {})
+    if any_staged([key]) and isinstance(obj, deque):
+        growing.require_key(deque(), key)  # it has no slices
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple, str, *_MODULES)):
         raise _refuse_key(session, obj, "a slice or key of")
     if obj is os.environ:
@@ -127,11 +132,11 @@ def _holds_containers(value: Any) -> bool:
     return any(isinstance(item, CONTAINERS) or isinstance(item, tuple) and _holds_containers(item) for item in value)
 
 
-def _part(session: Session, obj: list[Any], where: slice) -> list[Any]:
+def _part(session: Session, obj: Any, where: slice) -> list[Any]:
     """``obj[where]``, how long it is only known while the Program runs: a list like those that grow in a loop."""
     for position, value in enumerate(obj):
         note_item_read(session, obj, position, value)
-    return array.slice_(session, array.of_items(session, obj), where) if obj else []
+    return array.slice_(session, array.of_items(session, list(obj)), where) if obj else []
 
 
 def _require_anywhere(session: Session, obj: Choice, key: Any) -> None:
@@ -299,7 +304,11 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
     if isinstance(key, Staged) and isinstance(obj, (list, deque)):
         _store_at(session, obj, key, value)
         return
+    if isinstance(key, slice) and any_staged([key]) and sequence_operators.set_part(session, obj, key, value):
+        return
     if any_staged([key]) and isinstance(obj, (*CONTAINERS, tuple)):
+        if isinstance(obj, (tuple, deque)):
+            growing.require_key(type(obj)(), key, operator.setitem, ())  # a tuple has no place to write
         raise _refuse_key(session, obj, "a slice or key of")
     _require_module(session, obj)
     method = python_method(obj, "__setitem__")
@@ -357,7 +366,12 @@ def delete(session: Session, obj: Any, key: Any) -> None:
     if growing.is_growing(obj) and python_method(obj, "__delitem__") is None:
         growing.delete(session, obj, _as_int(session, obj, _bounds(session, key)))
         return
+    key = _as_int(session, obj, _bounds(session, key))
     if any_staged([key]):
+        if isinstance(obj, (list, tuple, deque)):
+            growing.require_key(type(obj)(), key, operator.delitem)  # a tuple has nothing to delete
+        if sequence_operators.delete(session, obj, key):
+            return
         raise _refuse_key(session, obj, "an item deleted from")
     _require_module(session, obj)
     method = python_method(obj, "__delitem__")

@@ -248,7 +248,7 @@ class _Update:
                 if flag is not False:
                     before, operand = target.value, self.session.operand(flag)
                     needs = any(info.storage is self.source and info.requires_grad for info in self.infos)
-                    _copy(self.session, self.source, target, (), True, operand, self.infos, needs)
+                    _copy(self.session, self.source, target, (), True, operand, self.infos, needs, True)
                     reached = when(operand) if isinstance(operand, Variable) else ALWAYS
                     self._note(target, before, reached if self.noticed[self.source] else NEVER)
             return
@@ -323,12 +323,13 @@ class _Update:
         before = target.value
         operand = self.session.operand(flag)
         carries = source in self.carrying or any(i.storage is source and i.requires_grad for i in self.infos)
-        _copy(self.session, source, target, alias.steps, target is alias.base, operand, self.infos, carries)
+        noticed = self.noticed[source] and not any(step.unnoticed for step in alias.steps)
+        up = target is alias.base
+        _copy(self.session, source, target, alias.steps, up, operand, self.infos, carries, noticed)
         if carries and torch.is_grad_enabled() and not any(map(self.session.is_apart, alias.steps)):
             self.carrying.add(target)
         reaches = self.reached[source] & alias.when
         self.reached[target] = self.reached.get(target, NEVER) | reaches
-        noticed = self.noticed[source] and not any(step.unnoticed for step in alias.steps)
         self.noticed[target] = self.noticed.get(target, False) or noticed
         self._note(target, before, reaches if noticed else NEVER)
         return flag
@@ -341,11 +342,11 @@ class _Update:
 
 def _copy(
     session: Session, source: Storage, target: Storage, steps: tuple[ViewStep, ...], up: bool, flag: Operand,
-    infos: list[TensorInfo], needs: bool,
+    infos: list[TensorInfo], needs: bool, noticed: bool,
 ) -> None:  # fmt: skip
     """Where the flag holds, write the source's content into the target: ``up``: the source is ``steps`` of it.
 
-    ``needs``: the content may have a history.
+    ``needs``: the content may have a history. ``noticed``: PyTorch counts it as a write.
     """
     location, modes = session.location(), session.modes()
     before, content = session.require_visible(target.value), session.require_visible(source.value)
@@ -375,7 +376,8 @@ def _copy(
             scope.block.yields.append(inner)
         (result,) = session.emit(
             "update", [before], None, [before.type],
-            hints=[before.hint], blocks=[scope.block], modes=modes, location=location, attrs={"repeats": True},
+            hints=[before.hint], blocks=[scope.block], modes=modes, location=location,
+            attrs={"repeats": True} if noticed else {"repeats": True, "unnoticed": True},
         )  # fmt: skip
         return result
 

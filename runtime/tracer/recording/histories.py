@@ -26,6 +26,7 @@ from runtime.ir.ports import flow_of, is_path
 from runtime.ir.views import HOLE, fill
 from runtime.ir.walk import map_operand
 from runtime.ops import aten
+from runtime.ops.update import is_unnoticed
 from runtime.tracer.ambient.calls import flatten_results
 from runtime.tracer.ambient.looks import Look
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition
@@ -269,7 +270,7 @@ class _Names:
                 return None, op.args[index]
             return torch_internals.node_name(out), None
 
-        if op.attrs.get("unnoticed") and index < len(op.args):
+        if is_unnoticed(op) and index < len(op.args):
             return None, op.args[index]
         autocast = self.session.ambient_autocast if op.autocast is None else op.autocast
         return torch_internals.under_autograd(run, self._grad(op), autocast)

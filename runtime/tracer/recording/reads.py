@@ -58,6 +58,14 @@ def _single(session: Session, tensor: torch.Tensor, name: str, error: Exception)
     return tensor.item()
 
 
+def has_open_length(session: Session, tensor: torch.Tensor) -> bool:
+    """Whether only the run knows how many items ``tensor.tolist()`` has."""
+    if not session.knows(tensor):
+        return False
+    fake = session.fake(tensor)
+    return fake.layout is torch.strided and not all(type(size) is int for size in fake.shape)
+
+
 def tolist(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.tolist()`` as nested lists of staged numbers; the sizes must be fixed."""
     fake = session.fake(tensor)

@@ -1,0 +1,147 @@
+"""What lists, tuples and deques do with a count, an index or items that only the run knows.
+
+    [pad] * int(n)                a list of unknown length
+    items.insert(int(n), x)       the items behind it move, each where the index says so
+    (cost, i) < (best, j)         the costs, and where those are equal the numbers
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dy2static.operators.calls import functions, growing
+from dy2static.operators.calls.call import traced
+from dy2static.operators.shared.staging import Choice, Session, Staged, any_staged
+from dy2static.operators.values import sequences_in_python
+from runtime.tracer.numbers.scalars import StagedBool, StagedInt
+from runtime.tracer.recording import reads
+
+NOT_DONE = object()
+"""Python's own operator does it as well."""
+
+_COMPARES: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+_REPEATED: dict[type, Callable[..., Any]] = {
+    list: sequences_in_python.repeated, tuple: sequences_in_python.repeated_tuple,
+    deque: sequences_in_python.repeated_deque,
+}  # fmt: skip
+
+
+def _run(session: Session, function: Any, *args: Any) -> Any:
+    return functions.call_function(session, function, args, {})
+
+
+def multiplied(session: Session, a: Any, b: Any) -> Any:
+    """``a * b`` if one is a list or tuple and the other a number that only the run knows."""
+    items, count = (a, b) if isinstance(a, (list, tuple, deque)) else (b, a)
+    count = _count(session, items, count)
+    function: Any = _REPEATED.get(type(items))
+    if function is None or count is None:
+        return NOT_DONE
+    return _run(session, function, items, count)
+
+
+def multiply(session: Session, target: Any, count: Any) -> bool:
+    """``target *= count`` of a list or deque, for such a number; whether that is done."""
+    count = _count(session, target, count)
+    if type(target) not in (list, deque) or count is None:
+        return False
+    function: Any = sequences_in_python.repeat if type(target) is list else sequences_in_python.repeat_deque
+    _run(session, function, target, count)
+    return True
+
+
+def _count(session: Session, items: Any, count: Any) -> Any:
+    if not isinstance(items, (list, tuple, deque)):
+        return None
+    if isinstance(count, torch.Tensor) and session.knows(count) and not session.fake(count).dim():
+        dtype = session.fake(count).dtype
+        return None if dtype.is_floating_point or dtype.is_complex else reads.index(session, count)
+    if isinstance(count, StagedBool):
+        return session.scalar("int", count)
+    return count if isinstance(count, StagedInt) else None
+
+
+_AT_AN_INDEX = {"insert": 2, "pop": 1}
+"""Methods that take an index, and how many arguments they have then."""
+
+
+def at_index(session: Session, owner: Any, name: str, args: tuple[Any, ...]) -> Any:
+    """``owner.name(index, ...)`` of a list or deque, for an index that only the run knows."""
+    if len(args) != _AT_AN_INDEX.get(name) or not _is_open_list(owner) or (name == "pop" and type(owner) is deque):
+        return NOT_DONE
+    index = _count(session, owner, args[0])
+    if index is None:
+        return NOT_DONE
+    function: Any = sequences_in_python.insert if name == "insert" else sequences_in_python.pop
+    return _run(session, function, owner, index, *args[1:])
+
+
+def delete(session: Session, owner: Any, key: Any) -> bool:
+    """``del owner[key]`` for such an index or slice; whether that is done."""
+    if isinstance(key, slice):
+        return set_part(session, owner, key, [])
+    index = _count(session, owner, key)
+    if index is None or not _is_open_list(owner):
+        return False
+    error = f"{'list assignment' if type(owner) is list else 'deque'} index out of range"
+    _run(session, sequences_in_python.delete, owner, index, error)
+    return True
+
+
+def set_part(session: Session, owner: Any, key: slice, values: Any) -> bool:
+    """``owner[key] = values`` for a slice of a list that only the run knows; whether that is done."""
+    if type(owner) is not list or (key.step is not None and (isinstance(key.step, Staged) or key.step != 1)):
+        return False
+    values = values if type(values) is list else traced(session, list, (values,), {})
+    _run(session, sequences_in_python.set_part, owner, key.start, key.stop, values)
+    return True
+
+
+def part(session: Session, items: Any, where: slice) -> Any:
+    """``items[where]`` of a list or tuple with items that can be changed, for a slice that only the run knows."""
+    if where.step is not None and (isinstance(where.step, Staged) or where.step != 1):
+        return NOT_DONE
+    return _run(session, sequences_in_python.part, items, where.start, where.stop)
+
+
+def contained(session: Session, items: Any, value: Any) -> Any:
+    """``value in items`` of a list whose length only the run knows."""
+    if isinstance(value, torch.Tensor) and value.dim():  # the very item, or another one: no truth is known of it
+        return NOT_DONE
+    return _run(session, sequences_in_python.contained, items, value)
+
+
+def _is_open_list(owner: Any) -> bool:
+    """Whether items may be put into it one by one: its length is known."""
+    if type(owner) is deque and owner.maxlen is not None:
+        return False
+    return type(owner) in (list, deque) and not growing.is_growing(owner)
+
+
+def ordered(session: Session, a: Any, op: str, b: Any) -> Any:
+    """``a <op> b`` of two lists or tuples with items that only the run can compare."""
+    if type(a) is not type(b) or type(a) not in (list, tuple) or not (
+            any(map(growing.is_growing, (a, b))) or any(map(decides, (*a, *b)))):
+        return NOT_DONE
+    return _run(session, sequences_in_python.ordered, a, b, _COMPARES[op])
+
+
+def decides(value: Any, depth: int = 4) -> bool:
+    """Whether comparing a value may be for the run; a list may hold itself."""
+    if isinstance(value, (torch.Tensor, Staged, Choice)) or any_staged([value]) or growing.is_growing(value):
+        return True
+    return depth > 0 and isinstance(value, (tuple, list)) and any(decides(one, depth - 1) for one in value)
+
+
+__all__ = [
+    "NOT_DONE", "at_index", "contained", "decides", "delete", "multiplied", "multiply", "ordered", "part", "set_part",
+]  # fmt: skip
