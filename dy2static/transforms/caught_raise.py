@@ -29,8 +29,9 @@ So the exception never leaves the path that a tensor decides, and what follows i
 What a handler raises itself passes by the handlers around it. An ``assert`` that a handler may catch becomes such a
 ``raise``. Those inside an inner ``with`` or ``try`` stay: leaving these has effects of its own.
 
-Where a handler names IndexError, so does what a subscript, ``pop`` or ``popleft`` raises. An operator asks before it
-whether the item is there, where only the run knows (see ``operators.lookup``):
+Where a handler names IndexError, so does what a subscript, ``pop`` or ``popleft`` raises; where it names
+ZeroDivisionError, a division. An operator asks before it whether the item is there, or the divisor is 0, where only the
+run knows (see ``operators.calls.lookup``):
 
 >>> print(rewritten('''
 ... def f(d):
@@ -72,8 +73,10 @@ from dy2static.analysis.scope import FUNCTIONS
 from dy2static.names import Namer
 from dy2static.template import replace, replace_expr
 from dy2static.transforms.base import Context, Transformer
+from dy2static.transforms.fault_sites import DIVISIONS, SIMPLE, Site, first_site, is_fixed, looks_up, named
 from dy2static.transforms.leaving import Leaving, filled
 
+_HINTS = (("container", "key"), ("dividend", "divisor"))
 _MOST = 8
 """Raises in one ``try``: each gets a copy of the handlers."""
 
@@ -147,7 +150,7 @@ class _Mark(gast.NodeTransformer):
         self.handlers = handlers
         self.namer = namer
         self.conditions = 0
-        self.lookups = _names_lookups(handlers)
+        self.kinds = named(handlers)
 
     def block(self, body: list[gast.AST]) -> list[gast.AST]:
         """The new statements."""
@@ -160,8 +163,8 @@ class _Mark(gast.NodeTransformer):
     def visit(self, node: gast.AST) -> Any:
         if isinstance(node, (gast.expr, *FUNCTIONS, gast.ClassDef, gast.With, gast.AsyncWith, gast.Try, gast.TryStar)):
             return node
-        if self.lookups and isinstance(node, _SIMPLE):
-            return self._lookup(node)
+        if self.kinds and isinstance(node, SIMPLE):
+            return self._simple(node)
         if isinstance(node, gast.Assert) and _may_catch(self.handlers, "AssertionError"):
             return self._assertion(node)
         if isinstance(node, gast.Raise):
@@ -174,52 +177,64 @@ class _Mark(gast.NodeTransformer):
         self.conditions -= conditional
         return node
 
-    def _lookup(self, node: gast.AST) -> Any:
-        """A statement behind tests of the indices that it looks at, as long as nothing else is evaluated before."""
-        if isinstance(node, gast.Assign) and len(node.targets) == 1 and _looks_up(node.targets[0]):
+    def _simple(self, node: gast.AST) -> list[gast.AST]:
+        """A statement behind tests of what it looks up and divides by."""
+        if isinstance(node, gast.Assign) and len(node.targets) == 1 and looks_up(node.targets[0], self.kinds):
             before: list[gast.AST] = []
             node.value = self._kept(node.value, "value", before, node)
-            return [*(part for one in before for part in self._lookup(one)), *self._tested(node)]
+            return [*(part for one in before for part in self._simple(one)), *self._tested(node)]
         return self._tested(node)
 
     def _tested(self, node: gast.AST) -> list[gast.AST]:
-        found = _first_lookup(node)
-        if found is None:
+        site = first_site(node, self.kinds)
+        if site is None:
             return [node]
-        place, key, kind = found
         before: list[gast.AST] = []
-        place.value = self._kept(place.value, "container", before, node)
-        whole = _call_of(node, place) if kind in ("pop", "popleft") else place
-        if key is not None and not isinstance(key, gast.Constant):
-            position = replace_expr("_d2s.position(container, key)", container=copy.deepcopy(place.value), key=key)
-            key = self._kept(gast.copy_location(position, key), "key", before, node)
-        if key is not None and whole is not place:
-            whole.args = [key]
-        elif key is not None:
-            place.slice = key
+        asked = self._operands(site, before, node)
         holes: dict[str, Any] = {
-            "container": copy.deepcopy(place.value), "kind": gast.Constant(kind, None),
-            "key": gast.Constant(None, None) if key is None else copy.deepcopy(key),
+            "first": asked[0], "kind": gast.Constant(site.kind, None),
+            "second": asked[1] if len(asked) > 1 else gast.Constant(None, None),
         }  # fmt: skip
-        (test,) = replace("if _d2s.lacks(container, key, kind):\n    raise _d2s.lookup_error(container, key, kind)",
-                          origin=node, **holes)  # fmt: skip
+        (test,) = replace("if _d2s.lacks(first, second, kind):\n    raise _d2s.lookup_error(first, second, kind)",
+                          origin=node, **copy.deepcopy(holes))  # fmt: skip
         test.body[0] = gast.copy_location(_Jump(test.body[0].exc, None), node)
-        before += [test, *replace("_d2s.holds(container, key, kind)", origin=node, **holes)]
-        if kind in ("set", "del"):
-            return [*before, node]
-        if place.ctx.__class__ is gast.Store:  # of an augmented assignment, which looks there itself
+        before += [test, *replace("_d2s.holds(first, second, kind)", origin=node, **holes)]
+        if site.whole is None:  # the statement does it
             return [*before, node]
         name = self.namer.fresh("item")
-        rest = _Replaced(whole, gast.copy_location(gast.Name(name, gast.Load(), None, None), whole)).visit(
+        rest = _Replaced(site.whole, gast.copy_location(gast.Name(name, gast.Load(), None, None), site.whole)).visit(
             copy.copy(node))  # fmt: skip
         after = self._tested(rest)
         if len(after) == 1:
-            return [*before, _Renamed(name, whole).visit(rest)]
-        return [*before, *replace("name = value", name=name, value=whole, origin=node), *after]
+            return [*before, _Renamed(name, site.whole).visit(rest)]
+        return [*before, *replace("name = value", name=name, value=site.whole, origin=node), *after]
 
-    def _kept(self, value: gast.AST, hint: str, before: list[gast.AST], origin: gast.AST) -> gast.AST:
-        """A name or constant for an expression, which is evaluated before the statement."""
-        if _is_fixed(value):
+    def _operands(self, site: Site, before: list[gast.AST], node: gast.AST) -> list[gast.AST]:
+        """Names or constants for what a place reads, which are evaluated before the statement."""
+        for operand in site.earlier:
+            operand.set(self._kept(operand.get(), "value", before, node, site.calls))
+        found: list[gast.AST] = []
+        for position, operand in enumerate(site.operands):
+            value = operand.get()
+            if position and not isinstance(value, gast.Constant) and site.kind not in DIVISIONS:
+                index = replace_expr("_d2s.position(container, key)", container=copy.deepcopy(found[0]), key=value)
+                value = gast.copy_location(index, value)
+            later = site.calls and position + 1 < len(site.operands)
+            value = self._kept(value, _HINTS[site.kind in DIVISIONS][position], before, node, later)
+            if not isinstance(getattr(value, "ctx", None), gast.Store):
+                operand.set(value)
+            read = copy.deepcopy(value)
+            if isinstance(read, gast.Name):
+                read.ctx = gast.Load()
+            found.append(read)
+        return found
+
+    def _kept(
+        self, value: gast.AST, hint: str, before: list[gast.AST], origin: gast.AST, changes: bool = False
+    ) -> gast.AST:
+        """A name or constant for an expression, which is evaluated before the statement; one of our own where what
+        comes then may bind (``changes``) a name of the user's anew."""
+        if is_fixed(value) and not (changes and isinstance(getattr(value, "ctx", None), gast.Load)):
             return value
         name = self.namer.fresh(hint)
         before += replace("name = value", name=name, value=value, origin=origin)
@@ -254,97 +269,6 @@ class _Renamed(gast.NodeTransformer):
 
     def visit_Name(self, node: gast.AST) -> Any:
         return self._new if node.id == self._name else node
-
-
-_SIMPLE = (gast.Assign, gast.AugAssign, gast.Expr, gast.Return, gast.Delete)
-
-
-def _is_fixed(node: gast.AST) -> bool:
-    """Whether evaluating an expression does nothing and finds the same again: a name, a constant."""
-    if isinstance(node, gast.UnaryOp):
-        return isinstance(node.operand, gast.Constant)
-    return isinstance(node, (gast.Name, gast.Constant))
-
-
-def _first_lookup(node: gast.AST) -> Any:
-    """The subscript or method that a statement evaluates before anything else that does something: the node that has
-    the container as its ``value``, the key (None for a method without), and what is done there."""
-    if isinstance(node, gast.Delete):
-        target = node.targets[0]
-        return _of_subscript(target, "del") if len(node.targets) == 1 else None
-    if isinstance(node, gast.Return) and node.value is None:
-        return None
-    if isinstance(node, gast.AugAssign) and not isinstance(node.target, gast.Name):
-        inside = _first_in(node.target.value)
-        return inside if inside is not None or not isinstance(node.target, gast.Subscript) else (
-            _of_subscript(node.target, "get") if _does_little(node.value) else None)
-    if isinstance(node, gast.Assign) and _is_fixed(node.value):
-        target = node.targets[0]
-        if len(node.targets) > 1 or not isinstance(target, (gast.Subscript, gast.Attribute)):
-            return None
-        return _of_subscript(target, "set") or _first_in(target.value)
-    return _first_in(node.value)
-
-
-def _looks_up(target: gast.AST) -> bool:
-    """Whether storing to a target looks up an item, there or on the way to it."""
-    if not isinstance(target, (gast.Subscript, gast.Attribute)):
-        return False
-    return _of_subscript(target, "set") is not None or _first_in(target.value) is not None
-
-
-def _of_subscript(node: gast.AST, kind: str) -> Any:
-    if not isinstance(node, gast.Subscript) or isinstance(node.slice, (gast.Slice, gast.Tuple)):
-        return None
-    return (node, node.slice, kind) if _does_little(node.value) and _does_little(node.slice) else None
-
-
-def _does_little(node: gast.AST) -> bool:
-    """Whether an expression looks nothing up itself, so that it is evaluated without a test of its own."""
-    return not any(isinstance(part, (gast.Subscript, gast.Call, gast.NamedExpr)) for part in gast.walk(node))
-
-
-def _first_in(node: gast.AST) -> Any:
-    """The same in an expression."""
-    if isinstance(node, gast.Subscript) and isinstance(node.ctx, gast.Load):
-        return _of_subscript(node, "get") or _first_in(node.value)
-    if isinstance(node, gast.Call):
-        function = node.func
-        if isinstance(function, gast.Attribute) and function.attr in ("pop", "popleft") and not node.keywords and (
-            len(node.args) < 2 and _does_little(function.value) and all(map(_does_little, node.args))
-        ):  # fmt: skip
-            return function, node.args[0] if node.args else None, function.attr
-        if not isinstance(function, gast.Name):
-            return _first_in(function)
-        return _first_of(node.args)
-    if isinstance(node, gast.BinOp):
-        return _first_of([node.left, node.right])
-    if isinstance(node, gast.Compare):
-        return _first_of([node.left, *node.comparators[:1]])
-    if isinstance(node, (gast.Tuple, gast.List)):
-        return _first_of(node.elts)
-    if isinstance(node, gast.UnaryOp):
-        return _first_in(node.operand)
-    return _first_in(node.value) if isinstance(node, gast.Attribute) else None
-
-
-def _first_of(nodes: list[gast.AST]) -> Any:
-    """The same in the first of several expressions that is more than a name or constant."""
-    rest = [node for node in nodes if not _is_fixed(node)]
-    return _first_in(rest[0]) if rest and not isinstance(rest[0], gast.Starred) else None
-
-
-def _call_of(statement: gast.AST, function: gast.AST) -> gast.AST:
-    return next(node for node in gast.walk(statement) if isinstance(node, gast.Call) and node.func is function)
-
-
-def _names_lookups(handlers: list[gast.AST]) -> bool:
-    """Whether a handler is there for what indexing raises."""
-    return any(
-        isinstance(one, gast.Name) and one.id in ("IndexError", "LookupError")
-        for handler in handlers
-        for one in (handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type])
-    )
 
 
 class _InLoop(gast.NodeTransformer):

@@ -32,12 +32,17 @@ def note_present(session: Session, target: Any, key: Any) -> None:
 
 
 def held_now(target: Any) -> tuple[Any, Any]:
-    """What a list holds, and which row it is if others hold it by reference: the same objects until it is changed."""
+    """What a list holds, and which row it is if others hold it by reference: the same objects until it is changed. A
+    tensor is itself, whatever it holds, and so is a list whose length is known."""
+    if isinstance(target, torch.Tensor):
+        return target, None
     row = list_row(target)
+    if row is None and growing(target) is None:
+        return target, None
     return (growing(target), None) if row is None else (growing(row.heap.held), row.number)
 
 
-def _checked(session: Session, target: Any, key: Any) -> contextlib.AbstractContextManager[None]:
+def checked(session: Session, target: Any, key: Any) -> contextlib.AbstractContextManager[None]:
     """Around what reads or removes an item: no handler is asked about it if the item is there."""
     held, number = held_now(target)
     for scope, (content, row), index in session.present:
@@ -76,7 +81,7 @@ def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwar
     if name in ("pop", "insert") and args and not isinstance(args[0], (int, Staged)):
         args = (call(operator.index, args[0]), *args[1:])
     if name in ("pop", "popleft") and len(args) < 2:
-        with _checked(session, target, args[0] if args else 0 if name == "popleft" else -1):
+        with checked(session, target, args[0] if args else 0 if name == "popleft" else -1):
             return function(session, target, *args)
     return function(session, target, *args)
 
@@ -110,7 +115,7 @@ def read(session: Session, target: Any, key: Any) -> Any:
     if isinstance(key, slice) and not isinstance(target, deque):
         part = array.slice_(session, target, key)
         return tuple(part) if type(target) is tuple else part
-    with _checked(session, target, key):
+    with checked(session, target, key):
         if isinstance(target, deque):
             array_methods.require_index(session, target, key)
         elif type(target) is tuple:
@@ -150,7 +155,7 @@ def write(session: Session, target: Any, key: Any, value: Any) -> None:
         else:
             array.splice(session, target, key, list(values))
         return
-    with _checked(session, target, key):
+    with checked(session, target, key):
         if isinstance(target, deque):
             array_methods.require_index(session, target, key)
         array.set_(session, target, key, value)
@@ -163,7 +168,7 @@ def delete(session: Session, target: Any, key: Any) -> None:
         array.splice(session, target, key, [])
         return
     kind = "deque" if isinstance(target, deque) else "list assignment"
-    with _checked(session, target, key):
+    with checked(session, target, key):
         array_methods.require_index(session, target, key, f"{kind} index out of range")
         array.pop(session, target, key)
 

@@ -1,5 +1,6 @@
-"""Indexing in a ``try`` that catches IndexError, where only the run knows how long the list, deque or tuple is; a dict
-is asked for the key, which may be looked up in what such a list gives.
+"""Indexing in a ``try`` that catches IndexError, where only the run knows how long a list, deque or tuple is, or which
+row of a tensor it is; a dict is asked for the key, which may be looked up in what such a list gives. And a division in
+one that catches ZeroDivisionError.
 
     if _d2s.lacks(d, i, "get"):
         raise _d2s.lookup_error(d, i, "get")     # a jump to the handler (see ``transforms.caught_raise``)
@@ -11,13 +12,15 @@ Anything else is asked nothing: Python's own exception comes where it stands.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from dy2static.operators.calls import growing
-from dy2static.operators.shared.staging import Session, Staged, active, python_method
+from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import held_in
 from runtime.tracer.recording import reads
@@ -26,12 +29,16 @@ from runtime.tracer.values.containers import several
 
 _ENDS = {"pop": -1, "popleft": 0}
 _METHODS = {"get": "__getitem__", "set": "__setitem__", "del": "__delitem__", "pop": "pop", "popleft": "popleft"}
+_DIVISIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
 
 
 def position(target: Any, key: Any) -> Any:
     """An index of such a list, deque or tuple as an int; anything else as it is."""
     session = active()
-    if session is not None and isinstance(key, torch.Tensor) and growing.is_growing(target):
+    if session is not None and isinstance(key, torch.Tensor) and (
+            isinstance(target, (list, tuple, deque)) or _is_row(target, key)):
         return reads.index(session, key)
     return key
 
@@ -39,35 +46,45 @@ def position(target: Any, key: Any) -> Any:
 def lacks(target: Any, key: Any, kind: str) -> Any:
     """Whether a list, deque or tuple whose length only the run knows has no item there.
 
-    ``kind``: "get", "set", "del", or the method "pop" or "popleft", for which ``key`` is None where none is given.
+    ``kind``: "get", "set", "del", or the method "pop" or "popleft", for which ``key`` is None where none is given; or
+    an operator that divides ``target`` by ``key``.
     """
     session = active()
     if session is None:
         return False
+    if kind in _DIVISIONS:
+        return key == 0 if _divides(target, key) else False
     if kind in ("get", "del") and type(target) is dict and is_plain(key):
         row = held_in(target)
         return key not in row.heap.columns if row is not None else several(target) is None and key not in target
-    if not _is_asked(target, kind):
+    if not _is_asked(target, key, kind):
         return False
     key = _key(session, target, key, kind)
     if key is None:
         return False
-    length = array.length(session, target)
+    length = _length(session, target)
     return session.scalar("not_", session.scalar("and_", length > key, length >= -key))
 
 
 def holds(target: Any, key: Any, kind: str) -> None:
     """The item is there, as ``lacks`` said: what follows does not raise."""
     session = active()
-    if session is None or not _is_asked(target, kind):
+    if session is not None and kind in _DIVISIONS and _divides(target, key):
+        session.divisors.append((session.scope, key.var))
+        return
+    if session is None or not _is_asked(target, key, kind):
         return
     key = _key(session, target, key, kind)
     if key is not None:
         growing.note_present(session, target, key)
 
 
-def lookup_error(target: Any, key: Any, kind: str) -> LookupError:
-    """What Python raises where the item is not there."""
+def lookup_error(target: Any, key: Any, kind: str) -> Exception:
+    """What Python raises where the item is not there, or the divisor is 0."""
+    if kind in _DIVISIONS:
+        return ZeroDivisionError(_words_of_division(target, key, kind))
+    if isinstance(target, torch.Tensor):
+        return IndexError(_out_of_bounds(target, key))
     if isinstance(target, dict):
         return KeyError(key)
     if kind in _ENDS:
@@ -79,12 +96,65 @@ def lookup_error(target: Any, key: Any, kind: str) -> LookupError:
     return IndexError("list index out of range" if kind == "get" else "list assignment index out of range")
 
 
-def _is_asked(target: Any, kind: str) -> bool:
+def _is_row(target: Any, key: torch.Tensor) -> bool:
+    """Whether a tensor as an index of another one counts as an int."""
+    whole = not (key.dtype.is_floating_point or key.dtype.is_complex or key.dtype == torch.bool)
+    return isinstance(target, torch.Tensor) and target.dim() > 0 and key.dim() == 0 and whole
+
+
+def _divides(target: Any, key: Any) -> bool:
+    """Whether Python divides a number by one that only the run knows; a tensor is divided by 0 without an exception."""
+    return _is_number(target) and isinstance(key, Staged) and key.kind in ("int", "float", "bool")
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return all(map(_is_number, value.options))
+    return isinstance(value, (int, float)) or isinstance(value, Staged) and value.kind in ("int", "float", "bool")
+
+
+def _words_of_division(target: Any, key: Any, kind: str) -> Any:
+    """What this version of Python says for such numbers."""
+    if isinstance(target, Choice):
+        session = active()
+        assert session is not None
+        return distribute(session, target, lambda option: _words_of_division(option, key, kind))
+    one, zero = (value.python_type() if isinstance(value, Staged) else type(value)() for value in (target, key))
+    try:
+        _DIVISIONS[kind](one, zero)
+    except ZeroDivisionError as error:
+        return str(error)
+    raise AssertionError("division by zero")
+
+
+def _out_of_bounds(target: torch.Tensor, key: Any) -> Any:
+    session = active()
+    assert session is not None
+    text: Any = "index "
+    for part in (session.scalar("str", key), " is out of bounds for dimension 0 with size ", _length(session, target)):
+        part = session.scalar("str", part) if isinstance(part, Staged) and part.kind != "str" else part
+        text = session.scalar("add", text, part if isinstance(part, Staged) else str(part))
+    return text
+
+
+def _length(session: Session, target: Any) -> Any:
+    if isinstance(target, torch.Tensor):
+        size = session.fake(target).shape[0]
+        return size if type(size) is int else session.sizes.staged(size)
+    return array.length(session, target) if growing.is_growing(target) else len(target)
+
+
+def _is_asked(target: Any, key: Any, kind: str) -> bool:
+    if isinstance(target, torch.Tensor):
+        session = active()
+        assert session is not None
+        return kind in ("get", "set") and session.knows(target) and session.fake(target).dim() > 0
     if type(target) is tuple and kind != "get":
         return False
     if type(target) not in (list, deque, tuple):
         return False
-    return growing.is_growing(target) and python_method(target, _METHODS[kind]) is None
+    asked = growing.is_growing(target) or (isinstance(key, Staged) and kind in ("get", "set"))
+    return asked and python_method(target, _METHODS[kind]) is None
 
 
 def _key(session: Session, target: Any, key: Any, kind: str) -> Any:
@@ -94,4 +164,6 @@ def _key(session: Session, target: Any, key: Any, kind: str) -> Any:
         return (_ENDS[kind] if key is None else key) if right else None
     if isinstance(key, Staged):
         return key if key.kind == "int" else None
+    if isinstance(target, torch.Tensor):
+        return None  # torch compares it with the size
     return key if type(key) is int else None

@@ -78,7 +78,8 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     if isinstance(obj, torch.Tensor):
         boundary.require_none(session, "the index of a tensor", [key])
         if tensor_index.is_staged(session, obj, key):
-            return tensor_index.read(session, obj, key)
+            with growing.checked(session, obj, key):
+                return tensor_index.read(session, obj, key)
         return obj[tensor_index.plain(session, key)]
     if isinstance(obj, StagedSequence):
         return _of_staged(session, obj, key)
@@ -92,7 +93,8 @@ def read(session: Session, obj: Any, key: Any) -> Any:
         return growing.read(session, obj, _as_int(session, obj, key))
     key = _as_int(session, obj, key)
     if isinstance(key, Staged):
-        return _by_staged_key(session, obj, key)
+        with growing.checked(session, obj, key):
+            return _by_staged_key(session, obj, key)
     if isinstance(key, slice) and type(obj) in (list, tuple) and any_staged([key]):
         held = _holds_containers(obj)
         found = sequence_operators.part(session, obj, key) if held else _part(session, obj, key)
@@ -291,7 +293,8 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
         if value is None or isinstance(value, (str, bytes, dict, set)):
             theirs(operator.setitem, obj, ..., value)  # raises before it looks for the place
         if tensor_index.is_staged(session, obj, key):
-            tensor_index.write(session, obj, key, to_torch(session, value))
+            with growing.checked(session, obj, key):
+                tensor_index.write(session, obj, key, to_torch(session, value))
         elif tensor_index.is_expanded(session, obj, key, value):
             tensor_index.write_expanded(session, obj, key, value)
         else:
@@ -302,7 +305,8 @@ def write(session: Session, obj: Any, key: Any, value: Any) -> None:
         growing.write(session, obj, key, value)
         return
     if isinstance(key, Staged) and isinstance(obj, (list, deque)):
-        _store_at(session, obj, key, value)
+        with growing.checked(session, obj, key):
+            _store_at(session, obj, key, value)
         return
     if isinstance(key, slice) and any_staged([key]) and sequence_operators.set_part(session, obj, key, value):
         return

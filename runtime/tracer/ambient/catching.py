@@ -109,6 +109,7 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
     Raises:
         TraceError: The clause would not see the exception.
     """
+    divided = False
     if name.startswith("aten."):
         if not _is_in_range(session, name, args):
             _require(session, lambda caught: _of_aten(name, caught))
@@ -124,10 +125,19 @@ def require_uncaught(session: Session, name: str, args: Sequence[Operand], attrs
         _require_route(session, error)
     else:
         error = _RAISES.get(name)
+        divided = error is ZeroDivisionError and _is_divisor(session, args[1])
+        error = None if divided else error
     if isinstance(error, type) and issubclass(error, BaseException):
         require_uncaught_type(session, error)
     for kind in _of_numbers(name, args) if name in FUNCTIONS else ():
+        if kind is ZeroDivisionError and divided:
+            continue
         _require(session, lambda caught, kind=kind: kind if _is_of_values(caught) else None)  # type: ignore[misc]
+
+
+def _is_divisor(session: Session, number: Operand) -> bool:
+    """Whether it is known here that a number is not 0."""
+    return any(one is number and session.is_open(scope) for scope, one in session.divisors)
 
 
 def is_caught(session: Session, error: type[BaseException]) -> bool:

@@ -91,6 +91,7 @@ FIELDS: dict[str, str] = {
     "escape": VALUE,
     "escape_place": VALUE,
     "present": ITEMS,
+    "divisors": ITEMS,
     "literals": ITEMS,
     "raising": VALUE,
     "paths": VALUE,

@@ -206,6 +206,8 @@ class Session:
         """Where that call stands."""
         self.present: list[tuple[Scope, Any, Any]] = []
         """Where it is known that a list that grows has an item: in which Block, what the list holds, the index."""
+        self.divisors: list[tuple[Scope, Variable]] = []
+        """Numbers that are not 0 in a Block."""
         self.literals: dict[Variable, torch.Tensor] = {}
         """Variables that hold tensors made from Python data, with what they hold."""
         self.raising: BaseException | None = None

@@ -1,0 +1,239 @@
+"""``try`` around an index or a division of which only the run knows whether it raises: the handler runs on such paths."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import dy2static
+from tests.oracle import check
+
+
+def k(x):
+    return int((x > 0).sum())
+
+
+def try_idx(x):
+    i = int(x.sum() > 0) * 7
+    try:
+        y = x[i]
+    except IndexError:
+        y = x[0] * 10
+    return y
+
+
+def idx_msg(x):
+    try:
+        return x[k(x) - 5] * 2, ""
+    except IndexError as e:
+        return x[0] * 3, str(e)
+
+
+def idx_set(x):
+    y = x * 1
+    try:
+        y[k(x) + 1] = 9.0
+    except IndexError:
+        y = y * 0.5
+    return y
+
+
+def idx_t(x):
+    try:
+        v = x[(x > 0).sum()]
+    except IndexError:
+        v = x.sum()
+    return v
+
+
+def idx_loop(x):
+    out = []
+    i = 0
+    while True:
+        try:
+            v = x[i]
+        except IndexError:
+            break
+        out.append(v)
+        i += k(x) + 1
+    return out
+
+
+def idx_loop2(x):
+    i, total = 0, x.sum() * 0
+    while i < 10:
+        try:
+            total = total + x[i]
+        except IndexError:
+            total = total * 2
+        i += k(x) + 1
+    return total
+
+
+def idx_rows(x):
+    m = torch.stack([x, x * 2])
+    try:
+        return m[k(x)]
+    except (IndexError, KeyError):
+        return m.sum(0)
+
+
+def zero_div(x):
+    n = k(x)
+    try:
+        r = 10 / n
+    except ZeroDivisionError:
+        r = -1.0
+    return x * r
+
+
+def zero_msg(x):
+    n = k(x) - 1
+    out = []
+    for f in (1, 2.5):
+        try:
+            out.append(f / n)
+        except ZeroDivisionError as e:
+            out.append(str(e))
+    try:
+        out.append(7 // n + 7 % n)
+    except ArithmeticError as e:
+        out.append(str(e))
+    return out, x
+
+
+def zero_f(x):
+    s = x.sum().item()
+    try:
+        m = (1 + s) / s
+    except ZeroDivisionError:
+        m = 0.0
+    return m, x
+
+
+def zero_aug(x):
+    m, n = 5, k(x)
+    try:
+        m /= n
+    except ZeroDivisionError:
+        m = None
+    return m, x
+
+
+def zero_nest(x):
+    n = k(x)
+    try:
+        return abs(6 / n) + 3 / (n - 1), x
+    except ZeroDivisionError:
+        return -1, x
+
+
+def zero_t(x):
+    try:
+        return x / (k(x) - 1)
+    except ZeroDivisionError:
+        return x
+
+
+def zero_ret_else(x):
+    n = k(x)
+    try:
+        q = 6 // n
+    except ZeroDivisionError:
+        q = 100
+    else:
+        q += 1
+    finally:
+        x = x + 1
+    return q, x
+
+
+def mean_safe(x):
+    l = [v for v in x.tolist() if v > 0]
+    try:
+        return sum(l) / len(l), x
+    except ZeroDivisionError:
+        return 0.0, x
+
+
+def text_mod(x):
+    try:
+        return "%d" % k(x), 4 % k(x), x
+    except ZeroDivisionError:
+        return "z", 0, x
+
+
+def both(x):
+    l = [1.0, 2.0]
+    n = k(x)
+    try:
+        v = l[n] / (n - 1)
+    except IndexError:
+        v = -1.0
+    except ZeroDivisionError:
+        v = -2.0
+    return v, x
+
+
+def raise_again(x):
+    n = k(x)
+    try:
+        v = 1 / n
+    except ZeroDivisionError as e:
+        raise ValueError("no") from e
+    return v, x
+
+
+def users(x):
+    try:
+        if x.sum() > 0:
+            raise ZeroDivisionError("mine")
+        v = 1
+    except ZeroDivisionError as e:
+        v = str(e)
+    return v, x
+
+
+PROGRAMS = [
+    try_idx, idx_msg, idx_set, idx_t, idx_loop, idx_loop2, idx_rows,
+    zero_div, zero_msg, zero_f, zero_aug, zero_nest, zero_t, zero_ret_else,
+    mean_safe, text_mod, both, raise_again, users,
+]  # fmt: skip
+INPUTS = [[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [3.0, -1.0, 0.5], [-2.5, 1.5, 0.0], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_equal_eager(f, grad):
+    calls = [(torch.tensor(values, requires_grad=grad),) for values in INPUTS]
+    check(f, *calls, paths=("program",))
+
+
+@pytest.mark.parametrize("f", PROGRAMS[::4], ids=lambda f: f.__name__)
+def test_loaded(f, tmp_path):
+    calls = [(torch.tensor(values),) for values in INPUTS]
+    static = check(f, *calls, paths=("program",))
+    dy2static.save(static, tmp_path / "f.d2s")
+    check(f, *calls, static=dy2static.load(tmp_path / "f.d2s"), paths=("program",))
+
+
+LEFT = {"int": "3", "float": "2.5", "bool": "True", "staged int": "n", "staged float": "s", "chosen": "c"}
+BY = {"int": "n", "float": "s", "bool": "b"}
+
+
+@pytest.mark.parametrize("operator", ["/", "//", "%"])
+@pytest.mark.parametrize("left", LEFT)
+def test_words_of_divisions(left, operator, tmp_path):
+    """Each pair of kinds of numbers, in Python's own words, and the same number where nothing is raised."""
+    lines = []
+    for right in BY.values():
+        lines += ["    try:", f"        v = {LEFT[left]} {operator} {right}", "    except ZeroDivisionError as error:",
+                  "        v = str(error)", "    found.append(v)"]
+    text = "\n".join([
+        "def f(x):", "    n, s = int((x > 0).sum()) - 1, x.sum().item() - 6", "    b = n > 0",
+        "    c = 4 if n > 0 else 1.5", "    found = []", *lines, "    return found, x", ""])
+    path = tmp_path / "words.py"
+    path.write_text(text)
+    space = {}
+    exec(compile(text, str(path), "exec"), space)
+    check(space["f"], *[(torch.tensor(values),) for values in INPUTS], paths=("program",))
