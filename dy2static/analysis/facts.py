@@ -35,6 +35,7 @@ class Fact(Enum):
     STATE = "names that the construct hands over to what comes after it, in order [If, While, For]"
     RESULT = "the name of the value that every branch ends with, and that is returned next [If]"
     DECLARED = "names that nothing but nested blocks binds: the function [function] or body [If, While, For] owns them"
+    BOUND_INSIDE = "names that a comprehension's function binds, and the function itself no more [function]"
     DECLARED_ORELSE = "the same for the else block [If]"
     UNSURE = "local names that may be unbound at some time, or on some path only [function]"
     CONVERTIBLE = "bodies of this construct can become functions [If, While, For]"

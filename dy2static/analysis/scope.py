@@ -153,6 +153,15 @@ def annotated(function: gast.AST) -> set[str]:
     return {node.target.id for node in nodes if isinstance(node.target, gast.Name)}
 
 
+def walrus_names(comprehension: gast.AST) -> set[str]:
+    """The names that ``:=`` binds in a comprehension, in the function around it."""
+    return {
+        part.target.id
+        for part in own_nodes(comprehension)
+        if isinstance(part, gast.NamedExpr) and isinstance(part.target, gast.Name)
+    }
+
+
 def has_walrus(code: gast.AST | Iterable[gast.AST]) -> bool:
     """Whether evaluating ``code`` binds a name with ``:=`` in the scope it stands in."""
     return any(isinstance(node, gast.NamedExpr) for node in own_nodes(code))
@@ -297,11 +306,7 @@ class _Visitor:
             targets |= walker.uses.writes
             inner._all([generator.target, *generator.ifs, generator.iter if index else None])
         inner._all([node.key, node.value] if isinstance(node, gast.DictComp) else [node.elt])
-        walrus = {
-            part.target.id
-            for part in own_nodes(node)
-            if isinstance(part, gast.NamedExpr) and isinstance(part.target, gast.Name)
-        }
+        walrus = walrus_names(node)
         found = inner.uses
         self.uses.writes.update(walrus)
         reads = (found.reads - targets) | (found.reads & walrus)

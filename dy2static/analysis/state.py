@@ -62,7 +62,8 @@ def analyse(function: gast.AST) -> None:
     reads = reads.union(*(facts.get(node, Fact.UNBOUND_READS, ()) for node in nodes))
     dropped = (scope.captured | reads) & scope.locals - bound_in(function.body) - parameters
     given = parameters | {node.target.id for node in _direct(function.body) if _is_declaration(node)}
-    facts.put(function, Fact.DECLARED, ordered(_declared(function.body, given, scope) | dropped))
+    facts.put(function, Fact.DECLARED, ordered(
+        _declared(function.body, given, scope) | dropped | set(facts.get(function, Fact.BOUND_INSIDE, ())) - given))
     unsure = reads | dropped | (_unsure(function.body) & scope.locals) | (scope.unbound & (shared | reads))
     unsure |= (shared | reads) & scope.locals & (scope.deleted | scope.unbound)
     facts.put(function, Fact.UNSURE, frozenset(unsure))

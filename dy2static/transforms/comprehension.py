@@ -14,8 +14,8 @@ def f(xs, w):
         return _d2s_result_1
     return _d2s_listcomp_1(xs)
 
-A generator expression becomes the call of a generator function. A comprehension in a lambda, or with ``:=``, stays as
-it is.
+A generator expression becomes the call of a generator function. What ``:=`` binds in a comprehension is ``nonlocal`` in
+its function. A comprehension in a lambda stays as it is, and one that binds a global name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import gast
 
 from dy2static.analysis import facts
 from dy2static.analysis.facts import Fact
-from dy2static.analysis.scope import has_walrus, is_consumed, scope_of
+from dy2static.analysis.scope import is_consumed, scope_of, walrus_names
 from dy2static.template import replace, replace_expr
 from dy2static.transforms.base import Context, Transformer, consumed, converts, name_node, operator
 
@@ -60,7 +60,8 @@ class _Comprehension(Transformer):
         return self.generic_visit(node)
 
     def _function(self, node: gast.AST, kind: str, store: str, **parts: Any) -> Any:
-        if not self.hoisting or has_walrus(node):
+        bound = walrus_names(node)
+        if not self.hoisting or (bound and not self._shares(bound, kind, node)):
             self._comprehension(node)
             for generator in node.generators:
                 if not generator.is_async:
@@ -83,6 +84,8 @@ class _Comprehension(Transformer):
                 *replace(f"result = {_EMPTY[kind]}", result=result, origin=node), *body,
                 *replace("return result", result=result, origin=node),
             ]  # fmt: skip
+        if bound:
+            body = [gast.copy_location(gast.Nonlocal(sorted(bound)), node), *body]
         (function,) = replace(
             "def name(iterable):\n    body", name=name, iterable=iterable, body=body, origin=node
         )
@@ -101,6 +104,15 @@ class _Comprehension(Transformer):
         if immediate:
             facts.put(call.func, Fact.READS, scope.free)
         return call
+
+    def _shares(self, names: set[str], kind: str, node: gast.AST) -> bool:
+        """Whether a function in the one at hand can bind these names in it."""
+        if kind == "genexpr" and not facts.get(node, Fact.IMMEDIATE):
+            return False  # it may run when its function is done
+        scope = scope_of(self.function)
+        own = names & scope.locals  # the function's own text will bind them no more
+        facts.put(self.function, Fact.BOUND_INSIDE, own | facts.get(self.function, Fact.BOUND_INSIDE, set()))
+        return names <= scope.locals | scope.nonlocals
 
     def _first(self, iterable: str, lazy: bool, node: gast.AST) -> gast.AST:
         name = name_node(iterable, node)

@@ -56,11 +56,11 @@ def _shortened(block: list[gast.AST]) -> list[gast.AST]:
             if value is not None:
                 waiting[statement.name] = gast.copy_location(gast.Lambda(statement.args, value), statement)
                 continue
-        elif waiting:
-            call = statement.value
+        elif waiting and isinstance(getattr(statement, "value", None), gast.Call):
+            call = statement.value  # or a note that a name is bound, which stands before that
             call.args = [waiting.pop(arg.id, arg) if isinstance(arg, gast.Name) else arg for arg in call.args]
-            assert not waiting
         result.append(statement)
+    assert not waiting
     return result
 
 

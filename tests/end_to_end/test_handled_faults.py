@@ -1,4 +1,4 @@
-"""``try`` around an index or a division of which only the run knows whether it raises: the handler runs on such paths."""
+"""``try`` around an index or division that may raise, which only the run knows: the handler runs on those paths."""
 
 from __future__ import annotations
 

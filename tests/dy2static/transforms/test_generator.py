@@ -19,7 +19,7 @@ def test_alone(alone: Any) -> None:
 
 
 def test_generator_expressions_alone(alone: Any) -> None:
-    alone({"comprehension", "generator", "analyses"}, gast.GeneratorExp)
+    alone({"comprehension", "generator", "analyses", "local_names"}, gast.GeneratorExp)
 
 
 def several(n, log):
