@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from runtime import torch_internals
 from runtime.errors import Dy2StaticError
-from runtime.ir import Location, Operator, Variable
+from runtime.ir import Location, Operator
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
-from runtime.tracer.memory.storage_table import Storage
+from runtime.tracer.memory.storage_table import Snapshot
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.python_state.notes import noted, others, own_references
 from runtime.tracer.recording import faults
@@ -74,7 +74,7 @@ class Path:
     """Whether it raised, so that nothing after it runs."""
     names: tuple[Any, ...]
     places: dict[Place, Any] = field(default_factory=dict)
-    storages: dict[Storage, Variable] = field(default_factory=dict)
+    storages: Snapshot = field(default_factory=Snapshot)
     """Values at the end of every storage alive then."""
     result: Any = None
     used_up: dict[Operator, Location | None] = field(default_factory=dict)
@@ -199,7 +199,7 @@ def require_modes(session: Session, before: dict[str, Any], ended: bool) -> None
         )
 
 
-def include_new(entry: dict[Storage, Variable], paths: Sequence[Path]) -> None:
+def include_new(entry: Snapshot, paths: Sequence[Path]) -> None:
     """Add to a snapshot the caller's memory that paths met first, with what it held at entry."""
     for path in paths:
         for storage in path.storages:

@@ -6,8 +6,8 @@ storage's base; a write replaces the storage's value Variable, and a tensor read
 
 from __future__ import annotations
 
-import itertools
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -48,11 +48,22 @@ class Storage:
     """By value it got from an in-place operator or a join: what that was."""
     lost: Lost | None = None
     """Set once it may have been written as an item of a list that grows: it may not be read any more."""
+    table: StorageTable | None = field(default=None, repr=False)
+    """Where it is told of new values."""
+    number: int = 0
+    """Its place in the order of creation."""
     first: Variable = field(init=False)
     """What it held when it was made."""
 
     def __post_init__(self) -> None:
         self.first = self.value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "value":
+            table = self.__dict__.get("table")
+            if table is not None:
+                table.changed.append(self.number)
+        object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -175,35 +186,73 @@ class TensorInfo:
         return self.factory and self.storage.value is self.storage.first
 
 
+class Snapshot(dict[Storage, Variable]):
+    """The value of every storage that was alive at some moment, oldest first."""
+
+    def __init__(self, items: Any = (), changes: int = 0, made: int = 0) -> None:
+        super().__init__(items)
+        self.changes, self.made = changes, made
+        """How many values had been set by then, and how many storages made."""
+
+
 class StorageTable:
-    """All storages alive in one trace, in order of creation."""
+    """All storages alive in one trace, in order of creation.
+
+    Snapshots are taken at every path and restored after it, so both cost what changed since the last one, not what
+    there is.
+    """
 
     def __init__(self) -> None:
         self._storages: dict[int, weakref.ref[Storage]] = {}
-        self._numbers = itertools.count()
+        self._made = 0
         self._kept: list[Storage] = []
+        self.changed: list[int] = []
+        """The numbers of the storages whose value was set, in order."""
+        self._last: Callable[[], Snapshot | None] = lambda: None
+        """The last snapshot, if somebody still has it."""
 
     def new(self, value: Variable, origin: Variable | None = None, label: str = "") -> Storage:
         """A storage whose base holds ``value``. Those of inputs and parameters live as long as the trace."""
-        storage = Storage(value, origin=origin, label=label)
-        number, storages = next(self._numbers), self._storages
+        number, storages = self._made, self._storages
+        storage = Storage(value, origin=origin, label=label, table=self, number=number)
+        self._made += 1
         storages[number] = weakref.ref(storage, lambda _: storages.pop(number, None))
         if origin is not None:
             self._kept.append(storage)
         return storage
 
-    def snapshot(self) -> dict[Storage, Variable]:
+    def snapshot(self) -> Snapshot:
         """The value of every storage alive, oldest first."""
-        alive = [reference() for reference in list(self._storages.values())]
-        return {storage: storage.value for storage in alive if storage is not None}
+        last = self._last()
+        if last is None:
+            alive = [reference() for reference in list(self._storages.values())]
+            items = {storage: storage.value for storage in alive if storage is not None}
+            made = Snapshot(items, len(self.changed), self._made)
+        elif last.changes == len(self.changed) and last.made == self._made:
+            return last
+        else:
+            made = Snapshot(last, len(self.changed), self._made)
+            since = {number for number in self.changed[last.changes :] if number < last.made}
+            for number in (*since, *range(last.made, self._made)):
+                storage = self._found(number)
+                if storage is not None:
+                    made[storage] = storage.value
+        self._last = weakref.ref(made)
+        return made
 
-    def restore(self, snapshot: dict[Storage, Variable]) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """Set storages back to a snapshot; the caller's memory met since then goes back to what it held."""
-        for storage, value in snapshot.items():
-            storage.value = value
-        for storage in self._kept:
-            if storage not in snapshot and storage.origin is not None:
-                storage.value = storage.origin
+        for number in set(self.changed[snapshot.changes :]):
+            storage = self._found(number)
+            if storage is None:
+                continue
+            before = snapshot.get(storage, storage.origin)
+            if before is not None and storage.value is not before:
+                storage.value = before
+
+    def _found(self, number: int) -> Storage | None:
+        reference = self._storages.get(number)
+        return None if reference is None else reference()
 
 
 def mark_uncertain(a: Storage, b: Storage, reason: str, location: Location | None) -> None:
