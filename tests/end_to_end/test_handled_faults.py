@@ -237,3 +237,24 @@ def test_words_of_divisions(left, operator, tmp_path):
     space = {}
     exec(compile(text, str(path), "exec"), space)
     check(space["f"], *[(torch.tensor(values),) for values in INPUTS], paths=("program",))
+
+
+def shortened(x):
+    items, n = [1.0, 2.0, 3.0], k(x)
+
+    def last(items):
+        return items[n - 1]
+
+    try:
+        v = items[n - 1]
+        items.pop()
+        v += last(items)
+    except IndexError:
+        v = -1.0
+    return v, x
+
+
+def test_what_was_there_is_not_taken_for_there():
+    f = dy2static.to_static(shortened)
+    with pytest.raises(dy2static.TraceError, match="D2S229"):
+        f(torch.tensor([1.0, 2.0, 3.0]))

@@ -33,12 +33,12 @@ def note_present(session: Session, target: Any, key: Any) -> None:
 
 def held_now(target: Any) -> tuple[Any, Any]:
     """What a list holds, and which row it is if others hold it by reference: the same objects until it is changed. A
-    tensor is itself, whatever it holds, and so is a list whose length is known."""
+    tensor is itself, whatever it holds, and so is a list whose length is known, as long as it has as many items."""
     if isinstance(target, torch.Tensor):
         return target, None
     row = list_row(target)
     if row is None and growing(target) is None:
-        return target, None
+        return target, len(target)
     return (growing(target), None) if row is None else (growing(row.heap.held), row.number)
 
 
