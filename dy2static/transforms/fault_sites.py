@@ -16,7 +16,8 @@ import gast
 
 LOOKUP, DIVISION = "lookup", "division"
 _NAMED = {
-    "IndexError": LOOKUP, "LookupError": LOOKUP, "ZeroDivisionError": DIVISION, "ArithmeticError": DIVISION,
+    "IndexError": LOOKUP, "KeyError": LOOKUP, "LookupError": LOOKUP, "ZeroDivisionError": DIVISION,
+    "ArithmeticError": DIVISION,
 }  # fmt: skip
 """What a handler names for which of them. Broader handlers stand around code that has no such fear."""
 _BINDING = (gast.NamedExpr, gast.Yield, gast.YieldFrom, gast.Await)

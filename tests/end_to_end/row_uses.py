@@ -997,6 +997,14 @@ a.k = 6
 for r in rest:
     r.k = 8
 return rows, a, rest
+
+rows = []
+while i < n:
+    rows.append(P(x * i, i))
+    i += 1
+rows.sort(key=lambda r: -r.k)
+rows[0].k = 50
+return rows
 """)
 
 CAUGHT = _programs("""
@@ -1184,14 +1192,6 @@ while i < n:
     i += 1
 rows[-1]["k"] = 0
 return f"{rows[-1]}", str(rows[-1]["k"])
-
-rows = []
-while i < n:
-    rows.append(P(x * i, i))
-    i += 1
-rows.sort(key=lambda r: -r.k)
-rows[0].k = 50
-return rows
 
 g = []
 while i < n:

@@ -21,8 +21,7 @@ PROGRAMS = [
 REFUSED = {
     "counter_of_one": "D2S254", "deep_copied": "D2S228", "frozen_keys": "D2S210", "generator_pipeline": "D2S212",
     "grouped_by_default": "D2S265", "intervals": "D2S251", "inverted": "D2S265", "padded": "D2S210",
-    "repeated": "D2S210", "sorted_reversed": "D2S210", "split_text": "D2S210", "tried_key": "D2S229",
-    "tried_popleft": "D2S229",
+    "split_text": "D2S210",
 }  # fmt: skip
 """By name: the code of the located error that stands in place of a difference."""
 NAMED = {"named_tuples", "record_of_steps"}

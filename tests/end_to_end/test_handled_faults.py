@@ -1,4 +1,4 @@
-"""``try`` around an index or division that may raise, which only the run knows: the handler runs on those paths."""
+"""``try`` around an index, key or division that may raise, as only the run knows: the handler runs on those paths."""
 
 from __future__ import annotations
 
@@ -194,7 +194,108 @@ def users(x):
     return v, x
 
 
+def key_of_a_path(x):
+    d = {"a": x}
+    if x.sum() > 0:
+        d["b"] = x * 2
+    try:
+        return d["b"]
+    except KeyError as e:
+        return d["a"], str(e)
+
+
+def keys_of_a_loop(x):
+    d = {}
+    for i in range(3):
+        if x[i] > 0:
+            d[i] = x[i]
+    out = []
+    for i in range(3):
+        try:
+            out.append(d[i] * 2)
+        except KeyError:
+            out.append(None)
+    return out
+
+
+def key_that_is_missing(x):
+    d = {"a": 1}
+    try:
+        v = d["zz"]
+    except KeyError:
+        v = 5
+    return v, x
+
+
+def key_deleted(x):
+    d = {"a": x}
+    if x.sum() > 0:
+        d["b"] = x * 2
+    try:
+        del d["b"]
+        n = 1
+    except KeyError:
+        n = 0
+    return n, len(d), d
+
+
+def cached_by_chosen_key(x):
+    cache = {}
+    total = x * 0
+    for i in range(3):
+        key = "p" if x[i] > 0 else "n"
+        try:
+            v = cache[key]
+        except KeyError:
+            v = x[i] * 10
+            cache[key] = v
+        total = total + v
+    return total
+
+
+def key_of_an_inner_dict(x):
+    d = {"a": {"b": x}}
+    if x.sum() > 0:
+        d["a"]["c"] = x * 3
+    try:
+        return d["a"]["c"] + d["a"]["b"]
+    except KeyError:
+        return x
+
+
+def key_error_as_another(x):
+    d = {"a": x}
+    if x.sum() > 0:
+        d["b"] = x * 2
+    try:
+        return d["a"] + d["b"]
+    except (KeyError, ValueError):
+        raise RuntimeError("no b")
+
+
+def index_under_key_error(x):
+    l = [x, x * 2]
+    try:
+        return l[int((x > 0).sum())]
+    except KeyError:
+        return x
+
+
+def key_deleted_between(x):
+    d = {"a": x, "b": x * 2}
+    try:
+        v = d["b"]
+        if x.sum() > 0:
+            del d["b"]
+        w = d["b"] + v
+    except KeyError:
+        w = x * 7
+    return w, d
+
+
 PROGRAMS = [
+    key_of_a_path, keys_of_a_loop, key_that_is_missing, key_deleted, cached_by_chosen_key,
+    key_of_an_inner_dict, key_error_as_another, index_under_key_error, key_deleted_between,
     try_idx, idx_msg, idx_set, idx_t, idx_loop, idx_loop2, idx_rows,
     zero_div, zero_msg, zero_f, zero_aug, zero_nest, zero_t, zero_ret_else,
     mean_safe, text_mod, both, raise_again, users,

@@ -24,7 +24,8 @@ WITHOUT_PROGRAMS = {"object_state", "method_with_state", "threads_inside"}
 """Snippets in which nothing is called that could be a Program: one function does it all, or another thread."""
 
 WHOLE = {"host_random", "host_random_branch", "own_random", "shuffled", "seeds_inside", "dropout_around_host_random",
-         "timed", "numpy_random", "numpy_generator", "asarray", "counters_as_arguments"}  # fmt: skip
+         "timed", "numpy_random", "numpy_generator", "asarray", "counters_as_arguments",
+         "to_list_of_unknown_length"}  # fmt: skip
 """Snippets that are one Program by now."""
 
 

@@ -473,7 +473,7 @@ def handed_reraise(x):
     return y
 
 
-def cannot_index(x):
+def handed_index(x):
     items = [x, x * 2]
     try:
         return items[int(x.sum())]
@@ -481,7 +481,7 @@ def cannot_index(x):
         return x
 
 
-def cannot_zerodiv(x):
+def handed_zerodiv(x):
     try:
         return x / (1 // int(x.sum()))
     except ZeroDivisionError:
@@ -638,7 +638,7 @@ def handed_do_something_before(x):
         raise
 
 
-def cannot_store_at(x):
+def handed_store_at(x):
     items = [x, x * 2]
     try:
         items[int(x.sum())] = x
@@ -647,7 +647,7 @@ def cannot_store_at(x):
     return items
 
 
-def cannot_index_tuple(x):
+def handed_index_tuple(x):
     items = (x, x * 2)
     try:
         return items[int(x.sum())]
@@ -747,12 +747,12 @@ LIKE_EAGER = [
     handed_helper,
     handed_reraise,
     handed_with_in_try,
+    handed_store_at,
+    handed_index_tuple,
+    handed_index,
+    handed_zerodiv,
 ]
 REFUSED = [
-    cannot_store_at,
-    cannot_index_tuple,
-    cannot_index,
-    cannot_zerodiv,
     cannot_math,
     cannot_unbound,
     cannot_none,

@@ -18,6 +18,7 @@ from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.numbers.scalars import StagedInt
 from runtime.tracer.values import array, array_methods
+from runtime.tracer.values.containers import several
 from runtime.tracer.values.structure import Growing, growing, list_row
 
 
@@ -32,10 +33,15 @@ def note_present(session: Session, target: Any, key: Any) -> None:
 
 
 def held_now(target: Any) -> tuple[Any, Any]:
-    """What a list holds, and which row it is if others hold it by reference: the same objects until it is changed. A
-    tensor is itself, whatever it holds, and so is a list whose length is known, as long as it has as many items."""
-    if isinstance(target, torch.Tensor):
+    """What a list holds, and which row it is if others hold it by reference: the same objects until it is changed.
+
+    A tensor is itself, whatever it holds; a list or dict whose length is known, as long as it has as many items.
+    """
+    if not isinstance(target, (list, tuple, deque, dict)):
         return target, None
+    if isinstance(target, dict):
+        content = several(target)
+        return (target, len(target)) if content is None else (content, None)
     row = list_row(target)
     if row is None and growing(target) is None:
         return target, len(target)
@@ -55,7 +61,7 @@ def checked(session: Session, target: Any, key: Any) -> contextlib.AbstractConte
 def _same_index(a: Any, b: Any) -> bool:
     if isinstance(a, Staged) and isinstance(b, Staged):
         return a.var is b.var
-    return type(a) is int and type(b) is int and a == b
+    return a is b or (type(a) in (int, str) and type(a) is type(b) and bool(a == b))
 
 
 def method(session: Session, target: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,6 +1,6 @@
 """Indexing in a ``try`` that catches IndexError, where only the run knows how long a list, deque or tuple is, or which
-row of a tensor it is; a dict is asked for the key, which may be looked up in what such a list gives. And a division in
-one that catches ZeroDivisionError.
+row of a tensor it is, or KeyError, where only it knows which keys a dict has. And a division in one that catches
+ZeroDivisionError.
 
     if _d2s.lacks(d, i, "get"):
         raise _d2s.lookup_error(d, i, "get")     # a jump to the handler (see ``transforms.caught_raise``)
@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from dy2static.operators.calls import growing
+from dy2static.operators.calls.call import traced
 from dy2static.operators.shared.staging import Choice, Session, Staged, active, distribute, python_method
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.held import held_in
@@ -54,9 +55,14 @@ def lacks(target: Any, key: Any, kind: str) -> Any:
         return False
     if kind in _DIVISIONS:
         return key == 0 if _divides(target, key) else False
-    if kind in ("get", "del") and type(target) is dict and is_plain(key):
+    if kind in ("get", "del") and type(target) is dict and (is_plain(key) or isinstance(key, Choice)):
         row = held_in(target)
-        return key not in row.heap.columns if row is not None else several(target) is None and key not in target
+        if row is None and (several(target) is not None or isinstance(key, Choice)):
+            there = traced(session, operator.contains, (target, key), {})
+            return session.scalar("not_", there) if isinstance(there, Staged) else not there
+        if isinstance(key, Choice):
+            return False
+        return key not in row.heap.columns if row is not None else key not in target
     if not _is_asked(target, key, kind):
         return False
     key = _key(session, target, key, kind)
@@ -72,6 +78,8 @@ def holds(target: Any, key: Any, kind: str) -> None:
     if session is not None and kind in _DIVISIONS and _divides(target, key):
         session.divisors.append((session.scope, key.var))
         return
+    if session is not None and type(target) is dict and (several(target) is not None or isinstance(key, Choice)):
+        growing.note_present(session, target, key)
     if session is None or not _is_asked(target, key, kind):
         return
     key = _key(session, target, key, kind)

@@ -63,12 +63,15 @@ def read(session: Session, obj: Any, key: Any) -> Any:
     row = held_in(obj) if session.has_rows and type(obj) is dict else None
     if row is not None and _is_key(row, key):
         return row.heap.get(session, row.number, key)
+    given = obj
     obj, key = _opened(obj, "__getitem__"), containers.opened(key)
     if isinstance(obj, Choice):
         _require_anywhere(session, obj, key)
-        return distribute(session, obj, lambda option: read(session, option, key), itself=True)
+        with growing.checked(session, given, key):
+            return distribute(session, obj, lambda option: read(session, option, key), itself=True)
     if isinstance(key, Choice):
-        return _by_choice(session, obj, key)
+        with growing.checked(session, given, key):
+            return _by_choice(session, obj, key)
     if held_choice(key) is not None:
         return spread(session, key, lambda given: read(session, obj, given))
     key = _bounds(session, key)
@@ -358,12 +361,14 @@ def _store_at(session: Session, obj: Any, key: Staged, value: Any) -> None:
 
 def delete(session: Session, obj: Any, key: Any) -> None:
     """``del obj[key]``."""
-    obj = _opened(obj, "__delitem__")
+    whole, obj = obj, _opened(obj, "__delitem__")
     if isinstance(obj, Choice):
-        distribute(session, obj, lambda option: delete(session, option, key), itself=True)
+        with growing.checked(session, whole, key):
+            distribute(session, obj, lambda option: delete(session, option, key), itself=True)
         return
     if held_choice(key) is not None:
-        spread(session, key, lambda given: delete(session, obj, given))
+        with growing.checked(session, whole, key):
+            spread(session, key, lambda given: delete(session, obj, given))
         return
     if isinstance(obj, Staged):
         theirs(operator.delitem, obj.python_type(), key)  # raises: they have no items
