@@ -3,7 +3,7 @@
 These functions are converted as the user's are, so a count is a staged loop in them, and what items are compared for
 is a condition of the Program. Errors stand where the user writes the operator.
 
->>> repeated([1, 2], 2), ordered((1, 2), (1, 3), operator.lt)
+>>> repeated([1, 2], 2), ordered((1, 2), (1, 3), lambda a, b: a < b)
 ([1, 2, 1, 2], True)
 """
 
