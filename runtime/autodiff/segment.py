@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_internals
 from runtime.autodiff.backward import Backward
 from runtime.autodiff.forward import NotDifferentiable
 from runtime.autodiff.kept import nodes_of
@@ -26,7 +27,83 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
     if not entry.leaves:
         return
     backward.session.replaying.location = entry.location  # type: ignore[union-attr]
-    for group, reached in _groups(entry, results):
+    for var, grad in _gradients(backward, entry, results, _MOST_NESTED).items():
+        backward.add(grads, var, grad)
+
+
+_MOST_NESTED = 3
+"""Results that may get no gradient, with a test of each in the other: so many double the code so often."""
+
+
+def _gradients(backward: Backward, entry: Segment, results: Group, nested: int) -> Grads:
+    """The gradients of the leaves.
+
+    Where no gradient arrives at a result, eager does not walk back from it. Zeros in its place would do harm where a
+    formula multiplies by what is infinite or NaN: on such a path the walk is another one.
+    """
+    groups = list(_groups(entry, results))
+    risky = [pair for group, _ in groups if len(group) > 1 for pair in _risky(group)]
+    if not risky:
+        return _by_groups(backward, entry, groups)
+    fake, grad = risky[0]
+    if not nested:
+        found: Grads = {}
+        for part in ([pair for pair in results if pair[0] is not fake], [risky[0]]):
+            for var, one in _gradients(backward, entry, part, 0).items():
+                backward.add(found, var, one)
+        return found
+    session = backward.session
+    flag = backward.none_test([grad])
+
+    def walk(given: bool) -> tuple[Block, Grads, dict[Variable, Variable]]:
+        with session.open("cond") as scope:
+            sure = [(fake, Grad(backward.definite(grad)))] if given else []
+            found = _gradients(backward, entry, [*sure, *(one for one in results if one[0] is not fake)], nested - 1)
+            return scope.block, found, {var: backward.contiguous(one) for var, one in found.items()}
+
+    paths = [walk(False), walk(True)]
+    reached = [var for var in entry.leaves if any(var in found for _, found, _ in paths)]
+    tensors: list[torch.Tensor] = []
+    for var in reached:
+        one = next(found[var] for _, found, _ in paths if var in found)
+        assert isinstance(one, Grad)
+        tensors.append(one.tensor)
+    for block, _, carriers in paths:
+        block.yields.extend(carriers.get(var, UNDEF) for var in reached)
+    types: list[Type] = [session.type_of(tensor) for tensor in tensors]
+    outputs = session.emit("cond", [flag], None, types, blocks=[block for block, _, _ in paths])
+    result: Grads = {}
+    for var, tensor, output in zip(reached, tensors, outputs):
+        maybe = any(var not in found or found[var].maybe for _, found, _ in paths)
+        result[var] = Grad(backward.like(tensor, output), maybe)
+    return result
+
+
+def _risky(group: Group) -> Iterator[tuple[torch.Tensor, Grad]]:
+    """The results of a group that may get no gradient, and whose formulas could make something of zeros."""
+    sure = nodes_of([fake for fake, grad in group if not grad.maybe])
+    for fake, grad in group:
+        if grad.maybe and any(map(_may_spread, nodes_of([fake]) - sure)):
+            yield fake, grad
+
+
+def _may_spread(node: Any) -> bool:
+    """Whether a node's formula may give something else than zeros for zeros: it multiplies by what it keeps."""
+    name = node.name()
+    if name.endswith("CopySlices") or torch_internals.overwrites_saved(node):
+        return True
+    return not name.startswith(_SELECTING) and any(
+        value.is_floating_point() or value.is_complex() for value in torch_internals.saved_by(node))
+
+
+_SELECTING = ("Relu", "Threshold", "Hardtanh", "Abs", "Clamp", "Where", "Max", "Min", "Amax", "Amin", "Sort", "Topk")
+"""Nodes that only choose where a gradient goes by what they keep."""
+
+
+def _by_groups(backward: Backward, entry: Segment, groups: list[tuple[Group, list[Variable]]]) -> Grads:
+    """The gradients that the groups of results lead to."""
+    grads: Grads = {}
+    for group, reached in groups:
         maybe = all(grad.maybe for _, grad in group)
 
         def record(group: Group = group, reached: list[Variable] = reached) -> Found:
@@ -37,6 +114,7 @@ def backward(backward: Backward, entry: Segment, grads: Grads) -> None:
         for var, tensor in zip(reached, found):
             if tensor is not None:
                 backward.add(grads, var, Grad(tensor, maybe))
+    return grads
 
 
 def _require_unwritten(backward: Backward, entry: Segment, group: Group) -> None:
@@ -141,7 +219,8 @@ def _ask_without(
 def _groups(entry: Segment, results: Group) -> Iterator[tuple[Group, list[Variable]]]:
     """Results to be walked back together: a gradient that is None may not turn into zeros for any leaf.
 
-    Zeros do no harm to a leaf that gets a gradient from another result anyway.
+    Zeros do no harm to a leaf that gets a gradient from another result anyway, unless they meet what is infinite or NaN
+    on the way (see ``_risky``).
     """
     by_leaves: dict[frozenset[Variable], Group] = {}
     sure: set[Variable] = set()

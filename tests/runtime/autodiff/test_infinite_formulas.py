@@ -1,0 +1,159 @@
+"""No gradient arrives at what a path does not use: eager does not walk back from it, so nothing that is infinite or NaN
+there reaches anything else."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import dy2static
+from runtime.autodiff import segment
+from tests.oracle import same
+
+INF = float("inf")
+FORMULAS = {
+    "division": lambda c: c / (c - c),
+    "root": lambda c: (c - c).sqrt(),
+    "logarithm": lambda c: (c * 0).log(),
+    "product": lambda c: c * (c * INF - INF).mean(),
+    "power": lambda c: (c - c).pow(0.5),
+    "softmax": lambda c: (c * INF).softmax(0),
+    "norm": lambda c: (c - c).norm() * c,
+    "overflow": lambda c: (c * 1e30).exp(),
+    "written": lambda c: c.clone().mul_((c * INF - c * INF)),
+    "several steps": lambda c: ((c / (c - c)).sin() * c).cumsum(0),
+}
+"""Each gives NaN for a gradient of zeros."""
+
+
+def in_a_branch(make, x, n):
+    c = x * 1
+    w = make(c)
+    return c + w if n > 7 else c - 0.25
+
+
+def in_each_of_two(make, x, n):
+    c = x * 1
+    v, w = make(c), make(c * 2)
+    if n > 7:
+        return c * 2 + v
+    if n > 6:
+        c = c + w
+    return c * 3
+
+
+def not_even_the_other(make, x, n):
+    c = x * 1
+    v, w = make(c), c.exp()
+    y = x * 0
+    if n > 7:
+        y = y + v
+    else:
+        y = y + w
+    return y
+
+
+def in_a_loop(make, x, n):
+    c = x * 1
+    for i in range(int(n)):
+        w = make(c)
+        c = c + w if i > 7 else c * 0.5
+    return c
+
+
+def before_a_loop(make, x, n):
+    c = x * 1
+    w = make(c)
+    for i in range(int(n)):
+        if i > 7:
+            c = c + w
+        c = c * 2
+    return c
+
+
+def before_a_loop_without_iterations(make, x, n):
+    c = x * 1
+    w = make(c)
+    while n > 7:
+        c, n = c + w, n - 1
+    return c * 2
+
+
+def in_a_list(make, x, n):
+    c, found = x * 1, []
+    for _ in range(int(n)):
+        found.append(make(c))
+        c = c + 1
+    return c + found[0] if n > 7 else c
+
+
+def result_that_nobody_asks(make, x, n):
+    a, b = make(x * 1), x * 2
+    for _ in range(int(n)):
+        a, b = make(a), b * x
+    return b, a
+
+
+def many_paths(make, x, n):
+    c = x * 1
+    ws = [make(c), make(c + 1), make(c + 2), make(c + 3), make(c + 4)]
+    for number, w in enumerate(ws):
+        if n > number + 7:
+            c = c + w
+    return c * c
+
+
+PROGRAMS = [
+    in_a_branch, in_each_of_two, not_even_the_other, in_a_loop, before_a_loop, before_a_loop_without_iterations,
+    in_a_list, result_that_nobody_asks, many_paths,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("kind", FORMULAS)
+def test_as_eager(kind, program):
+    make = FORMULAS[kind]
+
+    def f(x, n):
+        return program(make, x, n)
+
+    static = dy2static.to_static(f)
+    for count in (3, 0):
+        found = []
+        for function in (f, static):
+            x = torch.tensor([1.0, 2.0, 0.5], requires_grad=True)
+            result = function(x, torch.tensor(count))
+            asked = result[0] if isinstance(result, tuple) else result
+            found.append(torch.autograd.grad(asked.sum(), x)[0])
+        assert found[1].isfinite().all()
+        same(found[0], found[1], f"gradient for {count}", 1e-5)
+
+
+@pytest.mark.parametrize("nested", [0, 1])
+def test_without_a_test_in_each_other(nested, monkeypatch):
+    """Beyond a number of such results each is walked back from alone."""
+    monkeypatch.setattr(segment, "_MOST_NESTED", nested)
+    for kind in ("division", "product", "written"):
+        test_as_eager(kind, many_paths)
+        test_as_eager(kind, in_each_of_two)
+
+
+def test_paths_that_are_taken():
+    """What is used gets its share, from every combination of paths."""
+
+    def f(x, n):
+        c = x * 1
+        ws = [c.exp(), c / (c + 1), c.sin() * c, (c * c).sqrt()]
+        y = c * 0.5
+        for number, w in enumerate(ws):
+            if (n >> number) & 1 == 1:
+                y = y + w
+        return y
+
+    static = dy2static.to_static(f)
+    for n in range(16):
+        grads = []
+        for function in (f, static):
+            x = torch.tensor([1.0, 2.0, 0.5], requires_grad=True)
+            grads.append(torch.autograd.grad(function(x, torch.tensor(n)).sum(), x)[0])
+        same(grads[1], grads[0], f"gradient for {n}", 1e-6)
