@@ -81,9 +81,17 @@ def _gradients(backward: Backward, entry: Segment, results: Group, nested: int) 
 
 def _risky(group: Group) -> Iterator[tuple[torch.Tensor, Grad]]:
     """The results of a group that may get no gradient, and whose formulas could make something of zeros."""
-    sure = nodes_of([fake for fake, grad in group if not grad.maybe])
+    certain = [fake for fake, grad in group if not grad.maybe]
+    sure = nodes_of(certain)
+    used = {(torch_internals.node_of(fake), fake.output_nr) for fake in certain}
+    used.update(edge for node in sure for edge in node.next_functions)
     for fake, grad in group:
-        if grad.maybe and any(map(_may_spread, nodes_of([fake]) - sure)):
+        if not grad.maybe:
+            continue
+        alone, own = nodes_of([fake]) - sure, torch_internals.node_of(fake)
+        if own in sure and (own, fake.output_nr) not in used:  # another result of an operator (``eigh``)
+            alone.add(own)
+        if any(map(_may_spread, alone)):
             yield fake, grad
 
 

@@ -138,6 +138,34 @@ def test_without_a_test_in_each_other(nested, monkeypatch):
         test_as_eager(kind, in_each_of_two)
 
 
+def eigenvalues(x, n):
+    values, vectors = torch.linalg.eigh(torch.diag(x) + torch.eye(3) * x.sum())
+    return values.sum() + (vectors.abs().sum() if n > 7 else 0)
+
+
+def singular_values(x, n):
+    u, s, v = torch.linalg.svd(torch.diag(x))
+    if n > 7:
+        return (u @ v).sum()
+    return s.sum()
+
+
+def log_determinant(x, n):
+    sign, log = torch.linalg.slogdet(torch.diag(x * 0 + 1) * x.mean())
+    return log + x.sum() if n < 7 else sign
+
+
+@pytest.mark.parametrize("f", [eigenvalues, singular_values, log_determinant], ids=lambda f: f.__name__)
+def test_one_of_several_results_of_an_operator(f):
+    """Equal eigenvalues: the formula for the vectors divides by their difference."""
+    found = []
+    for function in (f, dy2static.to_static(f)):
+        x = torch.ones(3, requires_grad=True)
+        found.append(torch.autograd.grad(function(x, torch.tensor(3)).sum(), x)[0])
+    assert found[0].isfinite().all()
+    same(found[1], found[0], "gradient", 1e-5)
+
+
 def test_paths_that_are_taken():
     """What is used gets its share, from every combination of paths."""
 
