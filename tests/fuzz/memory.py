@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import torch
 
-from tests.fuzz.judging import judge
+from tests.fuzz.judging import extreme_inputs, inputs, judge
 from tests.fuzz.run import FAILURES
 
 NAMES = ("p", "q", "r")
@@ -102,13 +102,14 @@ def main(arguments: list[str] | None = None, say: Callable[[str], None] = print)
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--extremes", action="store_true", help="zeros and infinities among the inputs")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     failed = False
     found: Counter[str] = Counter()
     for seed in range(options.seed, options.seed + options.count):
         source = Memory(seed).source()
-        outcome = judge(source, seed)
+        outcome = judge(source, seed, extreme_inputs if options.extremes else inputs)
         found[f"{outcome.kind} {outcome.code}".strip()] += 1
         if outcome.kind in FAILURES:
             failed = True

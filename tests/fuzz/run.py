@@ -18,18 +18,18 @@ from collections.abc import Iterator
 import torch
 
 from tests.fuzz.generator import Generator
-from tests.fuzz.judging import Outcome, judge
+from tests.fuzz.judging import Outcome, extreme_inputs, inputs, judge
 
 FAILURES = ("different", "internal")
 Pairs = Counter[tuple[str, str]]
 
 
-def run_one(seed: int, depth: int = 3) -> tuple[int, Outcome, Counter[str], Pairs]:
+def run_one(seed: int, depth: int = 3, extremes: bool = False) -> tuple[int, Outcome, Counter[str], Pairs]:
     """One program: what happened, its constructs, and its pairs of nested constructs."""
     torch.set_num_threads(1)
     generator = Generator(seed, depth=depth)
     source = generator.source()
-    return seed, judge(source, seed), generator.used, generator.pairs
+    return seed, judge(source, seed, extreme_inputs if extremes else inputs), generator.used, generator.pairs
 
 
 def report(counts: Counter[str], columns: int = 5, most: int | None = None) -> str:
@@ -54,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=None, help="how many programs; 200 if --seconds is not given")
     parser.add_argument("--seconds", type=float, default=None, help="start no program after so many seconds")
     parser.add_argument("--depth", type=int, default=3)
+    parser.add_argument("--extremes", action="store_true", help="zeros and infinities among the inputs")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--show", type=int, default=5, help="how many failing programs to describe")
     parser.add_argument("--pairs", type=int, default=60, help="how many pairs to print")
@@ -71,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         source = _seeds(options.seed, count, until)
         while True:
             while len(waiting) < 2 * options.jobs and (seed := next(source, None)) is not None:
-                waiting.append(pool.apply_async(run_one, (seed, options.depth)))
+                waiting.append(pool.apply_async(run_one, (seed, options.depth, options.extremes)))
             if not waiting:
                 break
             seed, outcome, constructs, nested = waiting.pop(0).get()
