@@ -110,9 +110,11 @@ class _Comprehension(Transformer):
         if kind == "genexpr" and not facts.get(node, Fact.IMMEDIATE):
             return False  # it may run when its function is done
         scope = scope_of(self.function)
+        if not names <= scope.locals | scope.nonlocals:
+            return False
         own = names & scope.locals  # the function's own text will bind them no more
         facts.put(self.function, Fact.BOUND_INSIDE, own | facts.get(self.function, Fact.BOUND_INSIDE, set()))
-        return names <= scope.locals | scope.nonlocals
+        return True
 
     def _first(self, iterable: str, lazy: bool, node: gast.AST) -> gast.AST:
         name = name_node(iterable, node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -96,16 +97,21 @@ def _risky(group: Group) -> Iterator[tuple[torch.Tensor, Grad]]:
 
 
 def _may_spread(node: Any) -> bool:
-    """Whether a node's formula may give something else than zeros for zeros: it multiplies by what it keeps."""
-    name = node.name()
-    if name.endswith("CopySlices") or torch_internals.overwrites_saved(node):
+    """Whether a node's formula may give something else than zeros for zeros (NaN, by what is infinite): unless known."""
+    name = node.name().rpartition("::")[2]
+    if name.rstrip("0123456789").removesuffix("Backward") not in _KEEP_ZEROS:
         return True
-    return not name.startswith(_SELECTING) and any(
-        value.is_floating_point() or value.is_complex() for value in torch_internals.saved_by(node))
+    factor = getattr(node, "_saved_alpha", 1)
+    return not isinstance(factor, (int, float)) or not math.isfinite(factor)
 
 
-_SELECTING = ("Relu", "Threshold", "Hardtanh", "Abs", "Clamp", "Where", "Max", "Min", "Amax", "Amin", "Sort", "Topk")
-"""Nodes that only choose where a gradient goes by what they keep."""
+_KEEP_ZEROS = frozenset("""
+    AccumulateGrad Add Alias AsStrided Cat Clamp ClampMax ClampMin Clone ConstantPadNd CopyBackwards Copy Detach Diagonal
+    Embedding Expand Flip Gather Hardtanh Index IndexSelect MaskedFill Max Maximum Mean Min Minimum Neg Permute Relu Repeat
+    Reshape ReshapeAlias Roll Select Slice Sort Split SplitWithSizes Squeeze Stack Sub Sum T Threshold ToCopy Topk
+    Transpose Tril Triu Unbind UnsafeView Unsqueeze View Where
+""".split())
+"""Nodes that add gradients up, move them, or choose where they go."""
 
 
 def _by_groups(backward: Backward, entry: Segment, groups: list[tuple[Group, list[Variable]]]) -> Grads:

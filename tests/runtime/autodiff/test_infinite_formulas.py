@@ -22,6 +22,11 @@ FORMULAS = {
     "overflow": lambda c: (c * 1e30).exp(),
     "written": lambda c: c.clone().mul_((c * INF - c * INF)),
     "several steps": lambda c: ((c / (c - c)).sin() * c).cumsum(0),
+    "a number of the run": lambda c: c / (c.detach().sum() * 0).item(),
+    "a tensor without dimensions": lambda c: c / (c.detach().sum() * 0),
+    "alpha": lambda c: torch.add(c, c, alpha=INF),
+    "abs": lambda c: (c / 0 * 0).abs(),
+    "amax": lambda c: (c / 0 * 0).amax() + c,
 }
 """Each gives NaN for a gradient of zeros."""
 
