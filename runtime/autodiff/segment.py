@@ -97,7 +97,7 @@ def _risky(group: Group) -> Iterator[tuple[torch.Tensor, Grad]]:
 
 
 def _may_spread(node: Any) -> bool:
-    """Whether a node's formula may give something else than zeros for zeros (NaN, by what is infinite): unless known."""
+    """Whether a node's formula may give NaN for zeros, by what is infinite; yes unless it is known not to."""
     name = node.name().rpartition("::")[2]
     if name.rstrip("0123456789").removesuffix("Backward") not in _KEEP_ZEROS:
         return True
@@ -106,10 +106,10 @@ def _may_spread(node: Any) -> bool:
 
 
 _KEEP_ZEROS = frozenset("""
-    AccumulateGrad Add Alias AsStrided Cat Clamp ClampMax ClampMin Clone ConstantPadNd CopyBackwards Copy Detach Diagonal
-    Embedding Expand Flip Gather Hardtanh Index IndexSelect MaskedFill Max Maximum Mean Min Minimum Neg Permute Relu Repeat
-    Reshape ReshapeAlias Roll Select Slice Sort Split SplitWithSizes Squeeze Stack Sub Sum T Threshold ToCopy Topk
-    Transpose Tril Triu Unbind UnsafeView Unsqueeze View Where
+    AccumulateGrad Add Alias AsStrided Cat Clamp ClampMax ClampMin Clone ConstantPadNd CopyBackwards Copy Detach
+    Diagonal Embedding Expand Flip Gather Hardtanh Index IndexSelect MaskedFill Max Maximum Mean Min Minimum Neg
+    Permute Relu Repeat Reshape ReshapeAlias Roll Select Slice Sort Split SplitWithSizes Squeeze Stack Sub Sum T
+    Threshold ToCopy Topk Transpose Tril Triu Unbind UnsafeView Unsqueeze View Where
 """.split())
 """Nodes that add gradients up, move them, or choose where they go."""
 
