@@ -101,7 +101,7 @@ class LoopAliases(LoopPart):
         self.shares: list[_Share] = (
             [] if before is None else [_Share(s.number, s.base, s.steps, s.holes) for s in before.shares]
         )
-        self.unknown: list[tuple[Number, Storage | Number]] = [] if before is None else list(before.unknown)
+        self.unknown: dict[tuple[Number, Storage | Number], None] = {} if before is None else dict(before.unknown)
         self._listed: dict[Number, list[Storage]] = {} if before is None else before._listed
         """What is left in a place and is in a list that grows."""
         self._inside: dict[Number, Storage] = {}
@@ -114,9 +114,11 @@ class LoopAliases(LoopPart):
             s for s in self.shares
             if s.number[0] not in slots and not (isinstance(s.base, tuple) and s.base[0] in slots)
         ]  # fmt: skip
-        self.unknown = [
-            (a, b) for a, b in self.unknown if a[0] not in slots and not (isinstance(b, tuple) and b[0] in slots)
-        ]
+        self.unknown = {
+            (a, b): None
+            for a, b in self.unknown
+            if a[0] not in slots and not (isinstance(b, tuple) and b[0] in slots)
+        }
         self._listed = {number: found for number, found in self._listed.items() if number[0] not in slots}
 
     def again(self) -> LoopAliases:
@@ -179,7 +181,7 @@ class LoopAliases(LoopPart):
             share.carry(False, path.scope)
             stays = self._inside.get(share.number) in by_root  # then the next iteration may leave it so too
             known = known and not stays and self._untouched(share.number) and self._untouched(share.base)
-        return known and all(self._untouched(a) and self._untouched(b) for a, b in self.unknown[refused:])
+        return known and all(self._untouched(a) and self._untouched(b) for a, b in list(self.unknown)[refused:])
 
     def _note_listed(self, number: Number, storage: Storage) -> bool:
         """What an iteration leaves may be in a list that grows; whether the body was traced as if that was known."""
@@ -252,8 +254,8 @@ class LoopAliases(LoopPart):
         share.cases.append((how.when, tuple(lates.get(var, var) for var in computed)))
 
     def _not_known(self, number: Number, base: Storage | Number) -> None:
-        if number != base and not any(a == number and b is base or (a, b) == (number, base) for a, b in self.unknown):
-            self.unknown.append((number, base))
+        if number != base:
+            self.unknown[number, base] = None
 
     def _storage(self, base: Storage | Number, known: dict[Number, Storage]) -> Storage | None:
         return known.get(base) if isinstance(base, tuple) else base

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import torch
 
 from runtime.ir import Block, Operand, TensorType, Type, Variable, leaves
-from runtime.tracer.memory.conditions import ALWAYS, NEVER, Late, PathCondition, both, either, when
+from runtime.tracer.memory.conditions import ALWAYS, NEVER, Late, PathCondition, any_of, both, either, when
 from runtime.tracer.memory.unknown_aliasing import require_certain
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def links(members: Sequence[tuple[N, Root]]) -> tuple[list[Link[N]], list[tuple[
             return [Link(n, hub, r.steps, r.when, r.pending) for n, r in members if n != hub], []
     found: list[Link[N]] = []
     unknown: list[tuple[N, N]] = []
+    members = _merged(members)
     for position, (a, mine) in enumerate(members):
         for b, theirs in members[position + 1 :]:
             if a == b or any(storage in theirs.through for storage in mine.through):
@@ -137,6 +138,26 @@ def links(members: Sequence[tuple[N, Root]]) -> tuple[list[Link[N]], list[tuple[
             else:
                 unknown.append((a, b))
     return found, unknown
+
+
+def _merged(members: Sequence[tuple[N, Root]]) -> list[tuple[N, Root]]:
+    """The ways by which a tensor is all of the memory as one: there may be many, and pairs of them many more.
+
+    What lies on all ways lies between; the others say nothing that the links found at what they share do not.
+    """
+    ways: dict[N, list[Root]] = {}
+    for number, root in members:
+        if not root.steps and not root.pending:
+            ways.setdefault(number, []).append(root)
+    merged: list[tuple[N, Root]] = []
+    for number, root in members:
+        if root.steps or root.pending:
+            merged.append((number, root))
+        elif ways.get(number):
+            mine = ways.pop(number)
+            through = tuple(storage for storage in root.through if all(storage in way.through for way in mine))
+            merged.append((number, replace(root, when=any_of(way.when for way in mine), through=through)))
+    return merged
 
 
 def key(steps: Any) -> Any:

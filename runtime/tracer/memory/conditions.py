@@ -4,14 +4,21 @@ A condition is *never*, *always*, or *in any of some cases*, each of which is th
 Variables, or late values, which nothing is recorded for until the condition is staged. Where the paths of a construct
 come together the conditions that hold at their ends are *joined*; round a loop they are *carried* (``deferred.py``).
 The tracer says with them what is whose memory, and differentiation which value needs a gradient.
+
+No case contains another one: where ``a`` is enough, ``a and b`` says nothing more. As nothing is negated, what is left
+is one and the same for equal conditions (the prime implicants of a monotone function). Cases multiply, so a condition
+of many is a flag itself in what is made of it; such conditions are equal if they were made alike.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
 
 from runtime.ir import Operand, Variable
 from runtime.tracer.numbers.scalars import wrap
@@ -31,16 +38,19 @@ class Late(Protocol):
 
 Flag = Late | Variable
 
+_MOST_CASES = 64
+"""Beyond these a condition is kept as a flag of another one: what is made of it grows no more than that one."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class PathCondition:
     """Never, always, or any of some cases; ``|`` and ``&`` record nothing.
 
     Two are equal if they have the same cases. It is no bool: ask whether it is ``always``, ``never``, or ``maybe``.
     """
 
-    cases: tuple[tuple[Flag, ...], ...] = ()
-    """Flags that must all hold; a case without any is always so."""
+    cases: tuple[tuple[Flag | PathCondition, ...], ...] = ()
+    """Flags that must all hold; a case without any is always so. A condition among them is neither always nor never."""
 
     @property
     def always(self) -> bool:
@@ -60,56 +70,81 @@ class PathCondition:
     def __bool__(self) -> bool:
         raise TypeError("a path condition is no bool: ask whether it is always, never or maybe")
 
+    def __repr__(self) -> str:
+        return " or ".join(" and ".join(map(_name, case)) or "always" for case in self.cases) or "never"
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PathCondition) and self._set() == other._set()
+        return self is other or (isinstance(other, PathCondition) and self._set == other._set)
 
     def __hash__(self) -> int:
-        return hash(self._set())
+        return self._hash
 
-    def _set(self) -> frozenset[frozenset[Flag]]:
+    @functools.cached_property
+    def _set(self) -> frozenset[frozenset[Flag | PathCondition]]:
         return frozenset(map(frozenset, self.cases))
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self._set)
+
+    def _as_flag(self) -> PathCondition:
+        """The same as one flag; nothing is recorded for it."""
+        return self if len(self.cases) < 2 else PathCondition(((_FLAGS.setdefault(self._set, self),),))
 
     def __or__(self, other: PathCondition) -> PathCondition:
         if self.always or other.never:
             return self
-        return other if other.always or self.never else PathCondition(tuple(dict.fromkeys((*self.cases, *other.cases))))
+        if other.always or self.never:
+            return other
+        some = [self, other]
+        if len(self.cases) + len(other.cases) > _MOST_CASES:
+            some = [one if len(one.cases) <= _MOST_CASES // 2 else one._as_flag() for one in some]
+        return PathCondition(_least(itertools.chain.from_iterable(one.cases for one in some)))
 
     def __and__(self, other: PathCondition) -> PathCondition:
         if self.always or other.never:
             return other
-        if other.always or self.never:
+        if other.always or self.never or self == other:
             return self
-        if self == other:
-            return self
-        pairs = itertools.product(self.cases, other.cases)
-        return PathCondition(tuple(dict.fromkeys(tuple(dict.fromkeys((*one, *two))) for one, two in pairs)))
+        one, two = self, other
+        if len(one.cases) * len(two.cases) > _MOST_CASES:
+            one, two = one._as_flag(), two._as_flag()
+        pairs = itertools.product(one.cases, two.cases)
+        return PathCondition(_least([tuple(dict.fromkeys((*first, *second))) for first, second in pairs]))
 
     def replaced(self, by: Callable[[Flag], Flag | bool]) -> PathCondition:
         """The same with other flags, or answers, in place of its own."""
+        return self._replaced(by, {})
+
+    def _replaced(
+        self, by: Callable[[Flag], Flag | bool], made: dict[Flag | PathCondition, PathCondition]
+    ) -> PathCondition:
         result = NEVER
         for case in self.cases:
             whole = ALWAYS
-            for flag in map(by, case):
-                whole &= known(flag) if isinstance(flag, bool) else when(flag)
+            for flag in case:
+                if flag not in made:
+                    if isinstance(flag, PathCondition):
+                        made[flag] = flag._replaced(by, made)._as_flag()
+                    else:
+                        made[flag] = _answered(by(flag))
+                whole &= made[flag]
             result |= whole
         return result
 
     def staged(self, session: Session) -> Any:
         """Whether it holds, computed in the current Block: a staged bool, or True or False."""
-        result: Any = False
-        for flags in self.cases:
-            case: Any = True
-            for var in dict.fromkeys(_variable(session, flag) for flag in flags):
-                case = both(session, case, wrap(var))
-            result = either(session, result, case)
-            if result is True:
-                break
-        return result
+        return _any(session, self.cases, {})
 
     def operand(self, session: Session) -> Operand:
         """The same as an operand."""
         return session.operand(self.staged(session))
 
+
+_Case = tuple[Flag | PathCondition, ...]
+
+_FLAGS: WeakValueDictionary[Any, PathCondition] = WeakValueDictionary()
+"""The conditions that are flags: one object for all that are equal, else comparing them would take each apart anew."""
 
 NEVER = PathCondition()
 ALWAYS = PathCondition(((),))
@@ -153,8 +188,54 @@ def either(session: Session, a: Any, b: Any) -> Any:
     return b if a is False else a if b is False else session.scalar("or_", a, b)
 
 
-def _variable(session: Session, flag: Flag) -> Variable:
-    return flag if isinstance(flag, Variable) else flag.demand(session)
+def _name(flag: Flag | PathCondition) -> str:
+    if isinstance(flag, PathCondition):
+        return f"(any of {len(flag.cases)} cases)"
+    return flag.name if isinstance(flag, Variable) else flag.var.name
+
+
+def _least(cases: Iterable[_Case]) -> tuple[_Case, ...]:
+    """Those that contain no other one, in their order."""
+    once = list({frozenset(case): case for case in cases}.values())
+    if len(once) < 2:
+        return tuple(once)
+    bits = {flag: 1 << place for place, flag in enumerate(dict.fromkeys(itertools.chain(*once)))}
+    sets = [sum(bits[flag] for flag in dict.fromkeys(case)) for case in once]
+    kept: list[int] = []
+    for place in sorted(range(len(once)), key=lambda place: len(once[place])):
+        if not any(sets[place] & sets[smaller] == sets[smaller] for smaller in kept):
+            kept.append(place)
+    return tuple(once[place] for place in sorted(kept))
+
+
+def _any(session: Session, cases: tuple[_Case, ...], made: dict[Any, Any]) -> Any:
+    """Whether any of some cases holds.
+
+    The flag that most of them share is taken out first, and what is left is computed once if it is met again: the
+    cases of ``(a or b) and (c or d)`` cost three Operators, not seven. ``made``: what was computed so far.
+    """
+    if not cases or () in cases:
+        return bool(cases)
+    key = frozenset(map(frozenset, cases))
+    if key in made:
+        return made[key]
+    result: Any = False
+    while cases:
+        common = Counter(itertools.chain(*cases)).most_common(1)[0][0]
+        rest = tuple(tuple(flag for flag in case if flag is not common) for case in cases if common in case)
+        flag = _any(session, common.cases, made) if isinstance(common, PathCondition) else _wrapped(session, common)
+        result = either(session, result, both(session, flag, _any(session, rest, made)))
+        cases = tuple(case for case in cases if common not in case)
+    made[key] = result
+    return result
+
+
+def _answered(flag: Flag | bool) -> PathCondition:
+    return known(flag) if isinstance(flag, bool) else when(flag)
+
+
+def _wrapped(session: Session, flag: Flag) -> Any:
+    return wrap(flag if isinstance(flag, Variable) else flag.demand(session))
 
 
 __all__ = ["ALWAYS", "NEVER", "Flag", "Late", "PathCondition", "any_of", "both", "either", "flagged", "known", "when"]
