@@ -132,6 +132,7 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_host_random.py::test_every_function_of_the_table": 4,
     "tests/end_to_end/test_host_random.py::test_gradients": 2,
     "tests/end_to_end/test_identities.py::test_a_global_tensor_and_an_argument_are_one_key": 4,
+    "tests/end_to_end/test_identity_of_results.py::test_results_that_are_one_are_one_object": 12,
     "tests/end_to_end/test_identity_of_state.py::test_by_kind": 4,
     "tests/end_to_end/test_identity_of_state.py::test_by_place": 2,
     "tests/end_to_end/test_identity_of_state.py::test_by_what_is_around": 3,

@@ -80,8 +80,7 @@ class Callee:
         """What follows a run: writes, views, stores and the result."""
         targets = dict(zip(self.program.block.args, [*inputs, *params]))
         self._write(targets, values)
-        for position, view in self.views.items():
-            values[position] = taken(targets[view.source], view.steps)
+        self._take_views(targets, values)
         for position in self.loose:
             values[position] = _attached(values[position], [*inputs, *params])
         built = self.kept | {key: follow(arguments, path) for key, path in self.same.items()}
@@ -93,6 +92,17 @@ class Callee:
         for place, value in stored:
             place.set(value)
         return result
+
+    def _take_views(self, targets: dict[Variable, Any], values: list[Any]) -> None:
+        """Views of the caller's tensors, and the same ones where a list that grew holds what they are."""
+        anew: dict[int, tuple[Any, Any]] = {}
+        for position, view in self.views.items():
+            made = taken(targets[view.source], view.steps)
+            anew[id(values[position])] = (values[position], made)
+            values[position] = made
+        for position, value in enumerate(values):
+            if anew and isinstance(value, (list, tuple)) and position not in self.views:
+                values[position] = [anew.get(id(item), (item, item))[1] for item in value]
 
     def _call_for_rows(
         self, arguments: Arguments, inputs: Sequence[Any], params: Sequence[Any], stores: Sequence[Effect]

@@ -240,14 +240,17 @@ class Outputs:
         return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
 
     def _or_earlier(self, value: torch.Tensor, info: TensorInfo, tree: Leaf | Record) -> Leaf | Record:
-        """The tree of a tensor that on some paths is one whose tree was made before, and that was written since.
+        """The tree of a tensor that on some paths is one whose tree was made before.
 
-        Written memory that was detached is read anew for each name: on such a path the earlier one's tree stands.
+        A view of an argument is made anew of the caller's tensor, and written memory that was detached, or is shown by
+        a view, is read anew for each name: on such a path the earlier one's tree stands. Others are one value of the
+        Program there.
         """
         session = self.session
         options, selector = [tree], cast("Any", 0)
+        anew = _is_read_anew(info) or self._is_remade(tree)
         for other, known in list(self._tensors.values()):
-            if not (_is_detached(info) or _is_detached(session.info(other))):
+            if not (anew or _is_read_anew(session.info(other)) or self._is_remade(known)):
                 continue
             if same_object.may_be_one(session, value, other) == "open":
                 flag = same_object.identical(session, value, other)
@@ -257,6 +260,11 @@ class Outputs:
             return tree
         chosen = ("selector", self.leaf(session.operand(selector)))
         return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
+
+    def _is_remade(self, tree: Leaf | Record) -> bool:
+        """Whether a call makes the tensor of a tree, on some path, from one of its arguments."""
+        found = [tree] if isinstance(tree, Leaf) else [part for _, part in tree.fields if isinstance(part, Leaf)]
+        return any(leaf.index in self.views for leaf in found)
 
     def _require_no_start(self, value: torch.Tensor, info: TensorInfo) -> None:
         """Refuse a leaf made inside: a caller who has it expects its ``.grad``, and no gradient ends there.
@@ -563,8 +571,10 @@ class Outputs:
         return self._name(make, f"collections.defaultdict of {factory}")
 
 
-def _is_detached(info: TensorInfo) -> bool:
-    """Whether a tensor's memory may be another one's whose history it does not have."""
+def _is_read_anew(info: TensorInfo) -> bool:
+    """Whether a tensor is a view of what was written, or its memory may be another one's whose history it lacks."""
+    if info.steps and info.storage.value is not info.storage.first:
+        return True
     roots, _ = aliases.few_roots(info, ())
     return any(step.detaches for steps in (info.steps, *(root.steps for root in roots)) for step in steps)
 

@@ -1,0 +1,120 @@
+"""Results that are one tensor on some path are one object, whatever the tensor is a view of, live and loaded."""
+
+from __future__ import annotations
+
+import linecache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import dy2static
+from tests.oracle import check, check_saved
+
+SOURCES = {
+    "argument": "x", "view": "x.view(-1)", "row": "x[0]", "slice": "x[1:]", "transposed": "x.t()",
+    "detached": "x.detach()", "view of a view": "x[1:].t()", "row of a slice": "x[1:][0]", "at a staged row": "x[int(y.sum() > 0)]",
+    "computed": "x * 2", "view of a computed one": "(x * 2).view(-1)", "detached computed": "(x * 2).detach()",
+    "constant": "HELD", "view of a constant": "HELD[0]",
+}  # fmt: skip
+USES = {
+    "if": """
+    w = v * 2
+    if y.sum() > 0:
+        w = v
+    return v, w
+""",
+    "after it": """
+    w = v * 2
+    if y.sum() > 0:
+        w = v
+    return w, v
+""",
+    "two of them": """
+    u = v * 3
+    w, t = u, v
+    if y.sum() > 0:
+        w, t = v, u
+    return u, v, w, t
+""",
+    "while": """
+    w, n = v * 2, 0
+    while n < y.sum():
+        w, n = v, n + 1
+    return {"v": v, "w": w, "n": n}
+""",
+    "for": """
+    kept = [v]
+    for t in y:
+        if t > 0:
+            kept[0] = v * 2
+        else:
+            kept.append(v)
+    return v, kept
+""",
+    "dict": """
+    d = {"a": v}
+    if y.sum() > 0:
+        d["b"] = d["a"]
+    return v, d.get("b"), d
+""",
+    "early return": """
+    if y.sum() > 0:
+        return v, v
+    return v, v * 2
+""",
+    "ternary": """
+    w = v if y.sum() > 0 else v * 2
+    z = w if y[0] > 0 else v
+    return v, w, z
+""",
+    "asked": """
+    w = v if y.sum() > 0 else v * 2
+    return (v, w, v is w) if y[0] > 0 else (w, v, w is not v)
+""",
+    "written": """
+    w = v if y.sum() > 0 else v * 2
+    with torch.no_grad():
+        w.add_(1)
+    return v, w
+""",
+    "written in the graph": """
+    w = v if y.sum() > 0 else v * 2
+    w.mul_(2)
+    return w, v
+""",
+    "the other one written": """
+    w = v if y.sum() > 0 else v * 2
+    with torch.no_grad():
+        v.mul_(2)
+    return w, v
+""",
+}
+HELD = torch.arange(6.0).reshape(2, 3)
+BOUNDS = [[1.0, 1.0], [-1.0, 1.5], [-1.0, -1.0]]
+CALLS = [(torch.arange(9.0).reshape(3, 3) + 1, torch.tensor(bounds)) for bounds in BOUNDS]
+
+
+def function(source: str, use: str) -> Any:
+    text = f"def f(x, y):\n    v = {SOURCES[source]}{USES[use]}"
+    file = f"<identity {source} {use}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope: dict[str, Any] = {"torch": torch, "HELD": HELD, "__name__": __name__}
+    exec(compile(text, file, "exec"), scope)
+    return scope["f"]
+
+
+CASES = [(source, use) for source in SOURCES for use in USES if not ("constant" in source and "written" in use)]
+"""A constant that is written is another one in the next call."""
+
+
+@pytest.mark.parametrize(("source", "use"), CASES)
+def test_results_that_are_one_are_one_object(source: str, use: str, tmp_path: Path) -> None:
+    made = function(source, use)
+    if source == "at a staged row" and "written" in use:
+        with pytest.raises(dy2static.TraceError, match="D2S224"):
+            check(made, *CALLS)
+        return
+    static = check(made, *CALLS)
+    check_saved(made, static, tmp_path / "f.d2s", *CALLS)
