@@ -15,8 +15,8 @@ from tests.oracle import check, check_saved
 SOURCES = {
     "argument": "x", "view": "x.view(-1)", "row": "x[0]", "slice": "x[1:]", "transposed": "x.t()",
     "detached": "x.detach()", "view of a view": "x[1:].t()", "row of a slice": "x[1:][0]",
-    "at a staged row": "x[int(y.sum() > 0)]", "computed": "x * 2", "view of a computed one": "(x * 2).view(-1)", "detached computed": "(x * 2).detach()",
-    "constant": "HELD", "view of a constant": "HELD[0]",
+    "at a staged row": "x[int(y.sum() > 0)]", "computed": "x * 2", "view of a computed one": "(x * 2).view(-1)",
+    "detached computed": "(x * 2).detach()", "constant": "HELD", "view of a constant": "HELD[0]",
 }  # fmt: skip
 USES = {
     "if": """
