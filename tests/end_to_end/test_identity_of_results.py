@@ -90,6 +90,26 @@ USES = {
         v.mul_(2)
     return w, v
 """,
+    "written on a path": """
+    p = v * 0.5
+    if y.sum() > 0:
+        p = v if y[0] > 0 else p
+        p.detach().add_(1)
+    else:
+        v = v * 2
+    return p, v
+""",
+    "swapped": """
+    r, kept = v * 3, [v * 1]
+    p = r.view(r.shape)
+    if y[0] < 1.2:
+        kept[0] = p
+        if y[1] < 1.2:
+            p, r = r, p
+        with torch.no_grad():
+            r.zero_()
+    return p, r, kept[0]
+""",
 }
 HELD = torch.arange(6.0).reshape(2, 3)
 BOUNDS = [[1.0, 1.0], [-1.0, 1.5], [-1.0, -1.0]]

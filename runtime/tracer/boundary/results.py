@@ -184,7 +184,7 @@ class Outputs:
             )
         tree = leaf if own is not None or origin is not None else self._on_its_path(info, leaf)
         if own is None:
-            tree = self._or_earlier(value, info, tree)
+            tree = self._or_earlier(value, tree)
         if own is None:
             tree = self._with_attributes(value, tree)
         self._tensors[id(value)] = (value, tree)
@@ -239,18 +239,17 @@ class Outputs:
         chosen = ("selector", self.leaf(session.operand(selector)))
         return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
 
-    def _or_earlier(self, value: torch.Tensor, info: TensorInfo, tree: Leaf | Record) -> Leaf | Record:
+    def _or_earlier(self, value: torch.Tensor, tree: Leaf | Record) -> Leaf | Record:
         """The tree of a tensor that on some paths is one whose tree was made before.
 
-        A view of an argument is made anew of the caller's tensor, and written memory that was detached, or is shown by
-        a view, is read anew for each name: on such a path the earlier one's tree stands. Others are one value of the
-        Program there.
+        A view of an argument is made anew of the caller's tensor, and where anything was written, memory is read anew
+        for each name: on such a path the earlier one's tree stands. Others are one value of the Program there.
         """
         session = self.session
         options, selector = [tree], cast("Any", 0)
-        anew = _is_read_anew(info) or self._is_remade(tree)
+        anew = bool(session.storages.changed) or self._is_remade(tree)
         for other, known in list(self._tensors.values()):
-            if not (anew or _is_read_anew(session.info(other)) or self._is_remade(known)):
+            if not (anew or self._is_remade(known)):
                 continue
             if same_object.may_be_one(session, value, other) == "open":
                 flag = same_object.identical(session, value, other)
@@ -569,14 +568,6 @@ class Outputs:
         """The name under which what makes a defaultdict is kept."""
         make: Any = functools.partial(collections.defaultdict, factory)
         return self._name(make, f"collections.defaultdict of {factory}")
-
-
-def _is_read_anew(info: TensorInfo) -> bool:
-    """Whether a tensor is a view of what was written, or its memory may be another one's whose history it lacks."""
-    if info.steps and info.storage.value is not info.storage.first:
-        return True
-    roots, _ = aliases.few_roots(info, ())
-    return any(step.detaches for steps in (info.steps, *(root.steps for root in roots)) for step in steps)
 
 
 def is_written(storage: Storage) -> bool:
