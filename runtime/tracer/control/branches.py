@@ -13,7 +13,8 @@ from runtime.errors import Dy2StaticError
 from runtime.ir import Location, Operator
 from runtime.tracer.ambient import catching
 from runtime.tracer.ambient.calls import Restart
-from runtime.tracer.memory.storage_table import Snapshot
+from runtime.tracer.memory.conditions import PathCondition
+from runtime.tracer.memory.storage_table import Snapshot, TensorInfo
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.python_state.notes import noted, others, own_references
 from runtime.tracer.recording import faults
@@ -77,6 +78,8 @@ class Path:
     storages: Snapshot = field(default_factory=Snapshot)
     """Values at the end of every storage alive then."""
     result: Any = None
+    bare: dict[TensorInfo, PathCondition] = field(default_factory=dict)
+    """When views that were there before have no history at its end (see ``Session.bare``)."""
     used_up: dict[Operator, Location | None] = field(default_factory=dict)
     """Operators that gradients were taken through at its end (see ``Session.used_up``)."""
     contents: dict[Place, Any] = field(default_factory=dict)
@@ -95,8 +98,9 @@ class Path:
     @contextlib.contextmanager
     def inside(self, session: Session) -> Iterator[None]:
         """Record at the path's end, with memory and Python state as they were there."""
-        storages = session.storages.snapshot()
+        storages, bare = session.storages.snapshot(), dict(session.bare)
         session.storages.restore(self.storages)
+        session.bare.update(self.bare)
         places = {place: place.get() for place in self.places}
         for place, value in self.places.items():
             place.put_back(value)
@@ -106,6 +110,7 @@ class Path:
         finally:
             for place, value in reversed(places.items()):
                 place.put_back(value)
+            session.bare.update(bare)
             session.storages.restore(storages)
 
 
@@ -114,7 +119,7 @@ def trace_path(
 ) -> Path:
     """Run ``run`` into a new Block; afterwards names, Python state and storages are as they were before."""
     entry_names = names.get()
-    entry_storages = session.storages.snapshot()
+    entry_storages, entry_bare = session.storages.snapshot(), dict(session.bare)
     reachable = unjournaled.picture(session)
     modes = torch_internals.ambient_modes()
     made = len(session.created)
@@ -147,16 +152,18 @@ def trace_path(
         exit_names = names.get()
         exit_storages = session.storages.snapshot()
         exit_used_up = session.used_up
+        exit_bare = {info: session.bare[info] for info in entry_bare}
     finally:
         session.used_up = used_up
         session.pictures.pop()
         places = session.journal.close()
         names.set(entry_names)
         session.storages.restore(entry_storages)
+        session.bare.update(entry_bare)
         _forget_frames(session, made)
     require_modes(session, modes, ended)
     unjournaled.require_unchanged(session, reachable, "on a path that only some inputs take")
-    return Path(scope, ended, exit_names, places, exit_storages, result, exit_used_up)
+    return Path(scope, ended, exit_names, places, exit_storages, result, exit_bare, exit_used_up)
 
 
 def is_alone(session: Session, position: int, names: Sequence[Any], paths: Sequence[Path] = ()) -> bool:

@@ -5,11 +5,13 @@ where it is another's (``aliases``): its values since the join tell of writes to
 the construct, say whether it is such a view at all, and whether its base was written before.
 
 A view that is older than its base's history is such a one for another reason (``leaf_writes``): to autograd it is a
-leaf. One flag says whether a tensor is one.
+leaf. One flag says whether a tensor is one. Where a view was read first is no part of its memory, so that a path or an
+iteration may also change what is so of a view from before the construct (``Session.bare``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runtime.ir import Operand, Operator, Variable
@@ -35,24 +37,40 @@ class _Found:
         return _Found(self.when | other.when, self.stale | other.stale)
 
 
-def _facts(info: TensorInfo, end: Variable) -> dict[Key | None, _Found]:
-    """What is known of a tensor, by the kind of view; None stands for one without a history. ``end``: its memory."""
-    found: dict[Key | None, _Found] = {} if info.bare.never else {None: _Found(info.bare)}
+def _facts(info: TensorInfo, end: Variable, bare: PathCondition) -> dict[Key | None, _Found]:
+    """What is known of a tensor, by the kind of view; None stands for one without a history, which it is where it is
+    ``bare``. ``end``: its memory."""
+    found: dict[Key | None, _Found] = {} if bare.never else {None: _Found(bare)}
     for fixed in info.fixed:
         key = fixed.output, fixed.has_node, fixed.several
         found[key] = found.get(key, _Found()) | _Found(fixed.when, stale_when(info, fixed, end))
     return found
 
 
-def _put(info: TensorInfo, key: Key | None, found: _Found) -> None:
+def _at_end(session: Session, path: Path, info: TensorInfo) -> dict[Key | None, _Found]:
+    """What is known of a tensor at a path's end."""
+    bare = path.bare[info] if info in path.bare else session.bare.get(info, NEVER)
+    return _facts(info, path.storages.get(info.storage, info.storage.value), bare)
+
+
+def _put(session: Session, info: TensorInfo, key: Key | None, found: _Found) -> None:
     if key is None:
-        info.bare |= found.when
+        session.bare[info] = session.bare.get(info, NEVER) | found.when
     else:
         info.fixed += (FixedView(info.storage.value, *key, found.when, found.stale),)
 
 
 class JoinViews(JoinPart):
     """The results of a ``cond`` or ``switch`` are such views where a path's tensors are."""
+
+    def recorded(self, op: Operator, outputs: Iterator[Variable]) -> None:
+        """Views from before have the histories that paths gave them."""
+        session, paths = self.branches.session, self.branches.paths
+        for info, before in list(session.bare.items()):
+            left = [path.bare[info] if info in path.bare else before for path in paths]
+            if any(bare != before for path, bare in zip(paths, left) if not path.ended):
+                ends = [(PathEnd(path.scope, path.ended), bare) for path, bare in zip(paths, left)]
+                session.bare[info] = joined(session, op, session.scope, ends)
 
     def tensors(self, op: Operator, met: Met) -> None:
         """Note it of each."""
@@ -66,14 +84,14 @@ def _note_join(session: Session, op: Operator, pairs: Met) -> None:
             mine, info = session.info(outside), session.info(inside)
             if mine is info or path.ended:
                 continue
-            for key, fact in _facts(info, path.storages.get(info.storage, info.storage.value)).items():
+            for key, fact in _at_end(session, path, info).items():
                 _, by_path = found.setdefault((id(mine), key), (mine, {}))
                 by_path[path] = by_path.get(path, _Found()) | fact
     for (_, key), (mine, by_path) in found.items():
         ends = [(PathEnd(path.scope, path.ended), by_path.get(path, _Found())) for path, _ in pairs]
         view = joined(session, op, session.scope, [(end, found.when) for end, found in ends])
         stale = joined(session, op, session.scope, [(end, found.stale) for end, found in ends])
-        _put(mine, key, _Found(view, stale))
+        _put(session, mine, key, _Found(view, stale))
 
 
 class LoopViews(LoopPart):
@@ -82,6 +100,9 @@ class LoopViews(LoopPart):
     def __init__(self, before: LoopViews | None = None) -> None:
         self._found: dict[Number, dict[Key | None, None]] = {} if before is None else before._found
         self._values: dict[tuple[Number, Key | None], tuple[LoopValue, LoopValue]] = {}
+        self._read: dict[TensorInfo, None] = {} if before is None else before._read
+        """Views from before the loop to which iterations give a history."""
+        self._bare: dict[TensorInfo, LoopValue] = {}
 
     def forget(self, slots: set[int]) -> None:
         """Slots whose structure changed are numbered anew."""
@@ -98,7 +119,8 @@ class LoopViews(LoopPart):
         first: dict[tuple[Number, Key | None], _Found] = {}
         for number, outside, _ in pairs:
             info = session.info(outside)
-            for key, fact in _facts(info, entry.get(info.storage, info.storage.value)).items():
+            end = entry.get(info.storage, info.storage.value)
+            for key, fact in _facts(info, end, session.bare.get(info, NEVER)).items():
                 self._found.setdefault(number, {})[key] = None
                 first[number, key] = first.get((number, key), _Found()) | fact
         for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
@@ -107,7 +129,10 @@ class LoopViews(LoopPart):
                 at_first = [_now(session, body.scope, one) for one in (before.when, before.stale)]
                 values = LoopValue(BOOL, at_first[0], body.scope), LoopValue(BOOL, at_first[1], body.scope)
                 self._values[number, key] = values
-                _put(info, key, _Found(when(values[0].inside), when(values[1].inside)))
+                _put(session, info, key, _Found(when(values[0].inside), when(values[1].inside)))
+        for info in self._read:
+            self._bare[info] = LoopValue(BOOL, _now(session, body.scope, session.bare[info]), body.scope)
+            session.bare[info] = when(self._bare[info].inside)
 
     def leave(self, body: Body, path: Path, pairs: Pairs) -> bool:
         """Note what an iteration leaves; whether the body was traced as if that had been known."""
@@ -116,7 +141,7 @@ class LoopViews(LoopPart):
         left: dict[tuple[Number, Key | None], _Found] = {}
         for number, out, _ in pairs:
             info = session.info(out)
-            for key, fact in _facts(info, path.storages.get(info.storage, info.storage.value)).items():
+            for key, fact in _at_end(session, path, info).items():
                 if key not in self._found.setdefault(number, {}):
                     self._found[number][key] = None
                     known = False
@@ -124,6 +149,12 @@ class LoopViews(LoopPart):
         for at, (view, stale) in self._values.items():
             found = left.get(at, _Found())
             view.next, stale.next = found.when, found.stale
+        for info, value in self._bare.items():
+            value.next = path.bare[info]
+        for info, bare in path.bare.items():
+            if info not in self._bare and bare != session.bare[info]:
+                self._read[info] = None
+                known = False
         return known
 
     def finish(self, body: Body, op: Operator, path: Path, pairs: Pairs) -> None:
@@ -135,7 +166,10 @@ class LoopViews(LoopPart):
             view.finish(session, op, end)
             stale.finish(session, op, end)
             if number in results:
-                _put(results[number], key, _Found(when(view.after), when(stale.after)))
+                _put(session, results[number], key, _Found(when(view.after), when(stale.after)))
+        for info, value in self._bare.items():
+            value.finish(session, op, PathEnd(path.scope, path.ended))
+            session.bare[info] = when(value.after)
 
 
 def _now(session: Session, body: Scope, condition: PathCondition) -> Operand:

@@ -5,7 +5,7 @@ Nothing is recorded for one until then; afterwards it is one more output of a ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +42,12 @@ class Needed:
     def __post_init__(self) -> None:
         self.var = Variable("", BOOL)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Needed) and (self.source, self.negated) == (other.source, other.negated)
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.negated))
+
     def demand(self, session: Session) -> Variable:
         """The Variable, recorded where it is asked for: what was recorded elsewhere may come later."""
         if not (self.var.name and self.var in session.scope.names):
@@ -54,6 +60,15 @@ class Needed:
 def needed(info: TensorInfo) -> PathCondition:
     """When a tensor that may need a gradient does."""
     return when(Needed(info.storage.value)) if info.sometimes else ALWAYS
+
+
+def unneeded(infos: Iterable[TensorInfo]) -> PathCondition:
+    """When none of some tensors needs a gradient."""
+    found = ALWAYS
+    for info in infos:
+        if info.requires_grad:
+            found &= when(Needed(info.storage.value, negated=True)) if info.sometimes else NEVER
+    return found
 
 
 class JoinOutput:

@@ -153,9 +153,6 @@ class TensorInfo:
     """``requires_grad`` is true on some paths only."""
     fixed: tuple[FixedView, ...] = ()
     """For a view that autograd does not let be written; several where paths join that made different ones."""
-    bare: PathCondition = NEVER
-    """For a view that was made where its memory had no history: when that is so. Until it is read PyTorch
-    takes it for a leaf."""
     itself: torch.Tensor | None = None
     """The tensor that eager has in this one's place: an operator gave back what it was given (``x.float()``)."""
     origin: Origin | None = None

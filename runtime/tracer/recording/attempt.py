@@ -80,6 +80,7 @@ FIELDS: dict[str, str] = {
     "hung": DEEP,
     "gradients": ITEMS,  # what they hold has a place in the journal
     "used_up": ITEMS,
+    "bare": ITEMS,
     "gradients_asked": VALUE,
     "grad_switches": VALUE,
     "created": ITEMS,

@@ -14,11 +14,11 @@ from runtime import torch_internals
 from runtime.torch_internals import batches
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import hung
-from runtime.tracer.memory.conditions import NEVER
+from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.numbers import number_arguments
 from runtime.tracer.numbers.scalars import Staged
 from runtime.tracer.python_state.journal import MISSING
-from runtime.tracer.recording import backward, gradients, leaf_gradients, numpy_calls, reads, sparse_parts
+from runtime.tracer.recording import backward, gradients, leaf_gradients, leaf_writes, numpy_calls, reads, sparse_parts
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values.identities import Identity
 from runtime.tracer.values.structure import Choice
@@ -256,7 +256,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         info = session.info(tensor)
         if not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(session, info):
             return None
-        info.bare = NEVER  # asked for its history a view gets it
+        leaf_writes.note_history(session, info, unneeded([info]))  # asked for it a view gets it
         if info.sometimes:
             raise session.error("whether a tensor has a grad_fn depends on the path that was taken", code="D2S213",
                                 hint="Ask for requires_grad.")

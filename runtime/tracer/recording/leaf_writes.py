@@ -33,6 +33,12 @@ def bare(source: TensorInfo, step: ViewStep, needs: bool) -> PathCondition:
     return when(Needed(source.storage.value, negated=True)) if source.sometimes else NEVER
 
 
+def note_history(session: Session, info: TensorInfo, without: PathCondition) -> None:
+    """A view is read, or written: it has its memory's history now, but where that had none (``without``)."""
+    if info in session.bare:
+        session.bare[info] &= without
+
+
 def require_no_leaf(
     session: Session, info: TensorInfo, func: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> None:
@@ -57,8 +63,8 @@ def require_no_leaf(
         if real.is_leaf:
             what = "a view of a leaf Variable" if root.steps else "a leaf Variable"
             raise_where(session, root.when, said(what))
-    if info.requires_grad and not info.detached:
-        raise_where(session, info.bare & needed(info), said("a leaf Variable"))
+    if info in session.bare and info.requires_grad and not info.detached:
+        raise_where(session, session.bare[info] & needed(info), said("a leaf Variable"))
 
 
 def _of_out(session: Session, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
@@ -70,4 +76,4 @@ def _of_out(session: Session, func: Any, args: Sequence[Any], kwargs: dict[str, 
     return torch_internals.graph_error(func, *fakes, dict.fromkeys(map(id, outs), True))
 
 
-__all__ = ["bare", "require_no_leaf"]
+__all__ = ["bare", "note_history", "require_no_leaf"]

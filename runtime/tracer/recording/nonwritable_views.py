@@ -16,8 +16,9 @@ from runtime.ir import Operator, Variable
 from runtime.ir.views import HOLE
 from runtime.torch_internals import node_in_messages
 from runtime.tracer.memory.conditions import NEVER, PathCondition, any_of, when
-from runtime.tracer.memory.deferred import BOOL, LoopValue, Needed, PathEnd, joined, needed
+from runtime.tracer.memory.deferred import BOOL, LoopValue, Needed, PathEnd, joined, needed, unneeded
 from runtime.tracer.memory.storage_table import FixedView, Storage, TensorInfo, ViewStep, Write
+from runtime.tracer.recording import leaf_writes
 from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Scope, Session
 
@@ -143,7 +144,7 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
     for info in infos:
         if not info.requires_grad:
             continue
-        info.bare = NEVER
+        leaf_writes.note_history(session, info, unneeded([info]))
         for fixed in info.fixed:
             stale = stale_when(info, fixed, info.storage.value)
             if not stale.never:

@@ -21,6 +21,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.ambient.calls import flatten_results, tensors_in, unflatten_results
 from runtime.tracer.memory import aliases, detached, overlaps
 from runtime.tracer.memory.conditions import NEVER, known
+from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import (
     Storage,
     TensorInfo,
@@ -297,7 +298,9 @@ class Recorder(torch_internals.TorchDispatchMode):
             steps = compose(info.steps, (nonwritable_views.alone(step, flat),))
             made = TensorInfo(info.storage, steps, needs, layout_known)
             made.sometimes = needs and sometimes
-            made.bare = info.bare if itself else leaf_writes.bare(info, step, needs)
+            is_bare = session.bare.get(info, NEVER) if itself else leaf_writes.bare(info, step, needs)
+            if not is_bare.never:
+                session.bare[made] = is_bare
             if itself and layout_known and all_known and session.replaying is None:
                 made.itself = session.itself(tensor)
             made.fixed = info.fixed if itself else nonwritable_views.of(session, info, step, needs)
@@ -388,11 +391,11 @@ class Recorder(torch_internals.TorchDispatchMode):
                 info = infos[id(tensor)]
                 info.storage.in_graph = info.storage.in_graph or not info.detached
         if seen and any(info.requires_grad for info in infos.values()):
-            sometimes = _sometimes(infos.values())
+            sometimes, without = _sometimes(infos.values()), unneeded(infos.values())
             for tensor in written:
                 info = infos[id(tensor)]
                 detached.require_own_history(session, info)
-                info.bare = NEVER
+                leaf_writes.note_history(session, info, without)
                 session.require_gradient(info, sometimes)
         shapes = metadata_changes.shapes(session, written)
         result = metadata_changes.call(session, func, args, kwargs, self._fake_call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ from runtime.tracer.values.copied_items import Copied
 from runtime.tracer.values.origins import Origins
 
 if TYPE_CHECKING:
+    from runtime.tracer.memory.conditions import PathCondition
     from runtime.tracer.python_state.notes import Note
     from runtime.tracer.recording.attempt import Attempt
     from runtime.tracer.recording.leaf_gradients import Gradient
@@ -186,6 +188,9 @@ class Session:
         """What stands for the ``.grad`` of tensors, by identity (see ``leaf_gradients``)."""
         self.used_up: dict[Operator, Location | None] = {}
         """Operators through which a gradient was taken that did not retain the graph, and where."""
+        self.bare: weakref.WeakKeyDictionary[TensorInfo, PathCondition] = weakref.WeakKeyDictionary()
+        """For a view that was made where its memory had no history: when that is so where the trace stands. Until it
+        is read PyTorch takes it for a leaf."""
         self.gradients_asked = 0
         self.grad_switches = 0
         """How often the user's code has set whether gradients are on."""
