@@ -127,6 +127,7 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_foreign_code.py::test_modules_of_torch_jit": 2,
     "tests/end_to_end/test_gradients_by_joined_tensors.py::test_as_in_eager": 5,
     "tests/end_to_end/test_gradients_by_joined_tensors.py::test_refused_where_it_is_asked": 2,
+    "tests/end_to_end/test_gradients_of_copies.py::test_as_in_eager": 6,
     "tests/end_to_end/test_handlers_of_values.py::test_every_function_of_numbers": 3,
     "tests/end_to_end/test_host_random.py::test_draws_are_eagers": 3,
     "tests/end_to_end/test_host_random.py::test_every_function_of_the_table": 4,

@@ -176,7 +176,7 @@ def derive(
             halves.insert(0, half)
             wholes.insert(0, whole)
             for old in half.read:
-                place(old, lambda var: session.operand(forward.plain(var)))
+                place(old, forward.result)  # two that are one value here may be two objects, each with its gradient
         flags: dict[int, int] = {}
         for old, index in (pair for stage in stages for pair in stage):
             active = forward.activity[old]

@@ -31,6 +31,10 @@ def f(x, y, k):
 """
 # Reading each in the program: what PyTorch lets nobody read raises there, not in the test.
 _TAIL = "\n    return p * 1, q * 1, r * 1, n, s * 1, box[0] * 1\n"
+_AS_IT_IS = """
+    p * 1, q * 1, r * 1, box[0] * 1
+    return p, q, r, n, s, box[0]
+"""
 
 
 class Memory:
@@ -39,9 +43,9 @@ class Memory:
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
 
-    def source(self) -> str:
-        """Its text."""
-        return _HEAD + "\n".join(self._block(2, "    ", False)) + _TAIL
+    def source(self, as_it_is: bool = False) -> str:
+        """Its text; ``as_it_is``: the tensors themselves are returned, so that it shows which are one object."""
+        return _HEAD + "\n".join(self._block(2, "    ", False)) + (_AS_IT_IS if as_it_is else _TAIL)
 
     def _block(self, depth: int, pad: str, in_loop: bool) -> list[str]:
         lines: list[str] = []
@@ -103,12 +107,13 @@ def main(arguments: list[str] | None = None, say: Callable[[str], None] = print)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--extremes", action="store_true", help="zeros and infinities among the inputs")
+    parser.add_argument("--as-it-is", action="store_true", help="return the tensors themselves, not new ones")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     failed = False
     found: Counter[str] = Counter()
     for seed in range(options.seed, options.seed + options.count):
-        source = Memory(seed).source()
+        source = Memory(seed).source(options.as_it_is)
         outcome = judge(source, seed, extreme_inputs if options.extremes else inputs)
         found[f"{outcome.kind} {outcome.code}".strip()] += 1
         if outcome.kind in FAILURES:

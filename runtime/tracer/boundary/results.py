@@ -242,15 +242,12 @@ class Outputs:
     def _or_earlier(self, value: torch.Tensor, tree: Leaf | Record) -> Leaf | Record:
         """The tree of a tensor that on some paths is one whose tree was made before.
 
-        A view of an argument is made anew of the caller's tensor, and where anything was written, memory is read anew
-        for each name: on such a path the earlier one's tree stands. Others are one value of the Program there.
+        There the earlier one's tree stands: what the Program gives may be two objects. A view of an argument is made
+        anew of the caller's tensor, written memory is read anew for each name, and a copy is made where it is needed.
         """
         session = self.session
         options, selector = [tree], cast("Any", 0)
-        anew = bool(session.storages.changed) or self._is_remade(tree)
         for other, known in list(self._tensors.values()):
-            if not (anew or self._is_remade(known)):
-                continue
             if same_object.may_be_one(session, value, other) == "open":
                 flag = same_object.identical(session, value, other)
                 selector = session.scalar("select", flag, len(options), selector)
@@ -259,11 +256,6 @@ class Outputs:
             return tree
         chosen = ("selector", self.leaf(session.operand(selector)))
         return Record("choice", "", (chosen, *((f"option{number}", one) for number, one in enumerate(options))))
-
-    def _is_remade(self, tree: Leaf | Record) -> bool:
-        """Whether a call makes the tensor of a tree, on some path, from one of its arguments."""
-        found = [tree] if isinstance(tree, Leaf) else [part for _, part in tree.fields if isinstance(part, Leaf)]
-        return any(leaf.index in self.views for leaf in found)
 
     def _require_no_start(self, value: torch.Tensor, info: TensorInfo) -> None:
         """Refuse a leaf made inside: a caller who has it expects its ``.grad``, and no gradient ends there.
