@@ -24,6 +24,7 @@ from dy2static.specialization import Specialization
 from dy2static.subject import Subject
 from dy2static.verdicts import is_small
 from runtime import torch_internals
+from runtime.tracer.ambient.calls import Ahead
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.recording import faults
 from runtime.tracer.values import open_values
@@ -252,11 +253,12 @@ class Dispatch:
         return self.cache.get(self._subject.key(arguments), arguments, dynamic, self.trace)
 
     def trace(
-        self, arguments: Arguments, dynamic: Dynamic, varying: Varying = frozenset(), apart: Dynamic | None = None
+        self, arguments: Arguments, dynamic: Dynamic, varying: Varying = frozenset(), apart: Dynamic | None = None,
+        ahead: Ahead | None = None,
     ) -> Traced:
         """Trace a call; the Program is not kept."""
         self.follow_class()
-        return self._subject.trace(arguments, dynamic, varying, apart)
+        return self._subject.trace(arguments, dynamic, varying, apart, ahead)
 
     def follow_class(self) -> bool:
         """Forget everything if the module's class has another ``forward`` by now; whether it has."""

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from dy2static.cached_calls import Specs, rebuilt, shown, structure_of
-from dy2static.errors import Dy2StaticError, SignatureError
+from dy2static.errors import Dy2StaticError, SignatureError, TraceError
 from dy2static.output_spec import OutputSpec, keep_results
+from dy2static.program_cache import Dynamic
 from dy2static.saved_methods import Calls
 from dy2static.saved_variant import require_no_training
 from runtime.executor.trial import trial
@@ -24,8 +25,10 @@ from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
 from runtime.storage.allowed import require_no_code
+from runtime.storage.answers import QUESTIONS, Answer, question
 from runtime.storage.artefact import MODES, WITHOUT_GRADIENTS
 from runtime.tracer.ambient import source_places
+from runtime.tracer.ambient.calls import Ahead, Undecided
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.recording import faults
 from runtime.tracer.values.arguments import Arguments, flatten
@@ -44,19 +47,30 @@ First they differ; then they agree, if the function needs some that do; then the
 """
 
 
+_TRIED_APART = 6
+"""Inputs up to which it is tried for each whether it is the one that cannot be left open."""
+_DECIDED = 3
+"""Inputs for which there are traces for calls where they need a gradient, and for others, if the function asks."""
+
+
 @dataclass(eq=False)
 class Trace:
-    """One trace made for saving, what it was made with, and which inputs get no gradient."""
+    """One trace made for saving, what it was made with, which inputs get no gradient, and what they have to answer."""
 
     traced: Traced
     arguments: Arguments
     stopped: list[int]
+    answers: tuple[Answer, ...]
+
+
+Traces = dict[str, list[Trace]]
+"""By mode, the traces of one kind of call, for arguments of which different ones need a gradient."""
 
 
 def traces_of(
     calls: Calls, root: torch.nn.Module | None, modes: Collection[str] = MODES, outputs: OutputSpec | None = None
-) -> list[dict[str, Trace]]:
-    """For each kind of call, a trace for each mode; one for both if there is no module.
+) -> list[Traces]:
+    """For each kind of call, the traces for each mode; the same for both if there is no module.
 
     Errors raised: whatever tracing raises; SignatureError for sizes that cannot be left open (D2S315, D2S316), results
     that are not there (D2S317) and InputSpecs that no call fits (D2S318); StorageError for a function that trains.
@@ -64,7 +78,7 @@ def traces_of(
     if root is None:
         return _filled([_in_modes(calls, specs, modes, outputs) for specs in calls.kinds])
     before = [(module, module.training) for module in root.modules()]
-    found: list[dict[str, Trace]] = [{} for _ in calls.kinds]
+    found: list[Traces] = [{} for _ in calls.kinds]
     try:
         for mode in MODES:
             if mode in modes:
@@ -77,27 +91,28 @@ def traces_of(
     return _filled(found)
 
 
-def traces_as_it_is(calls: Calls, outputs: OutputSpec | None = None) -> list[dict[str, Trace]]:
-    """For each kind of call one trace for both modes, with every module in the mode that it is in.
+def traces_as_it_is(calls: Calls, outputs: OutputSpec | None = None) -> list[Traces]:
+    """For each kind of call the same traces for both modes, with every module in the mode that it is in.
 
     Errors raised: as of ``traces_of``.
     """
     return _filled([_in_modes(calls, specs, MODES, outputs) for specs in calls.kinds])
 
 
-def _in_modes(calls: Calls, specs: Specs, modes: Collection[str], outputs: OutputSpec | None) -> dict[str, Trace]:
-    """One trace for some modes, and another for calls without gradients, if the function asks for that."""
-    trace = _trace(calls, specs, outputs)
-    require_no_training(trace.traced)
-    found = dict.fromkeys(modes, trace)
-    if trace.traced.asks_gradients:
-        without = _trace(calls, specs, outputs, gradients=False)
+def _in_modes(calls: Calls, specs: Specs, modes: Collection[str], outputs: OutputSpec | None) -> Traces:
+    """The traces for some modes, and others for calls without gradients, if the function asks for that."""
+    traces = _traces(calls, specs, outputs)
+    for trace in traces:
+        require_no_training(trace.traced)
+    found = dict.fromkeys(modes, traces)
+    if any(trace.traced.asks_gradients for trace in traces):
+        without = _traces(calls, specs, outputs, gradients=False)
         found |= {WITHOUT_GRADIENTS[mode]: without for mode in modes}
     return found
 
 
-def _filled(found: list[dict[str, Trace]]) -> list[dict[str, Trace]]:
-    """Where one kind of call asks for gradients, all have a trace for calls without."""
+def _filled(found: list[Traces]) -> list[Traces]:
+    """Where one kind of call asks for gradients, all have traces for calls without."""
     for mode, without in WITHOUT_GRADIENTS.items():
         if any(without in traces for traces in found):
             for traces in found:
@@ -105,7 +120,7 @@ def _filled(found: list[dict[str, Trace]]) -> list[dict[str, Trace]]:
     return found
 
 
-def _trace(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bool = True) -> Trace:
+def _traces(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bool = True) -> list[Trace]:
     """Trace anew, with examples made from the InputSpecs, in PyTorch's usual state: gradients on, no autocast.
 
     A size that is left open must stay open: where the Program would hold for the example only, other examples are
@@ -113,38 +128,142 @@ def _trace(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: bo
     """
     failure: Exception | None = None
     for sizes, others in _EXAMPLES:
-        bound = _example(calls, specs, sizes)
-        arguments = flatten(bound)
-        by_tensor = _specs_of(specs, bound)
-        asked = {
-            label: by_tensor[id(tensor)].dynamic
-            for tensor, label in zip(arguments.tensors, arguments.labels)
-            if by_tensor[id(tensor)].dynamic
-        }
+        example = _Example(calls, specs, sizes, gradients)
         try:
             with usual_state(), torch.set_grad_enabled(gradients):
-                traced = calls.function.trace(arguments, asked)
-                require_no_code(traced.program)
-                trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
-            if traced.ends_in is not None:
-                raise traced.ends_in
+                traces = example.traces({})
+                with _frozen(traces) as some, contextlib.suppress(Dy2StaticError):
+                    traces += example.traces({}) if some else []
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
             if isinstance(error, Dy2StaticError) or not faults.is_torchs(error):
                 failure = failure or error
             else:
                 failure = failure or _does_not_fit(calls, specs, error)
-            if not asked:
+            if not example.open_sizes:
                 raise failure from error
             continue
-        broken = _broken(traced.program.assumes, arguments, flatten(_example(calls, specs, others)))
-        if broken is None:
+        other = flatten(_example(calls, specs, others))
+        broken = [_broken(trace.traced.program.assumes, trace.arguments, other) for trace in traces]
+        if not any(broken):
             if outputs is not None:
-                keep_results(traced, outputs, calls.function.__name__)
-            stopped = [index for index, one in enumerate(arguments.tensors) if by_tensor[id(one)].stop_gradient]
-            return Trace(traced, arguments, stopped)
-        failure = _cannot_be_open(broken, calls)
+                for trace in traces:
+                    keep_results(trace.traced, outputs, calls.function.__name__)
+            return traces
+        failure = _cannot_be_open(next(filter(None, broken)), calls)
     assert failure is not None
     raise failure
+
+
+class _Example:
+    """One example of a kind of call, and what the function does with it."""
+
+    def __init__(self, calls: Calls, specs: Specs, sizes: Sequence[int], gradients: bool) -> None:
+        self._calls, self._gradients = calls, gradients
+        bound = _example(calls, specs, sizes)
+        self._arguments = flatten(bound)
+        by_tensor = _specs_of(specs, bound)
+        labelled = [(label, by_tensor[id(one)]) for one, label in zip(self._arguments.tensors, self._arguments.labels)]
+        self.open_sizes: Dynamic = {label: spec.dynamic for label, spec in labelled if spec.dynamic}
+        self._stopped = {label for label, spec in labelled if spec.stop_gradient}
+
+    def traces(self, needs: dict[str, bool]) -> list[Trace]:
+        """The traces for an example of whose inputs some need a gradient and others do not, the rest being left open.
+
+        Where the function asks for more of them, there is a trace for each answer. That no input needs one is what the
+        first is for; where another cannot be traced, no call of a file will be like it.
+        """
+        for tensor, label in zip(self._arguments.tensors, self._arguments.labels):
+            if tensor.is_floating_point() or tensor.is_complex():
+                tensor.requires_grad_(needs.get(label, False))
+        try:
+            return [self._trace(needs)]
+        except Undecided as one:
+            asked = one.labels
+        found: list[Trace] = []
+        for answers in itertools.product((False, True), repeat=len(asked)):
+            answered = needs | dict(zip(asked, answers))
+            with contextlib.suppress(*(Exception,) if any(answered.values()) else ()):
+                found += self.traces(answered)
+        return found
+
+    def _trace(self, needs: dict[str, bool]) -> Trace:
+        arguments = self._arguments
+        traced, ahead = self._as_open_as_possible(needs)
+        require_no_code(traced.program)
+        trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
+        if traced.ends_in is not None and not ahead.raising:
+            raise traced.ends_in
+        stopped = [index for index, label in enumerate(arguments.labels) if label in self._stopped]
+        return Trace(traced, arguments, stopped, _answers(traced, arguments, ahead, stopped))
+
+    def _as_open_as_possible(self, needs: dict[str, bool]) -> tuple[Traced, Ahead]:
+        """Trace with as much left open as the function allows: which inputs need a gradient, and how they lie in
+        memory. What cannot be left open, each call has to have as the example has it."""
+        everywhere = frozenset(self._arguments.labels)
+        needing = everywhere - self._stopped - needs.keys()
+        raising = not self._gradients or any(needs.values())
+
+        def attempt(needing: frozenset[str], layouts: frozenset[str]) -> tuple[Traced, Ahead]:
+            ahead = Ahead(needing, layouts, raising, decidable=_DECIDED - len(needs))
+            return self._calls.function.trace(self._arguments, self.open_sizes, ahead), ahead
+
+        try:
+            return attempt(needing, everywhere)
+        except TraceError:
+            closed = attempt(frozenset(), frozenset())
+        tries = [(needing, frozenset[str]()), (frozenset[str](), everywhere)]
+        if len(everywhere) <= _TRIED_APART:
+            tries = [
+                *((needing, everywhere - {one}) for one in everywhere if len(everywhere) > 1),
+                *((needing - {one}, everywhere) for one in needing if len(needing) > 1),
+                *tries,
+                *((needing - {one}, everywhere - {one}) for one in needing if len(needing) > 1),
+            ]
+        for one in tries:
+            with contextlib.suppress(TraceError):
+                return attempt(*one)
+        return closed
+
+
+def _answers(traced: Traced, arguments: Arguments, ahead: Ahead, stopped: Sequence[int]) -> tuple[Answer, ...]:
+    """What each call has to answer, in the order of inputs."""
+    found: list[Answer] = []
+    for index, (tensor, label) in enumerate(zip(arguments.tensors, arguments.labels)):
+        differentiable = (tensor.is_floating_point() or tensor.is_complex()) and index not in stopped
+        names = [name for name, wanted in (
+            ("requires_grad", differentiable and label not in ahead.needing),
+            ("lies plainly", label not in ahead.layouts and tensor.layout is torch.strided),
+            ("is a leaf", index in traced.no_leaves),
+            ("is_leaf", traced.leaves.get(index) is True),
+        ) if wanted]  # fmt: skip
+        for name, *_ in traced.asked.get(index, ()):
+            names.append(name if name in QUESTIONS else f".{name}")
+        for name in dict.fromkeys(names):
+            asked = question(name)
+            if asked is not None:
+                found.append(Answer(index, name, asked.ask(tensor)))
+    if traced.asks_needs:
+        found += [Answer(index, "requires_grad", one.real.requires_grad)
+                  for index, one in enumerate(traced.live, len(traced.program.inputs)) if _may_be_frozen(one.real)]
+    return tuple(found)
+
+
+def _may_be_frozen(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, torch.nn.Parameter) and tensor.is_leaf
+
+
+@contextlib.contextmanager
+def _frozen(traces: Sequence[Trace]) -> Iterator[bool]:
+    """Parameters that need no gradient, as users freeze them, if the function asks for that; whether there are some."""
+    live = [one.real for trace in traces if trace.traced.asks_needs for one in trace.traced.live]
+    frozen = [one for one in live if _may_be_frozen(one) and one.requires_grad]
+    try:
+        for one in frozen:
+            one.requires_grad_(False)
+        yield bool(frozen)
+    finally:
+        for one in frozen:
+            one.requires_grad_(True)
 
 
 def _broken(assumes: Sequence[Assume], *examples: Arguments) -> Assume | None:

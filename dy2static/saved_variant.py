@@ -15,6 +15,7 @@ import torch
 
 from runtime.errors import StorageError
 from runtime.ir.tree import Record
+from runtime.storage.answers import Answer
 from runtime.storage.artefact import (
     Again,
     Attribute,
@@ -87,8 +88,11 @@ class Tensors:
         return Constant(len(self.constants) - 1)
 
 
-def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int], tensors: Tensors) -> Variant:
-    """The Variant of a trace made with ``arguments``; no gradient flows to the inputs in ``stopped``.
+def variant_of(
+    traced: Traced, arguments: live.Arguments, stopped: Iterable[int], tensors: Tensors, answers: tuple[Answer, ...]
+) -> Variant:
+    """The Variant of a trace made with ``arguments``; no gradient flows to the inputs in ``stopped``, and
+    each call has to give the ``answers``.
 
     Errors raised: StorageError for what only a live call can do, naming the argument, attribute or result.
     """
@@ -119,6 +123,7 @@ def variant_of(traced: Traced, arguments: live.Arguments, stopped: Iterable[int]
         {name: _builtin_base(cls) for name, cls in _raised_classes(traced)},
         frozenset(stopped),
         device_of([*arguments.tensors, *(live_tensor(one) for one in traced.live)]),
+        answers,
     )
 
 

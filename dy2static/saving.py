@@ -18,7 +18,7 @@ import torch
 
 from dy2static.output_spec import OutputSpec
 from dy2static.saved_methods import Asked, Target, target_of
-from dy2static.saved_traces import Trace, traces_of
+from dy2static.saved_traces import Traces, traces_of
 from dy2static.saved_variant import Tensors, variant_of
 from dy2static.static_function import StaticFunction
 from runtime.ir.compare import difference
@@ -101,8 +101,8 @@ def _artefact(target: Target, modes: Sequence[str], output_spec: Any) -> Artefac
     })  # fmt: skip
 
 
-def assembled(target: Target, traces: Mapping[str, list[dict[str, Trace]]]) -> Artefact:
-    """The artefact of traces: by method, for each kind of call a trace for each mode.
+def assembled(target: Target, traces: Mapping[str, list[Traces]]) -> Artefact:
+    """The artefact of traces: by method, for each kind of call the traces for each mode.
 
     Errors raised: StorageError for what a file cannot hold, at its place in the source.
     """
@@ -111,22 +111,22 @@ def assembled(target: Target, traces: Mapping[str, list[dict[str, Trace]]]) -> A
         entries, state = describe_modules(target.root)
         entries[0].type_name = type(target.root).__name__
     else:
-        every = {id(trace): trace for kinds in traces.values() for kind in kinds for trace in kind.values()}
+        kinds = (kind for method in traces.values() for kind in method)
+        every = {id(trace): trace for kind in kinds for ones in kind.values() for trace in ones}
         entries, state = _modules_of([one for trace in every.values() for one in trace.traced.live], tensors)
     made = {name: _method(name, target.methods[name].function, kinds, tensors) for name, kinds in traces.items()}
     detached = [t if t.is_leaf else t.detach() for t in state]
     return Artefact(target.name, entries, detached, tensors.constants, made)
 
 
-def _method(name: str, static: StaticFunction, kinds: list[dict[str, Trace]], tensors: Tensors) -> Method:
+def _method(name: str, static: StaticFunction, kinds: list[Traces], tensors: Tensors) -> Method:
     by_mode: dict[str, list[Variant]] = {}
     for traces in kinds:
         variants: dict[int, Variant] = {}
-        for mode, trace in traces.items():
+        for mode, trace in ((mode, trace) for mode, ones in traces.items() for trace in ones):
             if id(trace) not in variants:
-                made = variant_of(trace.traced, trace.arguments, trace.stopped, tensors)
-                known = next(iter(variants.values()), made)
-                variants[id(trace)] = known if _alike(known, made) else made
+                made = variant_of(trace.traced, trace.arguments, trace.stopped, tensors, trace.answers)
+                variants[id(trace)] = next((one for one in variants.values() if _alike(one, made)), made)
             by_mode.setdefault(mode, []).append(variants[id(trace)])
     arguments = []
     for parameter in static.signature.parameters:
@@ -141,8 +141,8 @@ def _method(name: str, static: StaticFunction, kinds: list[dict[str, Trace]], te
 
 def _alike(a: Variant, b: Variant) -> bool:
     """Whether two traces are one: the same Program, fitted to a call in the same way."""
-    mine = (a.params, a.stores, a.same, a.objects, a.exceptions, a.stopped, a.device)
-    others = (b.params, b.stores, b.same, b.objects, b.exceptions, b.stopped, b.device)
+    mine = (a.params, a.stores, a.same, a.objects, a.exceptions, a.stopped, a.device, a.answers)
+    others = (b.params, b.stores, b.same, b.objects, b.exceptions, b.stopped, b.device, b.answers)
     views = [
         {place: (view.source.name, view.steps) for place, view in one.views.items()} for one in (a, b)
     ]  # fmt: skip

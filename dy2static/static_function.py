@@ -40,6 +40,7 @@ from runtime.ir import Program
 from runtime.passes import BuildStrategy
 from runtime.torch_internals import batches
 from runtime.tracer.ambient import source_places, state
+from runtime.tracer.ambient.calls import Ahead
 from runtime.tracer.boundary.tracing import Traced
 from runtime.tracer.values.arguments import Arguments
 from runtime.translated import located as located_calls
@@ -283,9 +284,9 @@ class StaticFunction:
         """The Program for arguments taken apart, with some dimensions left open; nothing is run."""
         return self._dispatch.specialize(arguments, dynamic)
 
-    def trace(self, arguments: Arguments, dynamic: Dynamic) -> Traced:
+    def trace(self, arguments: Arguments, dynamic: Dynamic, ahead: Ahead | None = None) -> Traced:
         """Trace it for arguments taken apart, with some dimensions left open; the Program is not kept."""
-        return self._dispatch.trace(arguments, dynamic)
+        return self._dispatch.trace(arguments, dynamic, ahead=ahead)
 
     @property
     def device(self) -> torch.device | None:

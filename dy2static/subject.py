@@ -20,6 +20,7 @@ from dy2static.program_cache import Dynamic, Varying
 from dy2static.signature import Signature
 from runtime.ir import Location
 from runtime.tracer.ambient import state
+from runtime.tracer.ambient.calls import Ahead
 from runtime.tracer.boundary.tracing import Traced, trace
 from runtime.tracer.recording import faults
 from runtime.tracer.values.arguments import Arguments, flatten
@@ -121,7 +122,8 @@ class Subject:
         return (arguments_key(arguments), surroundings_key(), training)
 
     def trace(
-        self, arguments: Arguments, dynamic: Dynamic, varying: Varying = frozenset(), apart: Dynamic | None = None
+        self, arguments: Arguments, dynamic: Dynamic, varying: Varying = frozenset(), apart: Dynamic | None = None,
+        ahead: Ahead | None = None,
     ) -> Traced:
         """Trace a call, with some dimensions left open."""
         def call(function: Callable[..., Any], bound: dict[str, Any]) -> Any:
@@ -139,7 +141,7 @@ class Subject:
 
         make = functools.partial(
             trace, self.original, arguments, name=self.name, dynamic=dynamic, call=call, varying=varying,
-            apart=apart, for_one_call=self._whole,
+            apart=apart, for_one_call=self._whole, ahead=ahead or Ahead(),
         )  # fmt: skip
         return frames.run(make, (), {}, None)
 

@@ -22,7 +22,7 @@ from dy2static.errors import SignatureError, TraceError
 from dy2static.input_spec import read_tree
 from dy2static.output_spec import OutputSpec
 from dy2static.saved_methods import Calls, Target, converted
-from dy2static.saved_traces import Trace, traces_as_it_is
+from dy2static.saved_traces import Traces, traces_as_it_is
 from dy2static.saving import assembled
 from runtime.ir import Program
 from runtime.ir.operator import leaves
@@ -119,12 +119,13 @@ class TracedLayer:
                 module.training = training
 
 
-def _artefact(layer: torch.nn.Module, calls: Calls, traces: list[dict[str, Trace]]) -> Artefact:
+def _artefact(layer: torch.nn.Module, calls: Calls, traces: list[Traces]) -> Artefact:
     return assembled(Target(type(layer).__name__, layer, {_METHOD: calls}), {_METHOD: traces})
 
 
-def _refuse_decisions(traces: list[dict[str, Trace]], name: str) -> None:
-    found = [op for modes in traces for trace in modes.values() for op in deciding_on_data(trace.traced.program)]
+def _refuse_decisions(traces: list[Traces], name: str) -> None:
+    programs = [trace.traced.program for modes in traces for ones in modes.values() for trace in ones]
+    found = [op for program in programs for op in deciding_on_data(program)]
     if not found:
         return
     first, more = found[0], len({op.location for op in found}) - 1

@@ -6,8 +6,8 @@ import torch
 
 from runtime.errors import StorageError
 from runtime.export import capability
-from runtime.ir import Program
-from runtime.ir.walk import copy_program
+from runtime.ir import Block, Operand, Program, Variable
+from runtime.ir.walk import copy_program, replace_in
 from runtime.passes import BuildStrategy, PassManager, chosen
 from runtime.storage.artefact import WITHOUT_GRADIENTS, Artefact, Attribute, Passed, State, Target, Variant
 
@@ -38,12 +38,25 @@ def program_for_inference(artefact: Artefact, variant: Variant, target: str) -> 
     if variant.stores:
         capability.refuse("store to an object", target, f"the store to {_said(variant.stores[0].target)}")
     program = copy_program(variant.program)
+    _say_that_none_is_needed(program.block, {})
     PassManager(chosen(BuildStrategy())).run(program)
     state = artefact.state()
     tensors = [artefact.tensors[state[one.name]] if isinstance(one, State) else artefact.constants[one.index]
                for one in variant.params]  # fmt: skip
     capability.require(program, target)
     return program, tensors
+
+
+def _say_that_none_is_needed(block: Block, known: dict[Variable, Operand]) -> None:
+    """Where the Program asks which tensors need a gradient: none does where it is exported to."""
+    for op in block.ops:
+        replace_in(op, known)
+        for inner in op.blocks:
+            _say_that_none_is_needed(inner, known)
+        if op.name == "grad.needed":
+            known[op.outputs[0]] = False
+    block.ops[:] = [op for op in block.ops if op.name != "grad.needed"]
+    block.yields = [known.get(value, value) if isinstance(value, Variable) else value for value in block.yields]
 
 
 def _said(target: Target) -> str:

@@ -2,6 +2,7 @@
 
     %m : int = scalar.mul(%n, 1)                  ->   %n
     %b : bool = scalar.not_(%a), %a = not_(%c)    ->   %c, a bool
+    %b : bool = scalar.and_(%a, True)             ->   %a
     %y = cond(%flag) { yield %x } { yield %x }    ->   %x
 
 Only of numbers: a tensor times one is another tensor, with a node of its own in autograd's graph.
@@ -94,11 +95,28 @@ def _either(op: Operator, makers: Makers) -> Operand:
     return a if a is b and isinstance(a, Variable) else None
 
 
+def _absorbing(absorbs: bool) -> Callable[[Operator, Makers], Operand]:
+    """A flag beside a known one: ``absorbs`` is the answer whatever the other one is."""
+
+    def rule(op: Operator, makers: Makers) -> Operand:
+        a, b = op.args
+        for known, other in ((a, b), (b, a)):
+            if known is absorbs:
+                return absorbs
+            if known is (not absorbs) and _kind(other) == "bool":
+                return other
+        return None
+
+    return rule
+
+
 _RULES: dict[str, Callable[[Operator, Makers], Operand]] = {
     "scalar.add": _neutral(0),
     "scalar.sub": _neutral(0, right_only=True),
     "scalar.mul": _neutral(1),
     "scalar.floordiv": _neutral(1, right_only=True),
+    "scalar.and_": _absorbing(False),
+    "scalar.or_": _absorbing(True),
     "scalar.bool": _itself,
     "scalar.int": _itself,
     "scalar.float": _itself,

@@ -14,6 +14,7 @@ import torch
 
 from runtime.ir import Program
 from runtime.ir.views import View
+from runtime.storage.answers import Answer
 
 MODES = ("train", "eval")
 WITHOUT_GRADIENTS = {mode: f"{mode} without gradients" for mode in MODES}
@@ -110,6 +111,8 @@ class Variant:
     """Inputs that no gradient flows to."""
     device: str = ""
     """Where all tensors were when the Program was traced; empty if they were on several devices."""
+    answers: tuple[Answer, ...] = ()
+    """What the inputs and parameters have to answer to what the function asks of them."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variant:
         return self

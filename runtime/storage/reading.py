@@ -19,6 +19,7 @@ from runtime.ir.views import HOLE, Hole, View, ViewStep
 from runtime.ops import aten
 from runtime.storage import sparse
 from runtime.storage.allowed import allowed_operators, check_operators
+from runtime.storage.answers import Answer, question
 from runtime.storage.artefact import (
     MODES,
     WITHOUT_GRADIENTS,
@@ -239,7 +240,7 @@ class _Reader:
     def variant(self, node: Node, signature: tuple[Argument, ...]) -> Variant:
         fields = node.record(
             "program", "params", "template", "views", "stores", "shared", "same", "objects", "exceptions", "stopped",
-            "device",
+            "device", optional=("answers",),
         )
         stores = [item.items(2) for item in fields["stores"].items()]
         values = [decode(tree, {}) for _, tree in stores]
@@ -283,11 +284,22 @@ class _Reader:
                 name.fail("this is no name of a class")
             variant.exceptions[name.text()] = base.choice(*EXCEPTION_BASES)
         variant.stopped = frozenset(item.integer(0) for item in fields["stopped"].items())
+        if "answers" in fields:
+            tensors = len(program.inputs) + len(program.params)
+            variant.answers = tuple(self.answer(item, tensors) for item in fields["answers"].items())
         try:
             variant.device = str(torch.device(fields["device"].text())) if fields["device"].text() else ""
         except RuntimeError:
             fields["device"].fail(f"{fields['device'].text()!r} is no device")
         return variant
+
+    def answer(self, node: Node, count: int) -> Answer:
+        index, name, answer = node.items(3)
+        if index.integer(0) >= count:
+            index.fail(f"there are only {count} inputs and parameters")
+        if question(name.text()) is None:
+            name.fail(f"{name.text()!r} is no question to a tensor")
+        return Answer(index.integer(), name.text(), answer.integer() if type(answer.value) is int else answer.flag())
 
     def template(self, node: Node, signature: tuple[Argument, ...], inputs: int) -> tuple[tuple[str, Any], ...]:
         pairs = [item.items(2) for item in node.items()]

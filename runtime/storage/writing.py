@@ -104,6 +104,7 @@ def _variant(variant: Variant, source_locations: bool) -> dict[str, Any]:
         "exceptions": [[text_of(name), base] for name, base in variant.exceptions.items()],
         "stopped": sorted(variant.stopped),
         "device": variant.device,
+        **({"answers": [list(one) for one in variant.answers]} if variant.answers else {}),
     }
 
 

@@ -16,6 +16,7 @@ from runtime.errors import SignatureError
 from runtime.ir import Assume, Program, TensorType
 from runtime.ir.assume import check, symbols_of
 from runtime.ir.tree import Record
+from runtime.storage.answers import question
 from runtime.storage.artefact import Again, Slot, Variant
 from runtime.storage.trees import parts
 from runtime.tracer.memory.storage_table import storage_key
@@ -46,20 +47,31 @@ def fit(variant: Variant, given: live.Arguments) -> list[torch.Tensor]:
     return inputs
 
 
-def choose(variants: Sequence[Variant], given: live.Arguments, method: str) -> tuple[Variant, list[torch.Tensor]]:
-    """The first Variant that a call fits, and its Program's inputs.
+Find = Callable[[Variant], list[torch.Tensor]]
+"""How the parameters of a Program are found."""
+
+
+def choose(
+    variants: Sequence[Variant], given: live.Arguments, method: str, parameters: Find
+) -> tuple[Variant, list[torch.Tensor], list[torch.Tensor]]:
+    """The first Variant that a call fits, its Program's inputs and its parameters.
 
     Errors raised: SignatureError, that of the only Variant whose structure and constants fit, or one (D2S306) that says
-    what is wrong for each Variant.
+    what is wrong for each Variant; whatever ``parameters`` raises.
     """
-    if len(variants) == 1:
-        return variants[0], fit(variants[0], given)
     failures: list[SignatureError] = []
     for variant in variants:
         try:
-            return variant, fit(variant, given)
+            inputs = fit(variant, given)
         except SignatureError as error:
             failures.append(error)
+            continue
+        params = parameters(variant)
+        check_parameters(variant.program, params)
+        wrong = _wrong_answer(variant, [*inputs, *params])
+        if wrong is None:
+            return variant, inputs, params
+        failures.append(wrong)
     near = [error for error in failures if error.code not in ("D2S305", "D2S306")]
     if len(near) == 1:
         raise near[0]
@@ -71,6 +83,23 @@ def choose(variants: Sequence[Variant], given: live.Arguments, method: str) -> t
         hint="A loaded Program answers only calls of the kind it was saved for; save one for this kind too.",
         code="D2S306",
     )
+
+
+def _wrong_answer(variant: Variant, tensors: Sequence[torch.Tensor]) -> SignatureError | None:
+    """The error (D2S319) for a tensor that gives another answer to the function than the one that it was saved for."""
+    names = [item.name for item in variant.program.inputs] + [param.name for param in variant.program.params]
+    for position, name, value in variant.answers:
+        asked = question(name)
+        if asked is None or (asked.of_gradients and position in variant.stopped):
+            continue
+        found = asked.ask(tensors[position])
+        if found != value:
+            given = position < len(variant.program.inputs)
+            return SignatureError(
+                f"{'argument' if given else 'parameter'} '{names[position]}' {asked.said(found)}; the function may do "
+                "something else then, which was not saved", code="D2S319",
+                hint=asked.hint if given else "Give it the requires_grad that it had when it was saved.")
+    return None
 
 
 def _match(

@@ -36,7 +36,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.boundary.tracing import Effect
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.values.arguments import Arguments, flatten, follow
-from runtime.translated.fitting import check_conversion, check_memory, check_parameters, choose
+from runtime.translated.fitting import check_conversion, check_memory, choose
 from runtime.translated.located import located
 from runtime.translated.running import callee, device_of
 
@@ -159,10 +159,9 @@ class TranslatedLayer(torch.nn.Module):
         variants = self._variants(self._methods[name])
         modules = self._modules_now()
         arguments = flatten(dict(bound.arguments))
-        variant, inputs = choose(variants, arguments, name)
-        params: list[Any] = [self._tensor(source, modules) for source in variant.params]
+        variant, inputs, params = choose(
+            variants, arguments, name, lambda one: [self._tensor(source, modules) for source in one.params])
         inputs = [t.detach() if index in variant.stopped else t for index, t in enumerate(inputs)]
-        check_parameters(variant.program, params)
         check_memory(variant.program, inputs, params)
         stores = [self._effect(store.target, store.tree, arguments, modules) for store in variant.stores]
         ready = callee(variant, device_of([*inputs, *params]), self._limits)

@@ -197,3 +197,52 @@ def a_parameter(x):
 def test_a_leaf_made_inside_does_not_leave(function):
     with pytest.raises(Dy2StaticError, match="D2S228"):
         dy2static.to_static(function)(torch.ones(3))
+
+
+def needing_on_a_path(x):
+    return x * 2 if x.sum() > 0 else x.detach() * 3
+
+
+def kept_gradient(x):
+    q = needing_on_a_path(x)
+    q.retain_grad()
+    return q * 2
+
+
+def gradient_of_it(x):
+    q = needing_on_a_path(x)
+    (g,) = torch.autograd.grad((q * q).sum(), q)
+    return g
+
+
+def gradient_for_it(x):
+    q = needing_on_a_path(x)
+    return torch.autograd.grad((q * x * x).sum(), [q, x], allow_unused=True)[1]
+
+
+def as_an_array(x):
+    q = needing_on_a_path(x)
+    return torch.from_numpy(q.numpy() * 2)
+
+
+def as_an_array_by_force(x):
+    q = needing_on_a_path(x)
+    return torch.from_numpy(q.numpy(force=True) * 2)
+
+
+@pytest.mark.parametrize("needs", [False, True], ids=["plain", "needing"])
+@pytest.mark.parametrize(
+    "function", [kept_gradient, gradient_of_it, gradient_for_it, as_an_array, as_an_array_by_force])  # fmt: skip
+def test_what_takes_tensors_that_need_a_gradient_or_others_only(function, needs):
+    calls = [(torch.full((3,), value, requires_grad=needs),) for value in (1.0, -1.0)]
+    check(function, *calls, paths=("program",))
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_tensor_that_needs_a_gradient_on_a_path_is_made_no_leaf(wanted):
+    def f(x):
+        q = needing_on_a_path(x)
+        return q.requires_grad_(wanted) * 2
+
+    with pytest.raises(Dy2StaticError, match="D2S213"):
+        dy2static.to_static(f)(torch.ones(3, requires_grad=True))

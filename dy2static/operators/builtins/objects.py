@@ -38,6 +38,7 @@ from dy2static.operators.values import modules, traced_attribute
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.memory import hung
 from runtime.tracer.numbers.scalars import refuse
 from runtime.tracer.recording.interceptor import History
 from runtime.tracer.values import identities, same_object
@@ -76,6 +77,8 @@ def _isinstance(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any])
         except TypeError:
             return isinstance(None, classes)  # says so of isinstance
     result = isinstance(value, classes)
+    if isinstance(value, torch.Tensor) and any(one in (torch.nn.Parameter, torch.nn.Buffer) for one in _each(classes)):
+        hung.ask_class(session, value)
     if is_external(session, value) and any(isinstance(one, abc.ABCMeta) for one in _each(classes)):
         session.guards.add_test(
             (id(value), "instance", classes), f"whether a {type(value).__name__} is an instance of what is registered",
@@ -103,6 +106,8 @@ def _type(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return made
     if isinstance(args[0], Choice):
         return distribute(session, args[0], eager_type)
+    if isinstance(args[0], torch.Tensor):
+        hung.ask_class(session, args[0])
     return eager_type(args[0])
 
 

@@ -46,6 +46,7 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
         TraceError: D2S213 for what is about the object that only exists in the trace; D2S245.
     """
     if name == "__class__":
+        hung.ask_class(session, tensor)
         return eager_class(tensor)
     if name == "grad":
         return leaf_gradients.read(session, tensor)
@@ -96,10 +97,15 @@ def _of_argument(session: Session, tensor: torch.Tensor, name: str) -> Any:
     return value
 
 
+_OF_GRADIENTS = ("requires_grad", "is_leaf", "grad_fn")
+"""What is otherwise for a parameter that is frozen."""
+
+
 def _of_real(session: Session, tensor: torch.Tensor, name: str) -> Any:
     """An attribute of a parameter, or of another tensor from outside: what hangs on it is a guard, and what it is."""
     if hasattr(torch.Tensor, name):
         session.inputs.lift(tensor)  # its sizes and dtype are looked at in each call
+        session.inputs.asks_needs |= name in _OF_GRADIENTS
         return getattr(tensor, name)
     session.externals.setdefault(id(tensor), (tensor, None))
     value = Place("attribute", tensor, name).get()

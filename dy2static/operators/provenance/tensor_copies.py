@@ -51,6 +51,7 @@ def _deepcopy(tensor: torch.Tensor, memo: dict[Any, Any], storages: set[Storage]
     if id(tensor) in memo:
         return memo[id(tensor)]
     info = session.info(tensor)
+    session.inputs.decide(tensor)
     is_parameter = isinstance(tensor, torch.nn.Parameter)
     if info.requires_grad and not is_parameter and not _is_leaf(session, tensor):
         raise RuntimeError(_NO_LEAF)

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from runtime.ir import Location
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a trace leaves open, by the labels of inputs, as the calls that its Program is for come later.
+
+    Nothing in a trace for a call at hand.
+    """
+
+    needing: frozenset[str] = frozenset()
+    """Inputs that need a gradient in some calls."""
+    layouts: frozenset[str] = frozenset()
+    """Inputs that lie in memory in another way in each call."""
+    raising: bool = False
+    """Whether a Program is of use that raises in every call."""
+    decidable: int = 0
+    """Of how many inputs the trace may ask to be told whether they need a gradient (``Undecided``)."""
 
 
 @dataclass(frozen=True)
@@ -98,3 +115,11 @@ class Restart(BaseException):
     def __init__(self, known: Known) -> None:
         super().__init__(known)
         self.known = known
+
+
+class Undecided(Restart):
+    """The function does one thing or another as some inputs need a gradient: trace it for each answer."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        super().__init__(Known())
+        self.labels = labels

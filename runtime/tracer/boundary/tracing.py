@@ -20,7 +20,7 @@ from runtime.errors import TraceError
 from runtime.ir import Location, Operator, Program, Variable, Write
 from runtime.ir.views import View
 from runtime.tracer.ambient import catching, contents, state
-from runtime.tracer.ambient.calls import Known, Restart
+from runtime.tracer.ambient.calls import Ahead, Known, Restart, Undecided
 from runtime.tracer.ambient.leaked import leaked
 from runtime.tracer.boundary.results import Outputs
 from runtime.tracer.control.branches import PathEnds
@@ -92,7 +92,12 @@ class Traced:
     """Containers among the arguments, by number, that are these very objects: something outside leads to them."""
 
     asks_gradients: bool = False
-    """Whether the function asks if gradients are enabled."""
+    """Whether the function asks if gradients are enabled, or what depends on it."""
+    asks_needs: bool = False
+    """Whether the function may do something else where other parameters need a gradient."""
+    no_leaves: frozenset[int] = frozenset()
+    """By position: arguments' tensors that may be no leaves that need a gradient, as they are written; where the calls
+    are still to come."""
     ends_in: BaseException | None = None
     """What PyTorch raises in every run, as the function asks what it does not do for such arguments."""
     generators: list[tuple[int, StandIn]] = field(default_factory=list)
@@ -131,6 +136,7 @@ def trace(
     varying: frozenset[Place] = frozenset(),
     apart: dict[str, frozenset[int]] | None = None,
     for_one_call: bool = True,
+    ahead: Ahead = Ahead(),  # noqa: B008  # it is never changed
 ) -> Traced:
     """Run ``function`` once on fake tensors and return its Program.
 
@@ -143,7 +149,10 @@ def trace(
         apart: Those of ``dynamic`` for whose sizes 0 and 1 the caller has other Programs.
         for_one_call: Whether a Program for this call alone is of use, as the function does what no run could repeat.
 
+        ahead: What is left open, where the Program is for calls that come later.
+
     Raises:
+        Undecided: What the function does depends on which inputs need a gradient, and ``ahead`` lets it ask.
         TraceError: Something in the function has no static meaning; the error is located in the user's source.
     """
     known = Known()
@@ -151,10 +160,12 @@ def trace(
         while True:
             session = Session(name)
             session.known, session.varying, session.sizes.apart = known, varying, apart or {}
-            session.may_be_for_one_call = for_one_call
+            session.may_be_for_one_call, session.ahead = for_one_call, ahead
             try:
                 with faults.guarded(session):
                     return _trace_once(session, function, arguments, dynamic or {}, call)
+            except Undecided:
+                raise
             except Restart as restart:
                 wider = known.and_also(restart.known)
                 if wider == known:
@@ -287,6 +298,8 @@ def _trace_once(
         },
         {number: container for number, (container, path) in enumerate(built) if path is None},
         session.asks_gradients,
+        session.inputs.asks_needs,
+        frozenset(position for position, given in enumerate(program.inputs) if given.var in session.inputs.no_leaves),
         ends_in,
         stand_ins,
     )

@@ -118,6 +118,15 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
     return _answer(session, own, real, name, question)
 
 
+def ask_class(session: Session, tensor: torch.Tensor) -> None:
+    """The class of a tensor matters: what is no parameter among the arguments is none in a later call."""
+    ask(session, tensor, "is a Parameter", _is_parameter)
+
+
+def _is_parameter(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, torch.nn.Parameter)
+
+
 def ask_memory(session: Session, tensor: torch.Tensor, name: str, question: Callable[[torch.Tensor], Any]) -> Any:
     """The answer of the argument or parameter whose memory this tensor is in, which becomes a condition of the Program;
     MISSING for memory of the trace's own.
@@ -165,5 +174,5 @@ def same(answer: Any, before: Any) -> bool:
     return answer is before or (type(answer) is type(before) and bool(answer == before))
 
 
-__all__ = ["Question", "ask", "ask_memory", "has", "is_tracers", "names", "note", "noted", "others", "question",
-           "require_none", "require_sole", "same", "was_taken_off"]  # fmt: skip
+__all__ = ["Question", "ask", "ask_class", "ask_memory", "has", "is_tracers", "names", "note", "noted", "others",
+           "question", "require_none", "require_sole", "same", "was_taken_off"]  # fmt: skip

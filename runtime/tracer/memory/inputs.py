@@ -13,6 +13,7 @@ from runtime import torch_internals
 from runtime.ir import Input, Parameter, TensorType, Variable
 from runtime.ir.types import said
 from runtime.ir.views import HOLE
+from runtime.tracer.ambient.calls import Undecided
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
@@ -62,6 +63,12 @@ class Inputs:
         self._reals: dict[Variable, torch.Tensor] = {}
         self.leaves: dict[Variable, bool] = {}
         """Inputs of which it mattered whether autograd's graph begins with them, and whether it does."""
+        self.undecided: set[Variable] = set()
+        """Inputs that need a gradient in some of the calls that are still to come."""
+        self.asks_needs = False
+        """Whether it matters which parameters need one."""
+        self.no_leaves: set[Variable] = set()
+        """Those of them that are written in a way that autograd refuses for leaves which need a gradient."""
         self.asked: dict[Variable, dict[str, Question]] = {}
         """What else the trace asked the caller's tensors."""
 
@@ -83,8 +90,13 @@ class Inputs:
                 setattr(fake, mark, True)  # what isinstance(x, torch.nn.Parameter) looks at
         self._input_fakes[var] = fake
         self._reals[var] = real
-        self.session.register(fake, TensorInfo(storage, (), real.requires_grad))
-        info = self.session.info(fake)
+        ahead = self.session.ahead
+        needs = name in ahead.needing and (real.is_floating_point() or real.is_complex())
+        info = TensorInfo(storage, (), needs or real.requires_grad, name not in ahead.layouts)
+        if needs:
+            info.sometimes = True
+            self.undecided.add(var)
+        self.session.register(fake, info)
         info.cached, info.cached_for = var, storage.value
         return fake
 
@@ -207,11 +219,40 @@ class Inputs:
         found = []
         for var, fake in self._input_fakes.items():
             real = self._reals[var]
-            if real.requires_grad:
+            if real.requires_grad or var in self.undecided:
                 self.leaves[var] = real.is_leaf
                 if real.is_leaf:
                     found.append(fake)
         return found
+
+    def decide(self, tensor: torch.Tensor) -> None:
+        """Before something is done otherwise as a tensor needs a gradient or not, on the paths where it may.
+
+        What is computed needs none where gradients are switched off.
+
+        Raises:
+            Undecided: That depends on which inputs need one, and the trace may ask.
+        """
+        own = self.own_variable(tensor)
+        self.session.asks_gradients |= own is None
+        self.asks_needs |= own not in self._input_fakes
+        if not self.undecided or not self.session.info(tensor).sometimes or self.session.advanced:
+            return
+        asked = [own] if own in self.undecided else self.undecided
+        labels = [one.name for one in self.session.program.inputs if one.var in asked]
+        if len(labels) <= self.session.ahead.decidable:
+            raise Undecided(labels)
+
+    def require_decided(self) -> None:
+        """Refuse what gives a ``.grad`` to whichever arguments need one, where the calls are still to come.
+
+        Raises:
+            TraceError: D2S213.
+        """
+        if self.undecided:
+            raise self.session.error(
+                "gradients go to all leaves of autograd's graph, and which arguments are some is not known",
+                code="D2S213", hint="Say which are not with InputSpec(stop_gradient=True).")
 
     def guard_unread(self) -> None:
         """Of tensors that the Program does not read, which are no parameters of called modules, the trace may have

@@ -29,7 +29,10 @@ def require_no_gradient(session: Session, tensor: torch.Tensor) -> None:
     Errors raised: TraceError (D2S239) where only some paths would take it.
     """
     info = session.info(tensor)
-    if not info.requires_grad or session.replaying is not None:
+    if session.replaying is not None:
+        return
+    session.inputs.decide(tensor)
+    if not info.requires_grad:
         return
     if info.sometimes:
         raise refusal(session)

@@ -107,6 +107,7 @@ FIELDS: dict[str, str] = {
     "loop_options": ITEMS,
     "varying": VALUE,
     "may_be_for_one_call": VALUE,
+    "ahead": VALUE,
     "facts": ITEMS,
     "last_error": VALUE,
     "raised_types": ITEMS,

@@ -41,6 +41,7 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = gradients.roots(session, tensors, grad_tensors)
     if inputs is None:
+        session.inputs.require_decided()
         wanted = [*_leaves(session), *(one.tensor for one in list(session.gradients.values()) if one.retained)]
     else:
         wanted = gradients.tensors(session, inputs, "inputs")
@@ -75,6 +76,7 @@ def _leaves(session: Session) -> list[torch.Tensor]:
 def without_graph(session: Session, tensor: torch.Tensor) -> Variable:
     """A tensor that leaves the function after its graph was used up: what it holds, and an error for who asks for its
     gradient."""
+    session.inputs.require_decided()
     value, type_ = session.read(tensor), session.type_of(session.fake(tensor))
     (held,) = session.emit("aten.detach.default", [value], types=[type_])
     origins = [info.storage.origin for _, info in gradients.leaves(session) if info.storage.origin is not None]

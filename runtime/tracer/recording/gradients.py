@@ -10,10 +10,12 @@ import torch
 from runtime.ir import Location, Operand, Operator, Variable
 from runtime.ir.ports import flow_of, passed
 from runtime.tracer.ambient import state
+from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import TensorInfo, mark_uncertain
 from runtime.tracer.numbers import scalars
 from runtime.tracer.recording.gradient_paths import Paths, Reached, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
+from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Scope, Session
 from runtime.tracer.values.structure import Choice
 
@@ -43,8 +45,8 @@ def grad(
     starts = roots(session, outputs, grad_outputs, "outputs")
     wanted = tensors(session, inputs, "inputs")
     for tensor in wanted:
-        if not session.info(tensor).requires_grad:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        raise_where(session, unneeded([session.info(tensor)]),
+                    RuntimeError("One of the differentiated Tensors does not require grad"))
     retain = create_graph if retain_graph is None else retain_graph
     reached = paths(session, starts, wanted, retain_graph=retain)
     there = [one for one in wanted if session.read(one) in reached]
@@ -85,8 +87,8 @@ def roots(session: Session, outputs: Any, grad_outputs: Any, what: str = "tensor
     if len(given) != len(found):
         raise RuntimeError(f"got {len(found)} tensors and {len(given)} gradients")
     for index, (root, grad) in enumerate(zip(found, given)):
-        if not session.info(root).requires_grad:
-            raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
+        said = f"element {index} of tensors does not require grad and does not have a grad_fn"
+        raise_where(session, unneeded([session.info(root)]), RuntimeError(said))
         if grad is None and not _is_scalar(session, root):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         mine, its = session.fake(root).shape, None if grad is None else session.fake(grad).shape
@@ -333,11 +335,15 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
     Errors raised: RuntimeError as torch does; TraceError for a tensor of the caller.
     """
     info = session.info(tensor)
-    if info.requires_grad == requires_grad:
+    if info.requires_grad == requires_grad and not info.sometimes:
         return tensor
     fake = session.fake(tensor)
     if not requires_grad:
         return _no_start(session, tensor, fake, info)
+    session.inputs.decide(tensor)
+    if info.sometimes:
+        raise session.error("requires_grad_() of a tensor that needs a gradient on some paths only", code="D2S213",
+                            hint="Use x.detach().requires_grad_() there.")
     if not (fake.is_floating_point() or fake.is_complex()):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if session.inputs.own_variable(tensor) is not None:
@@ -355,6 +361,7 @@ def requires_grad_(session: Session, tensor: torch.Tensor, requires_grad: bool =
 
 def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: TensorInfo) -> torch.Tensor:
     """``tensor.requires_grad_(False)``: a leaf that was made inside is none any more."""
+    session.inputs.decide(tensor)
     if info.sometimes or session.inputs.own_variable(tensor) is not None:
         raise session.error("requires_grad_(False) changes a tensor of the caller, or one that needs a gradient on "
                             "some paths only", code="D2S213", hint="Use .detach().")
@@ -376,6 +383,7 @@ def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: 
 def needed(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.requires_grad``: known, or staged where it depends on the path that was taken."""
     info = session.info(tensor)
+    session.inputs.decide(tensor)
     if not info.sometimes:
         return info.requires_grad
     return session.from_tensor("needed", tensor, kind="bool", family="grad")

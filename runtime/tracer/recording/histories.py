@@ -50,6 +50,7 @@ def shown(session: Session, tensor: torch.Tensor) -> Variable:
     """
     var = session.read(tensor)
     info = session.info(tensor)
+    session.asks_gradients |= session.inputs.own_variable(tensor) is None
     if not info.requires_grad and not isinstance(tensor, torch.nn.Parameter):
         if info.steps:  # a Program need not tell what is detached from its base
             return session.emit("grad.named", [var, torch_internals.LEAF, False])[0]

@@ -241,6 +241,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         """
         session = self.session
         info = session.info(tensor)
+        session.inputs.decide(tensor)
         answer = hung.ask(session, tensor, "is_leaf", _is_leaf)
         if info.sometimes or (answer is not MISSING and info.storage.in_graph):
             raise session.error("whether a tensor is a leaf depends on the path that was taken, or on a write",
@@ -254,6 +255,7 @@ class Watcher(torch_internals.TorchFunctionMode):
         """``grad_fn``: None without a history, else an object that is there and can only be asked whether it is."""
         session = self.session
         info = session.info(tensor)
+        session.inputs.decide(tensor)
         if not info.requires_grad or isinstance(tensor, torch.nn.Parameter) or gradients.is_leaf(session, info):
             return None
         leaf_writes.note_history(session, info, unneeded([info]))  # asked for it a view gets it

@@ -17,8 +17,10 @@ import torch
 from runtime import torch_internals
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import aliases, hung
+from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.python_state.journal import MISSING
 from runtime.tracer.recording.gradient_sources import Sources
+from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.values.choices import spread
 from runtime.tracer.values.structure import Choice
 
@@ -181,7 +183,7 @@ def register(call: Callable[..., Any]) -> None:
 def _hooks(session: Session, tensor: torch.Tensor) -> tuple[list[Any], list[Any]]:
     """The hooks that the caller put on a leaf; which they are is a guard."""
     if torch_internals.is_fake(tensor):
-        found = hung.ask(session, tensor, "hooks for gradients", torch_internals.gradient_hooks)
+        found = hung.ask(session, tensor, "has hooks", torch_internals.gradient_hooks)
         return ([], []) if found is MISSING else found
     find = session.inputs.place_of(tensor)
     hooks = torch_internals.gradient_hooks(tensor)
@@ -216,8 +218,8 @@ def retain(session: Session, tensor: torch.Tensor) -> None:
     Raises:
         RuntimeError: The tensor needs no gradient.
     """
-    if not session.info(tensor).requires_grad:
-        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    raise_where(session, unneeded([session.info(tensor)]),
+                RuntimeError("can't retain_grad on Tensor that has requires_grad=False"))
     of(session, tensor).retained = True
 
 

@@ -56,9 +56,12 @@ def require_no_leaf(
     for root in few_roots(info, ())[0]:
         origin = root.storage.origin
         real = session.inputs.real(origin) if origin is not None else None
-        if real is None or not real.requires_grad or any(step.detaches for step in root.steps):
+        if origin is None or real is None or any(step.detaches for step in root.steps):
             continue
-        assert origin is not None
+        if origin in session.inputs.undecided:
+            session.inputs.no_leaves.add(origin)
+        if not real.requires_grad:
+            continue
         session.inputs.leaves[origin] = real.is_leaf
         if real.is_leaf:
             what = "a view of a leaf Variable" if root.steps else "a leaf Variable"

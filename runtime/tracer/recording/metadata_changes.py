@@ -244,6 +244,8 @@ def _is_leaf(session: Session, tensor: torch.Tensor) -> bool:
     real = session.inputs.real(own) if own is not None else None
     if own is None or real is None:
         return isinstance(tensor, torch.nn.Parameter)
+    if own in session.inputs.undecided:  # what is said is the same
+        return False
     session.inputs.leaves[own] = real.is_leaf
     return real.is_leaf
 

@@ -18,8 +18,10 @@ from runtime import torch_internals
 from runtime.ops import host_numpy
 from runtime.tracer.ambient import state
 from runtime.tracer.ambient.theirs import acts_for_user
+from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.storage_table import mark_uncertain
 from runtime.tracer.numbers.scalars import Staged
+from runtime.tracer.recording.raising import raise_where
 from runtime.tracer.recording.session import Session
 from runtime.tracer.values import numpy_arrays
 from runtime.tracer.values.numpy_arrays import NumpyArray, NumpyCopy, NumpyScalar
@@ -37,21 +39,28 @@ def of_tensor(session: Session, tensor: torch.Tensor, force: bool = False) -> Nu
         TraceError: D2S213, sizes or the layout are only known while the Program runs.
     """
     info = session.info(tensor)
-    needs = bool(info.requires_grad)
-    if info.sometimes and needs and not force:
-        raise session.error(".numpy() of a tensor that needs a gradient on some paths", code="D2S213",
-                            hint="Use .detach().numpy().")
     with torch_internals.no_modes():
         fake = session.fake(tensor)
         sample = _real(session, fake, _zeros)
         sample = sample.conj() if fake.is_conj() else torch_internals.negative(sample) if fake.is_neg() else sample
-        try:
-            sample.requires_grad_(needs).numpy(force=force)
-        except (RuntimeError, TypeError) as error:
-            _raise(error.with_traceback(None))
+        said = _said(sample, False, force)
+        of_gradients = _said(sample, True, force) if info.requires_grad and said is None else None
+    if said is not None:
+        _raise(said)
+    if of_gradients is not None:
+        raise_where(session, needed(info), of_gradients)
     if fake.is_conj() or fake.is_neg():
         tensor = tensor.clone()
     return NumpyArray(tensor.detach())
+
+
+def _said(sample: torch.Tensor, needs: bool, force: bool) -> RuntimeError | TypeError | None:
+    """What PyTorch raises for ``.numpy()`` of such a tensor."""
+    try:
+        (sample.detach().requires_grad_() if needs else sample).numpy(force=force)
+    except (RuntimeError, TypeError) as error:
+        return error.with_traceback(None)
+    return None
 
 
 def to_tensor(session: Session, array: NumpyArray) -> torch.Tensor:

@@ -22,10 +22,11 @@ from runtime.tracer.values import choices, holding, structure
 
 
 def must_run(session: Session, error: BaseException) -> bool:
-    """Whether a raise on the main path must wait for the Program: something before it is seen or may raise itself."""
+    """Whether a raise on the main path must wait for the Program: something before it is seen or may raise itself, or
+    a Program that always raises is what is wanted."""
     if isinstance(error, (Dy2StaticError, RecursionError, *torch_internals.shape_errors())):
         return False
-    if any(map(structure.has_traced, (*error.args, *vars(error).values()))):
+    if session.ahead.raising or any(map(structure.has_traced, (*error.args, *vars(error).values()))):
         return True
     ops = list(session.program.block.walk())
     return any(has_effect(op) for op in ops)

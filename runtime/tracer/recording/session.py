@@ -35,7 +35,7 @@ from runtime.ir.views import fill
 from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
 from runtime.tracer.ambient import catching, source_places
-from runtime.tracer.ambient.calls import Known, Restart
+from runtime.tracer.ambient.calls import Ahead, Known, Restart
 from runtime.tracer.ambient.looks import Looks
 from runtime.tracer.memory.inputs import Inputs
 from runtime.tracer.memory.storage_table import (
@@ -242,6 +242,8 @@ class Session:
         """Places whose plain number is an input of the Program, not a guard."""
         self.may_be_for_one_call = True
         """Whether the caller has a use for a Program that answers the call at hand only."""
+        self.ahead = Ahead()
+        """What is left open of the arguments, where the Program is for calls that are not there yet."""
         self.facts: dict[Place, tuple[Fact, Staged]] = {}
         """Those that the trace met."""
         self.last_error: Dy2StaticError | None = None

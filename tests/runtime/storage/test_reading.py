@@ -160,6 +160,10 @@ def variant_of(document: Any) -> Any:
         (lambda d: d["methods"]["forward"]["modes"].update(eval=[0, 0]), "at least one variant, and each once"),
         (lambda d: d.update(metadata=[]), r"program\.json\.metadata: metadata is of type list"),
         (lambda d: d.update(metadata={"a": "\ud800"}), r"metadata\['a'\] has a string with half a character"),
+        (lambda d: variant_of(d).update(answers=[[9, "is_leaf", True]]), r"answers\[0\]\[0\]: there are only"),
+        (lambda d: variant_of(d).update(answers=[[0, "colour", True]]), "'colour' is no question to a tensor"),
+        (lambda d: variant_of(d).update(answers=[[0, ".data", True]]), "'.data' is no question to a tensor"),
+        (lambda d: variant_of(d).update(answers=[[0, "is_leaf", "yes"]]), r"answers\[0\]\[2\]: expected"),
         (lambda d: variant_of(d)["params"].pop(), r"params: expected 3 items, found 2"),
         (lambda d: variant_of(d)["params"].__setitem__(0, {"state": "z"}), "no parameter, buffer or constant is there"),
         (
