@@ -25,8 +25,9 @@ from runtime.ir import Assume
 from runtime.ir.assume import check
 from runtime.ir.input_spec import InputSpec
 from runtime.storage.allowed import require_no_code
-from runtime.storage.answers import QUESTIONS, Answer, question
+from runtime.storage.answers import AUTOCAST, QUESTIONS, Answer, Plain, question, setting
 from runtime.storage.artefact import MODES, WITHOUT_GRADIENTS
+from runtime.torch_internals import autocast_devices
 from runtime.tracer.ambient import source_places
 from runtime.tracer.ambient.calls import Ahead, Undecided
 from runtime.tracer.boundary.tracing import Traced
@@ -61,6 +62,7 @@ class Trace:
     arguments: Arguments
     stopped: list[int]
     answers: tuple[Answer, ...]
+    settings: tuple[tuple[str, Plain], ...]
 
 
 Traces = dict[str, list[Trace]]
@@ -127,6 +129,7 @@ def _traces(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: b
     tried, and then it is an error.
     """
     failure: Exception | None = None
+    around = [(one, torch.get_autocast_dtype(one)) for one in autocast_devices() if torch.is_autocast_enabled(one)]
     for sizes, others in _EXAMPLES:
         example = _Example(calls, specs, sizes, gradients)
         try:
@@ -134,6 +137,8 @@ def _traces(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: b
                 traces = example.traces({})
                 with _frozen(traces) as some, contextlib.suppress(Dy2StaticError):
                     traces += example.traces({}) if some else []
+                if any(AUTOCAST in trace.traced.asked_settings for trace in traces):
+                    traces += _under(around, example)
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
             if isinstance(error, Dy2StaticError) or not faults.is_torchs(error):
                 failure = failure or error
@@ -152,6 +157,14 @@ def _traces(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: b
         failure = _cannot_be_open(next(filter(None, broken)), calls)
     assert failure is not None
     raise failure
+
+
+def _under(autocast: Sequence[tuple[str, torch.dtype]], example: _Example) -> list[Trace]:
+    """The traces for calls under the autocast under which the function is saved, if it is under one."""
+    with contextlib.ExitStack() as stack:
+        for device, dtype in autocast:
+            stack.enter_context(torch.autocast(device, dtype))
+        return example.traces({}) if autocast else []
 
 
 class _Example:
@@ -190,11 +203,13 @@ class _Example:
         arguments = self._arguments
         traced, ahead = self._as_open_as_possible(needs)
         require_no_code(traced.program)
-        trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
+        if _broken(traced.program.assumes, arguments) is None:  # else it is no example of what the Program is for
+            trial(traced.program, traced.inputs(arguments), traced.parameters(), traced.raised)
         if traced.ends_in is not None and not ahead.raising:
             raise traced.ends_in
         stopped = [index for index, label in enumerate(arguments.labels) if label in self._stopped]
-        return Trace(traced, arguments, stopped, _answers(traced, arguments, ahead, stopped))
+        settings = tuple((name, setting(name)) for name in sorted(traced.asked_settings))
+        return Trace(traced, arguments, stopped, _answers(traced, arguments, ahead, stopped), settings)
 
     def _as_open_as_possible(self, needs: dict[str, bool]) -> tuple[Traced, Ahead]:
         """Trace with as much left open as the function allows: which inputs need a gradient, and how they lie in

@@ -15,7 +15,7 @@ import torch
 
 from runtime.errors import StorageError
 from runtime.ir.tree import Record
-from runtime.storage.answers import Answer
+from runtime.storage.answers import Answer, Plain
 from runtime.storage.artefact import (
     Again,
     Attribute,
@@ -89,7 +89,8 @@ class Tensors:
 
 
 def variant_of(
-    traced: Traced, arguments: live.Arguments, stopped: Iterable[int], tensors: Tensors, answers: tuple[Answer, ...]
+    traced: Traced, arguments: live.Arguments, stopped: Iterable[int], tensors: Tensors, answers: tuple[Answer, ...],
+    settings: tuple[tuple[str, Plain], ...],
 ) -> Variant:
     """The Variant of a trace made with ``arguments``; no gradient flows to the inputs in ``stopped``, and
     each call has to give the ``answers``.
@@ -124,6 +125,7 @@ def variant_of(
         frozenset(stopped),
         device_of([*arguments.tensors, *(live_tensor(one) for one in traced.live)]),
         answers,
+        settings,
     )
 
 

@@ -125,7 +125,7 @@ def _method(name: str, static: StaticFunction, kinds: list[Traces], tensors: Ten
         variants: dict[int, Variant] = {}
         for mode, trace in ((mode, trace) for mode, ones in traces.items() for trace in ones):
             if id(trace) not in variants:
-                made = variant_of(trace.traced, trace.arguments, trace.stopped, tensors, trace.answers)
+                made = variant_of(trace.traced, trace.arguments, trace.stopped, tensors, trace.answers, trace.settings)
                 variants[id(trace)] = next((one for one in variants.values() if _alike(one, made)), made)
             by_mode.setdefault(mode, []).append(variants[id(trace)])
     arguments = []
@@ -141,8 +141,8 @@ def _method(name: str, static: StaticFunction, kinds: list[Traces], tensors: Ten
 
 def _alike(a: Variant, b: Variant) -> bool:
     """Whether two traces are one: the same Program, fitted to a call in the same way."""
-    mine = (a.params, a.stores, a.same, a.objects, a.exceptions, a.stopped, a.device, a.answers)
-    others = (b.params, b.stores, b.same, b.objects, b.exceptions, b.stopped, b.device, b.answers)
+    mine = (a.params, a.stores, a.same, a.objects, a.exceptions, a.stopped, a.device, a.answers, a.settings)
+    others = (b.params, b.stores, b.same, b.objects, b.exceptions, b.stopped, b.device, b.answers, b.settings)
     views = [
         {place: (view.source.name, view.steps) for place, view in one.views.items()} for one in (a, b)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the function of a file asks of its arguments, and what they answered when it was traced.
+"""What the function of a file asks of its arguments and of the process, and the answers when it was traced.
 
 A live function is traced anew where an argument answers otherwise. A file's Program rests on the answers of the example
 that it was traced with: every call has to give them, too.
@@ -9,13 +9,15 @@ that it was traced with: every call has to give them, too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import torch
 
 from runtime import torch_internals
 
 Value = bool | int
+Plain = bool | int | float | str | None
 
 
 class Answer(NamedTuple):
@@ -100,4 +102,42 @@ def question(name: str) -> Question | None:
     return QUESTIONS.get(name)
 
 
-__all__ = ["Answer", "QUESTIONS", "Question", "Value", "question"]
+def _autocast() -> str:
+    on = [one for one in torch_internals.autocast_devices() if torch.is_autocast_enabled(one)]
+    return ", ".join(f"{one}: {str(torch.get_autocast_dtype(one)).removeprefix('torch.')}" for one in on) or "off"
+
+
+AUTOCAST = "autocast"
+SETTINGS = frozenset(f"torch.{name}()" for name in """
+    get_float32_matmul_precision get_num_threads get_num_interop_threads is_warn_always_enabled
+    is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode is_anomaly_enabled
+    is_inference_mode_enabled get_default_dtype get_default_device are_deterministic_algorithms_enabled
+    backends.cuda.flash_sdp_enabled backends.cuda.mem_efficient_sdp_enabled backends.cuda.math_sdp_enabled
+    backends.cuda.cudnn_sdp_enabled backends.cuda.fp16_bf16_reduction_math_sdp_allowed
+    backends.cuda.preferred_linalg_library backends.mha.get_fastpath_enabled
+""".split())  # fmt: skip
+"""Functions of PyTorch without arguments that say how the process is set."""
+
+
+def is_setting(name: str) -> bool:
+    """Whether a text is the name of a setting: ``autocast``, one of ``SETTINGS``, or an attribute of torch.backends."""
+    steps = name.split(".")
+    of_backends = steps[:2] == ["torch", "backends"] and all(step.isidentifier() and step[0] != "_" for step in steps)
+    return name == AUTOCAST or name in SETTINGS or (of_backends and len(steps) > 2)
+
+
+def setting(name: str) -> Plain:
+    """How the process is set now: a plain value, or its text; None for what this version of PyTorch does not have."""
+    if name == AUTOCAST:
+        return _autocast()
+    try:
+        found: Any = attrgetter(name.removeprefix("torch.").removesuffix("()"))(torch)
+    except AttributeError:
+        return None
+    value = found() if name.endswith("()") else found
+    return value if type(value) in (bool, int, float, str) else str(value)
+
+
+__all__ = [
+    "AUTOCAST", "Answer", "Plain", "QUESTIONS", "Question", "SETTINGS", "Value", "is_setting", "question", "setting",
+]  # fmt: skip

@@ -14,7 +14,7 @@ import torch
 
 from runtime.ir import Program
 from runtime.ir.views import View
-from runtime.storage.answers import Answer
+from runtime.storage.answers import Answer, Plain
 
 MODES = ("train", "eval")
 WITHOUT_GRADIENTS = {mode: f"{mode} without gradients" for mode in MODES}
@@ -113,6 +113,8 @@ class Variant:
     """Where all tensors were when the Program was traced; empty if they were on several devices."""
     answers: tuple[Answer, ...] = ()
     """What the inputs and parameters have to answer to what the function asks of them."""
+    settings: tuple[tuple[str, Plain], ...] = ()
+    """How the process has to be set, where the function asks for that."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variant:
         return self

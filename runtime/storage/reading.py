@@ -19,7 +19,7 @@ from runtime.ir.views import HOLE, Hole, View, ViewStep
 from runtime.ops import aten
 from runtime.storage import sparse
 from runtime.storage.allowed import allowed_operators, check_operators
-from runtime.storage.answers import Answer, question
+from runtime.storage.answers import Answer, Plain, is_setting, question
 from runtime.storage.artefact import (
     MODES,
     WITHOUT_GRADIENTS,
@@ -240,7 +240,7 @@ class _Reader:
     def variant(self, node: Node, signature: tuple[Argument, ...]) -> Variant:
         fields = node.record(
             "program", "params", "template", "views", "stores", "shared", "same", "objects", "exceptions", "stopped",
-            "device", optional=("answers",),
+            "device", optional=("answers", "settings"),
         )
         stores = [item.items(2) for item in fields["stores"].items()]
         values = [decode(tree, {}) for _, tree in stores]
@@ -287,6 +287,8 @@ class _Reader:
         if "answers" in fields:
             tensors = len(program.inputs) + len(program.params)
             variant.answers = tuple(self.answer(item, tensors) for item in fields["answers"].items())
+        if "settings" in fields:
+            variant.settings = tuple(map(self.setting, fields["settings"].items()))
         try:
             variant.device = str(torch.device(fields["device"].text())) if fields["device"].text() else ""
         except RuntimeError:
@@ -300,6 +302,14 @@ class _Reader:
         if question(name.text()) is None:
             name.fail(f"{name.text()!r} is no question to a tensor")
         return Answer(index.integer(), name.text(), answer.integer() if type(answer.value) is int else answer.flag())
+
+    def setting(self, node: Node) -> tuple[str, Plain]:
+        name, value = node.items(2)
+        if not is_setting(name.text()):
+            name.fail(f"{name.text()!r} is no setting of PyTorch")
+        if value.value is not None and type(value.value) not in (bool, int, float, str):
+            value.fail("expected a plain value")
+        return name.text(), value.value
 
     def template(self, node: Node, signature: tuple[Argument, ...], inputs: int) -> tuple[tuple[str, Any], ...]:
         pairs = [item.items(2) for item in node.items()]

@@ -105,6 +105,7 @@ def _variant(variant: Variant, source_locations: bool) -> dict[str, Any]:
         "stopped": sorted(variant.stopped),
         "device": variant.device,
         **({"answers": [list(one) for one in variant.answers]} if variant.answers else {}),
+        **({"settings": [list(one) for one in variant.settings]} if variant.settings else {}),
     }
 
 

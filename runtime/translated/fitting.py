@@ -16,7 +16,7 @@ from runtime.errors import SignatureError
 from runtime.ir import Assume, Program, TensorType
 from runtime.ir.assume import check, symbols_of
 from runtime.ir.tree import Record
-from runtime.storage.answers import question
+from runtime.storage.answers import AUTOCAST, question, setting
 from runtime.storage.artefact import Again, Slot, Variant
 from runtime.storage.trees import parts
 from runtime.tracer.memory.storage_table import storage_key
@@ -68,7 +68,7 @@ def choose(
             continue
         params = parameters(variant)
         check_parameters(variant.program, params)
-        wrong = _wrong_answer(variant, [*inputs, *params])
+        wrong = _wrong_setting(variant) or _wrong_answer(variant, [*inputs, *params])
         if wrong is None:
             return variant, inputs, params
         failures.append(wrong)
@@ -99,6 +99,24 @@ def _wrong_answer(variant: Variant, tensors: Sequence[torch.Tensor]) -> Signatur
                 f"{'argument' if given else 'parameter'} '{names[position]}' {asked.said(found)}; the function may do "
                 "something else then, which was not saved", code="D2S319",
                 hint=asked.hint if given else "Give it the requires_grad that it had when it was saved.")
+    return None
+
+
+def _wrong_setting(variant: Variant) -> SignatureError | None:
+    """The error (D2S320) where the process is set otherwise than when it was saved, and the function asks for that."""
+    for name, value in variant.settings:
+        found = setting(name)
+        if found == value:
+            continue
+        if name == AUTOCAST:
+            return SignatureError(
+                f"autocast is on ({found}) and the function looks at dtypes, which was saved for autocast {value}"
+                if found != "off" else f"autocast is off, and the Program was saved for {value}",
+                hint="Save it under the same torch.autocast, too, or call it under torch.autocast(..., enabled=False).",
+                code="D2S320")
+        return SignatureError(
+            f"{name} is {found} and the function asks for that; it was {value} when it was saved",
+            hint="Set it to that, or save the function again.", code="D2S320")
     return None
 
 

@@ -773,3 +773,20 @@ def test_what_the_function_raises_itself_is_saved(tmp_path: Path) -> None:
     save(never, tmp_path / "file", input_spec=[InputSpec([None, 3])])
     with pytest.raises(NotImplementedError, match="never"):
         load(tmp_path / "file")(torch.ones(2, 3))
+
+
+class FixedMask(torch.nn.Module):
+    """PyTorch's own code asserts that the mask has as many columns as there are rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x):
+        h = x[None]
+        return self.attention(h, h, h, key_padding_mask=torch.tensor([[False, False, True]]))[0]
+
+
+def test_a_size_that_an_assert_in_pytorch_fixes_cannot_be_left_open(tmp_path):
+    with pytest.raises(SignatureError, match=r"D2S315.*'x' in dimension 0 cannot be left open.*x\.shape\[0\] == 3"):
+        save(FixedMask(), tmp_path / "m", input_spec=[InputSpec([None, 4])])

@@ -20,6 +20,7 @@ from runtime.tracer.memory import hung
 from runtime.tracer.python_state.guards import is_plain
 from runtime.tracer.python_state.journal import Place
 from runtime.tracer.recording import leaf_gradients
+from runtime.tracer.recording.interceptor import OF_DTYPES
 from runtime.tracer.values import structure
 
 eager_class = torch_internals.eager_class
@@ -60,6 +61,8 @@ def read(session: Session, tensor: torch.Tensor, name: str) -> Any:
         if not torch_internals.is_fake(tensor):
             return _of_real(session, tensor, name)
     if _has(name):
+        if name in OF_DTYPES and not callable(getattr(torch.Tensor, name)):
+            session.note_dtype(tensor)
         return _of_class(tensor, name)
     if hung.has(session, tensor, name):
         return tensor.__dict__[name]

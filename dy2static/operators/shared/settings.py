@@ -10,22 +10,23 @@ import torch
 
 from dy2static.operators.shared.staging import Session
 from runtime import torch_internals
+from runtime.storage.answers import AUTOCAST, SETTINGS
 
-_ASKED = """get_float32_matmul_precision get_num_threads get_num_interop_threads is_warn_always_enabled
-is_deterministic_algorithms_warn_only_enabled get_deterministic_debug_mode is_anomaly_enabled
-backends.cuda.flash_sdp_enabled backends.cuda.mem_efficient_sdp_enabled backends.cuda.math_sdp_enabled
-backends.cuda.cudnn_sdp_enabled backends.cuda.fp16_bf16_reduction_math_sdp_allowed
-backends.cuda.preferred_linalg_library backends.mha.get_fastpath_enabled""".split()
+_OF_THE_KEY = {"torch.is_inference_mode_enabled()", "torch.get_default_dtype()", "torch.get_default_device()",
+               "torch.are_deterministic_algorithms_enabled()"}  # fmt: skip
+"""Settings for each of which a live function has other Programs in any case."""
+_OF_AUTOCAST = """is_autocast_enabled is_autocast_cpu_enabled get_autocast_dtype get_autocast_cpu_dtype
+get_autocast_gpu_dtype is_autocast_cache_enabled""".split()
 
 
 def _functions() -> dict[int, tuple[str, Any]]:
-    found = {}
-    for name in _ASKED:
+    found: dict[int, tuple[str, Any]] = {}
+    for name in (*SETTINGS, *(f"torch.{name}()" for name in _OF_AUTOCAST)):
         try:
-            function = attrgetter(name)(torch)
+            function = attrgetter(name.removeprefix("torch.").removesuffix("()"))(torch)
         except AttributeError:  # not every version has all
             continue
-        found[id(function)] = f"torch.{name}()", function
+        found[id(function)] = name if name in SETTINGS else AUTOCAST, function
     return found
 
 
@@ -39,7 +40,9 @@ def note_call(session: Session, f: Any) -> None:
         session.asks_gradients = True
     name, function = _BY_ID.get(id(f), ("", None))
     if name and _is_callers(session):
-        session.guards.add(("setting", name), name, function, function())
+        session.asked_settings.add(name)
+        if name != AUTOCAST and name not in _OF_THE_KEY:
+            session.guards.add(("setting", name), name, function, function())
 
 
 def note_attribute(session: Session, obj: Any, name: str, value: Any) -> None:
@@ -49,6 +52,7 @@ def note_attribute(session: Session, obj: Any, name: str, value: Any) -> None:
         if _is_callers(session):
             where = obj.__name__ if isinstance(obj, types.ModuleType) else f"{kind.__module__}.{kind.__name__}"
             session.guards.add(("setting", where, name), f"{where}.{name}", lambda: getattr(obj, name), value)
+            session.asked_settings.add(f"{where}.{name}")
 
 
 def note_operator(session: Session, namespace: Any, name: str, packet: Any) -> None:

@@ -93,6 +93,8 @@ class Traced:
 
     asks_gradients: bool = False
     """Whether the function asks if gradients are enabled, or what depends on it."""
+    asked_settings: frozenset[str] = frozenset()
+    """Settings of PyTorch that the function asks for, or what depends on them, by name."""
     asks_needs: bool = False
     """Whether the function may do something else where other parameters need a gradient."""
     no_leaves: frozenset[int] = frozenset()
@@ -298,6 +300,7 @@ def _trace_once(
         },
         {number: container for number, (container, path) in enumerate(built) if path is None},
         session.asks_gradients,
+        frozenset(session.asked_settings),
         session.inputs.asks_needs,
         frozenset(position for position, given in enumerate(program.inputs) if given.var in session.inputs.no_leaves),
         ends_in,

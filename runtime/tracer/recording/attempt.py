@@ -119,6 +119,7 @@ FIELDS: dict[str, str] = {
     "unconverted": ITEMS,
     "module_name": VALUE,
     "given_classes": ITEMS,
+    "asked_settings": KEPT,  # nor is this taken back
     "asks_gradients": KEPT,  # a failed try asked, too
     "attempts": KEPT,  # the attempts themselves
 }

@@ -12,6 +12,7 @@ import torch
 
 from runtime import torch_internals
 from runtime.torch_internals import batches
+from runtime.tracer.ambient.calls import tensors_in
 from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.memory import hung
 from runtime.tracer.memory.deferred import unneeded
@@ -54,6 +55,11 @@ _LAYOUT = ("stride", "is_contiguous", "storage_offset")
 
 
 _ASKED = {"storage_offset": torch.Tensor.storage_offset, "is_shared": torch.Tensor.is_shared}
+
+
+OF_DTYPES = frozenset({"dtype", "itemsize", "nbytes", "type", "type_as", "to", "is_floating_point", "element_size",
+                       "result_type", "can_cast"})  # fmt: skip
+"""What is asked of dtypes, or takes that of another tensor."""
 
 
 def _is_inference(tensor: torch.Tensor) -> bool:
@@ -131,12 +137,16 @@ class Watcher(torch_internals.TorchFunctionMode):
             answer = hung.ask(session, args[0], "is_inference()", _is_inference)
             if answer is not MISSING:
                 return answer
+            session.asked_settings.add("torch.is_inference_mode_enabled()")
         if name in ("storage_offset", "is_shared") and session.knows(args[0]):
             return self._of_memory(name, args[0])
         if name == "contiguous" and session.knows(args[0]) and not session.info(args[0]).layout_known:
             return theirs(torch.ops.aten.contiguous.default, *args, **kwargs)  # its method looks at the stand-in first
         if (name in _LAYOUT or name == "is_conj" and args[0].is_complex()) and session.knows(args[0]):
             self._require_layout(name, args[0])
+        if name in OF_DTYPES:
+            for one in tensors_in(args[name == "to" :], kwargs):  # what is cast does not matter
+                session.note_dtype(one)
         if name == "_nnz" and torch_internals.is_sparse(args[0]):
             return torch_internals.sparse_count(args[0])
         if name == "is_coalesced" and session.knows(args[0]):
@@ -221,6 +231,8 @@ class Watcher(torch_internals.TorchFunctionMode):
         session = self.session
         if attribute == "requires_grad" and session.knows(tensor):
             return gradients.needed(session, tensor)
+        if attribute in OF_DTYPES and session.unconverted:
+            session.note_dtype(tensor)
         if attribute == "is_leaf" and session.knows(tensor):
             return self._is_leaf(tensor)
         if attribute == "grad_fn" and session.knows(tensor):
@@ -294,4 +306,4 @@ class Watcher(torch_internals.TorchFunctionMode):
         return theirs(func, *args)
 
 
-__all__ = ["Watcher"]
+__all__ = ["OF_DTYPES", "Watcher"]

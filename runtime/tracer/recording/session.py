@@ -260,6 +260,8 @@ class Session:
         self.looks = Looks()
         self.asks_gradients = False
         """Whether the function asked if gradients are enabled."""
+        self.asked_settings: set[str] = set()
+        """Settings of PyTorch that the function asked for, or what depends on them, by name."""
         self.given_classes: dict[int, type] = {}
         """Classes that calls of code that is not converted gave, by identity: they may have made them."""
         self.module_name = ""
@@ -687,6 +689,14 @@ class Session:
                 info.requires_grad, info.sometimes = True, sometimes or outer
             elif not sometimes and not outer:
                 info.sometimes = False
+
+    def note_dtype(self, tensor: torch.Tensor) -> None:
+        """The user's code looks at a tensor's dtype: that of one computed from floats depends on autocast."""
+        if self.knows(tensor) and self.inputs.own_variable(tensor) is None:
+            with torch_internals.no_modes():
+                floating = self.fake(tensor).dtype.is_floating_point
+            if floating:
+                self.asked_settings.add("autocast")
 
     def type_of(self, fake: torch.Tensor) -> TensorType:
         """The type of a traced tensor's Variable."""

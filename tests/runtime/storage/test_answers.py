@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from runtime.storage.answers import QUESTIONS, question
+from runtime.storage.answers import AUTOCAST, QUESTIONS, SETTINGS, is_setting, question, setting
 
 
 def _with_gradient() -> torch.Tensor:
@@ -84,3 +84,26 @@ def test_a_leaf_may_be_written_where_gradients_are_off() -> None:
 @pytest.mark.parametrize("name", ["", ".", ".a b", "mask", ".data", ".__class__"])
 def test_what_is_no_question(name: str) -> None:
     assert question(name) is None
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_settings_have_plain_values(name: str) -> None:
+    assert is_setting(name)
+    assert type(setting(name)) in (bool, int, float, str) or name.startswith("torch.backends.cuda")
+
+
+def test_autocast_is_a_setting() -> None:
+    assert is_setting(AUTOCAST) and setting(AUTOCAST) == "off"
+    with torch.autocast("cpu", torch.bfloat16):
+        assert setting(AUTOCAST) == "cpu: bfloat16"
+
+
+def test_attributes_of_backends_are_settings() -> None:
+    assert is_setting("torch.backends.cudnn.enabled") and setting("torch.backends.cudnn.enabled") in (True, False)
+    assert is_setting("torch.backends.no.such") and setting("torch.backends.no.such") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["torch.load()", "torch.backends", "torch.backends._x.y", "torch.backends.a-b", "os.x.y", ""])  # fmt: skip
+def test_what_is_no_setting(name: str) -> None:
+    assert not is_setting(name)

@@ -164,6 +164,8 @@ def variant_of(document: Any) -> Any:
         (lambda d: variant_of(d).update(answers=[[0, "colour", True]]), "'colour' is no question to a tensor"),
         (lambda d: variant_of(d).update(answers=[[0, ".data", True]]), "'.data' is no question to a tensor"),
         (lambda d: variant_of(d).update(answers=[[0, "is_leaf", "yes"]]), r"answers\[0\]\[2\]: expected"),
+        (lambda d: variant_of(d).update(settings=[["torch.load()", 1]]), r"'torch.load\(\)' is no setting of PyTorch"),
+        (lambda d: variant_of(d).update(settings=[["torch.backends.cpu.x", [1]]]), "expected a plain value"),
         (lambda d: variant_of(d)["params"].pop(), r"params: expected 3 items, found 2"),
         (lambda d: variant_of(d)["params"].__setitem__(0, {"state": "z"}), "no parameter, buffer or constant is there"),
         (
