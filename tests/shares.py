@@ -26,6 +26,9 @@ MORE = {
     "tests/end_to_end/test_container_programs.py::test_as_eager": 6.0,
     "tests/end_to_end/test_sparse_tensors.py::test_of_every_kind_of_tensor": 5.0,
     "tests/end_to_end/test_surface_of_kinds.py::test_some_answers": 4.0,
+    "tests/end_to_end/test_views_without_gradients_on_paths.py::test_as_eager": 4.0,
+    "tests/end_to_end/test_files_ask_their_arguments.py::test_every_call_is_as_in_eager_or_refused": 4.0,
+    "tests/end_to_end/test_files_ask_the_process.py::test_every_call_is_as_in_eager_or_refused": 4.0,
 }
 """Those that are the whole in small, or about errors that were silent."""
 WHOLE = ("tests/test_layout.py", "tests/runtime/tracer/test_goldens.py")
@@ -123,6 +126,8 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_exported_program.py::test_constructs": 16,
     "tests/end_to_end/test_facts_of_paths.py::test_facts_of_one_path": 8,
     "tests/end_to_end/test_facts_of_paths.py::test_what_raises_for_every_number": 14,
+    "tests/end_to_end/test_files_ask_the_process.py::test_every_call_is_as_in_eager_or_refused": 3,
+    "tests/end_to_end/test_files_ask_their_arguments.py::test_every_call_is_as_in_eager_or_refused": 3,
     "tests/end_to_end/test_finally.py::test_a_finally_that_leaves": 2,
     "tests/end_to_end/test_foreign_code.py::test_modules_of_torch_jit": 2,
     "tests/end_to_end/test_gradients_by_joined_tensors.py::test_as_in_eager": 5,
@@ -250,6 +255,7 @@ SHARES: dict[str, int] = {
     "tests/end_to_end/test_views_in_loops.py::test_writes_reach_what_shares_memory": 2,
     "tests/end_to_end/test_views_in_turn.py::test_views": 6,
     "tests/end_to_end/test_views_with_some_history.py::test_views_with_some_history": 4,
+    "tests/end_to_end/test_views_without_gradients_on_paths.py::test_as_eager": 20,
     "tests/end_to_end/test_vmap.py::test_conformance_programs_are_what_they_are_row_by_row": 30,
     "tests/end_to_end/test_vmap.py::test_transforms_for_gradients_inside": 2,
     "tests/end_to_end/test_weak_references.py::test_it_is_the_callers_object": 7,

@@ -20,7 +20,7 @@ from runtime.tracer.control.parts import Body, JoinPart, LoopPart, Met, Number, 
 from runtime.tracer.memory.conditions import NEVER, PathCondition, when
 from runtime.tracer.memory.deferred import BOOL, LoopValue, PathEnd, joined
 from runtime.tracer.memory.storage_table import FixedView, TensorInfo
-from runtime.tracer.recording.nonwritable_views import stale_when
+from runtime.tracer.recording.nonwritable_views import behind_when, stale_when
 from runtime.tracer.recording.session import Scope, Session
 
 Key = tuple[str, bool, bool]
@@ -28,13 +28,19 @@ Key = tuple[str, bool, bool]
 
 @dataclass(frozen=True)
 class _Found:
-    """When a tensor is such a view at a path's end, and when its base was written."""
+    """When a tensor is such a view at a path's end, when its base was written, and when it got a history by that which
+    did not come to the view."""
 
     when: PathCondition = NEVER
     stale: PathCondition = NEVER
+    behind: PathCondition = NEVER
 
     def __or__(self, other: _Found) -> _Found:
-        return _Found(self.when | other.when, self.stale | other.stale)
+        return _Found(*(mine | its for mine, its in zip(self.parts, other.parts)))
+
+    @property
+    def parts(self) -> tuple[PathCondition, PathCondition, PathCondition]:
+        return self.when, self.stale, self.behind
 
 
 def _facts(info: TensorInfo, end: Variable, bare: PathCondition) -> dict[Key | None, _Found]:
@@ -43,7 +49,8 @@ def _facts(info: TensorInfo, end: Variable, bare: PathCondition) -> dict[Key | N
     found: dict[Key | None, _Found] = {} if bare.never else {None: _Found(bare)}
     for fixed in info.fixed:
         key = fixed.output, fixed.has_node, fixed.several
-        found[key] = found.get(key, _Found()) | _Found(fixed.when, stale_when(info, fixed, end))
+        found[key] = found.get(key, _Found()) | _Found(
+            fixed.when, stale_when(info, fixed, end), behind_when(info, fixed, end))
     return found
 
 
@@ -57,7 +64,7 @@ def _put(session: Session, info: TensorInfo, key: Key | None, found: _Found) -> 
     if key is None:
         session.bare[info] = session.bare.get(info, NEVER) | found.when
     else:
-        info.fixed += (FixedView(info.storage.value, *key, found.when, found.stale),)
+        info.fixed += (FixedView(info.storage.value, *key, *found.parts),)
 
 
 class JoinViews(JoinPart):
@@ -89,9 +96,9 @@ def _note_join(session: Session, op: Operator, pairs: Met) -> None:
                 by_path[path] = by_path.get(path, _Found()) | fact
     for (_, key), (mine, by_path) in found.items():
         ends = [(PathEnd(path.scope, path.ended), by_path.get(path, _Found())) for path, _ in pairs]
-        view = joined(session, op, session.scope, [(end, found.when) for end, found in ends])
-        stale = joined(session, op, session.scope, [(end, found.stale) for end, found in ends])
-        _put(session, mine, key, _Found(view, stale))
+        _put(session, mine, key, _Found(*(
+            joined(session, op, session.scope, [(end, found.parts[part]) for end, found in ends]) for part in range(3)
+        )))  # fmt: skip
 
 
 class LoopViews(LoopPart):
@@ -99,7 +106,7 @@ class LoopViews(LoopPart):
 
     def __init__(self, before: LoopViews | None = None) -> None:
         self._found: dict[Number, dict[Key | None, None]] = {} if before is None else before._found
-        self._values: dict[tuple[Number, Key | None], tuple[LoopValue, LoopValue]] = {}
+        self._values: dict[tuple[Number, Key | None], list[LoopValue]] = {}
         self._read: dict[TensorInfo, None] = {} if before is None else before._read
         """Views from before the loop to which iterations give a history."""
         self._bare: dict[TensorInfo, LoopValue] = {}
@@ -126,10 +133,9 @@ class LoopViews(LoopPart):
         for number, info in {number: session.info(inside) for number, inside, _ in stand_ins}.items():
             for key in self._found.get(number, ()):
                 before = first.get((number, key), _Found())
-                at_first = [_now(session, body.scope, one) for one in (before.when, before.stale)]
-                values = LoopValue(BOOL, at_first[0], body.scope), LoopValue(BOOL, at_first[1], body.scope)
+                values = [LoopValue(BOOL, _now(session, body.scope, one), body.scope) for one in before.parts]
                 self._values[number, key] = values
-                _put(session, info, key, _Found(when(values[0].inside), when(values[1].inside)))
+                _put(session, info, key, _Found(*(when(value.inside) for value in values)))
         for info in self._read:
             self._bare[info] = LoopValue(BOOL, _now(session, body.scope, session.bare[info]), body.scope)
             session.bare[info] = when(self._bare[info].inside)
@@ -146,9 +152,9 @@ class LoopViews(LoopPart):
                     self._found[number][key] = None
                     known = False
                 left[number, key] = left.get((number, key), _Found()) | fact
-        for at, (view, stale) in self._values.items():
-            found = left.get(at, _Found())
-            view.next, stale.next = found.when, found.stale
+        for at, values in self._values.items():
+            for value, found in zip(values, left.get(at, _Found()).parts):
+                value.next = found
         for info, value in self._bare.items():
             value.next = path.bare[info]
         for info, bare in path.bare.items():
@@ -161,12 +167,11 @@ class LoopViews(LoopPart):
         """The loop is recorded: its results are what the last iteration left."""
         session = body.session
         results = {number: session.info(result) for number, _, result in pairs}
-        for (number, key), (view, stale) in self._values.items():
-            end = PathEnd(path.scope, path.ended)
-            view.finish(session, op, end)
-            stale.finish(session, op, end)
+        for (number, key), values in self._values.items():
+            for value in values:
+                value.finish(session, op, PathEnd(path.scope, path.ended))
             if number in results:
-                _put(session, results[number], key, _Found(when(view.after), when(stale.after)))
+                _put(session, results[number], key, _Found(*(when(value.after) for value in values)))
         for info, value in self._bare.items():
             value.finish(session, op, PathEnd(path.scope, path.ended))
             session.bare[info] = when(value.after)

@@ -17,6 +17,7 @@ import torch
 
 from runtime.ir import Block, Operand, TensorType, Type, Variable, leaves
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, Late, PathCondition, any_of, both, either, when
+from runtime.tracer.memory.deferred import needed
 from runtime.tracer.memory.unknown_aliasing import require_certain
 
 if TYPE_CHECKING:
@@ -259,6 +260,11 @@ class _Update:
         self.same: dict[Storage, Any] = {source: True}
         self.reached: dict[Storage, PathCondition] = {source: ALWAYS}
         """When the write reached each storage, as far as the content has gone."""
+        histories = [info for info in infos if info.storage is source and info.requires_grad]
+        self.history = any_of(map(needed, histories)) if torch.is_grad_enabled() else NEVER
+        """When what was written has a history."""
+        self.behind: dict[Storage, PathCondition] = {}
+        """When it reached a storage without that."""
 
     def run(self, targets: list[Storage]) -> None:
         """Update what is observed."""
@@ -352,13 +358,28 @@ class _Update:
         reaches = self.reached[source] & alias.when
         self.reached[target] = self.reached.get(target, NEVER) | reaches
         self.noticed[target] = self.noticed.get(target, False) or noticed
-        self._note(target, before, reaches if noticed else NEVER)
+        self._leave_behind(alias, source, target, carries and not up)
+        self._note(target, before, reaches if noticed else NEVER, self.behind.get(target, NEVER))
         return flag
 
-    def _note(self, target: Storage, before: Variable, reached: PathCondition) -> None:
+    def _leave_behind(self, alias: Alias, source: Storage, target: Storage, carries: bool) -> None:
+        """A view that was made without gradients does not get the history that its base has now."""
+        if any(step.detaches for step in alias.steps):
+            return
+        behind = self.behind.get(source, NEVER)
+        if carries and any(map(self.session.is_apart, alias.steps)):
+            behind |= self.reached[source] & self.history
+        if behind.never:
+            return
+        self.behind[target] = self.behind.get(target, NEVER) | (behind & alias.when)
+        for info in self.infos:
+            if info.storage is target and info.fixed and not info.requires_grad:
+                info.requires_grad = info.sometimes = True
+
+    def _note(self, target: Storage, before: Variable, reached: PathCondition, behind: PathCondition = NEVER) -> None:
         from runtime.tracer.memory.storage_table import Write
 
-        target.written[target.value] = Write(before, reached)
+        target.written[target.value] = Write(before, reached, behind)
 
 
 def _copy(

@@ -74,6 +74,8 @@ class Write:
     """What it held before."""
     happened: PathCondition
     """Whether it was written."""
+    behind: PathCondition = NEVER
+    """Whether that has a history which does not come with it, as this is a view made without gradients there."""
 
 
 @dataclass(eq=False)
@@ -135,6 +137,8 @@ class FixedView:
     """It may be such a view on some path only."""
     stale: PathCondition = NEVER
     """Whether its base was written before ``base``."""
+    behind: PathCondition = NEVER
+    """Whether its base got a history before ``base`` that did not come to it."""
     index: Any = None
     """The staged number of the output, where that is one; ``output`` then names none."""
 

@@ -10,9 +10,11 @@ import torch
 from runtime.ir import Location, Operand, Operator, Variable
 from runtime.ir.ports import flow_of, passed
 from runtime.tracer.ambient import state
+from runtime.tracer.memory.conditions import either
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import TensorInfo, mark_uncertain
 from runtime.tracer.numbers import scalars
+from runtime.tracer.recording import nonwritable_views
 from runtime.tracer.recording.gradient_paths import Paths, Reached, before_loops, reached
 from runtime.tracer.recording.gradient_sources import Sources
 from runtime.tracer.recording.raising import raise_where
@@ -386,7 +388,9 @@ def needed(session: Session, tensor: torch.Tensor) -> Any:
     session.inputs.decide(tensor)
     if not info.sometimes:
         return info.requires_grad
-    return session.from_tensor("needed", tensor, kind="bool", family="grad")
+    found = session.from_tensor("needed", tensor, kind="bool", family="grad")
+    behind = nonwritable_views.needed_by_base(info)
+    return found if behind.never else either(session, found, behind.staged(session))
 
 
 def is_leaf(session: Session, info: TensorInfo, value: Variable | None = None) -> bool:

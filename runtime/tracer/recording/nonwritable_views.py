@@ -6,7 +6,8 @@ of it, was written. A Program reads the view anew and would go on; so the trace 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -109,11 +110,10 @@ class Rows:
 
 def note_join(session: Session, storage: Storage, op: Operator, before: Variable, paths: Sequence[Path]) -> None:
     """Remember which paths of a join wrote the storage, whose value is an output of ``op``."""
-    rows = [
-        (PathEnd(path.scope, path.ended), _written(storage, path.storages.get(storage, before), before))
-        for path in paths
-    ]
-    storage.written[storage.value] = Write(before, joined(session, op, session.scope, rows))
+    ends = [(PathEnd(path.scope, path.ended), path.storages.get(storage, before)) for path in paths]
+    storage.written[storage.value] = Write(before, *(
+        joined(session, op, session.scope, [(end, _since(storage, value, before, of)) for end, value in ends])
+        for of in (_HAPPENED, _BEHIND)))  # fmt: skip
 
 
 class LoopWrites:
@@ -122,16 +122,17 @@ class LoopWrites:
     def __init__(self, storage: Storage, before: Variable, body: Scope) -> None:
         """The storage's value is the body's argument for it, which held ``before`` before the loop."""
         self._storage, self._before, self._argument = storage, before, storage.value
-        self._happened = LoopValue(BOOL, False, body)
-        storage.written[storage.value] = Write(before, when(self._happened.inside))
+        self._values = {of: LoopValue(BOOL, False, body) for of in (_HAPPENED, _BEHIND)}
+        storage.written[storage.value] = Write(before, *(when(value.inside) for value in self._values.values()))
 
     def finish(self, session: Session, op: Operator, path: Path) -> None:
         """The loop is recorded, and the storage's value is an output of it."""
-        storage, value = self._storage, self._happened
-        now = _written(storage, path.storages.get(storage, self._argument), self._argument)
-        value.next = when(value.inside) | now
-        value.finish(session, op, PathEnd(path.scope, path.ended))
-        storage.written[storage.value] = Write(self._before, when(value.after))
+        storage = self._storage
+        for of, value in self._values.items():
+            now = _since(storage, path.storages.get(storage, self._argument), self._argument, of)
+            value.next = when(value.inside) | now
+            value.finish(session, op, PathEnd(path.scope, path.ended))
+        storage.written[storage.value] = Write(self._before, *(when(value.after) for value in self._values.values()))
 
 
 def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
@@ -146,10 +147,11 @@ def require_readable(session: Session, infos: Iterable[TensorInfo]) -> None:
             continue
         leaf_writes.note_history(session, info, unneeded([info]))
         for fixed in info.fixed:
-            stale = stale_when(info, fixed, info.storage.value)
-            if not stale.never:
+            stale, behind = stale_when(info, fixed, info.storage.value), behind_when(info, fixed, info.storage.value)
+            condition = (stale if fixed.has_node else stale & needed(info)) | behind
+            if not condition.never:
                 text = _message(session, fixed, "its base or another view of its base has been")
-                raise_where(session, stale if fixed.has_node else stale & needed(info), RuntimeError(text))
+                raise_where(session, condition, RuntimeError(text))
 
 
 def require_writable(session: Session, written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> None:
@@ -178,15 +180,32 @@ def refusal(written: Iterable[TensorInfo], infos: Iterable[TensorInfo]) -> str |
 
 def stale_when(info: TensorInfo, fixed: FixedView, value: Variable) -> PathCondition:
     """When the base of such a view was written behind its back, up to where its storage holds ``value``."""
-    return fixed.stale | (fixed.when & _written(info.storage, value, fixed.base))
+    return fixed.stale | (fixed.when & _since(info.storage, value, fixed.base, _HAPPENED))
 
 
-def _written(storage: Storage, value: Variable, since: Variable) -> PathCondition:
-    """When a storage was written between holding ``since`` and ``value``, as far as it is known."""
+def behind_when(info: TensorInfo, fixed: FixedView, value: Variable) -> PathCondition:
+    """When its base got a history by that which did not come to it."""
+    if fixed.has_node:
+        return NEVER
+    return fixed.behind | (fixed.when & _since(info.storage, value, fixed.base, _BEHIND))
+
+
+def needed_by_base(info: TensorInfo) -> PathCondition:
+    """When a tensor is such a view whose base has a history that did not come to it: to PyTorch it needs a gradient."""
+    return any_of(behind_when(info, fixed, info.storage.value) for fixed in info.fixed)
+
+
+_Of = Callable[[Write], PathCondition]
+_HAPPENED: _Of = operator.attrgetter("happened")
+_BEHIND: _Of = operator.attrgetter("behind")
+
+
+def _since(storage: Storage, value: Variable, since: Variable, of: _Of) -> PathCondition:
+    """When a storage was written (``of``) between holding ``since`` and ``value``, as far as it is known."""
     found = NEVER
     while value is not since and value in storage.written and not found.always:
         write = storage.written[value]
-        found, value = found | write.happened, write.before
+        found, value = found | of(write), write.before
     return found
 
 

@@ -1,0 +1,145 @@
+"""A view that was made without gradients on some path, or in some iteration, only, and whose base is then written.
+
+PyTorch cannot give such a view the history that its base has now: whoever reads it gets a RuntimeError. Every way to
+come by such a view, every way to write its base and every use, against eager.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from tests.oracle import check
+
+
+def on_a_path(p, b, y):
+    with torch.no_grad():
+        q = p.view(3) if y.sum() > 0 else b
+    return q
+
+
+def on_a_path_or_its_base(p, b, y):
+    with torch.no_grad():
+        q = p.view(3)
+    return q if y.sum() > 0 else p
+
+
+def joined_twice(p, b, y):
+    with torch.no_grad():
+        q = p.view(3) if y.sum() > 0 else y * 2
+    return q if y[0] > -0.5 else b
+
+
+def of_a_loop(p, b, y):
+    q = b
+    for i in range(2):
+        if y[i] > 0:
+            with torch.no_grad():
+                q = p[:]
+    return q
+
+
+def of_a_view(p, b, y):
+    v = p.view(3)
+    with torch.no_grad():
+        q = v[:] if y.sum() > 0 else b
+    return q
+
+
+def alone(p, b, y):
+    with torch.no_grad():
+        return p.view(3)
+
+
+def copied(p, b, y):
+    p.copy_(b)
+
+
+def added(p, b, y):
+    p.add_(b)
+
+
+def partly(p, b, y):
+    p[1:] = b[1:]
+
+
+def without_gradients(p, b, y):
+    with torch.no_grad():
+        p.copy_(b)
+
+
+def in_a_branch(p, b, y):
+    if y[1] > 0:
+        p.mul_(b)
+
+
+def in_a_loop(p, b, y):
+    i = torch.tensor(0)
+    while i < 3:
+        if y[i] > 0:
+            p.add_(b * y[i])
+        i = i + 1
+
+
+def through_its_view(p, b, y):
+    p.view(3).mul_(b)
+
+
+def by_a_constant(p, b, y):
+    p.mul_(2)
+
+
+def multiplied(q, p, b, y):
+    return q * 1, p * 1
+
+
+def unread(q, p, b, y):
+    return p * 1, b
+
+
+def read_on_a_path(q, p, b, y):
+    return q * 2 if y[2] > 0 else p * 2
+
+
+def read_in_a_loop(q, p, b, y):
+    total = b * 0
+    for i in range(2):
+        if y[i] > 0:
+            total = total + q
+    return total
+
+
+def read_without_gradients(q, p, b, y):
+    with torch.no_grad():
+        return q * 2
+
+
+def asked(q, p, b, y):
+    return p * 1 if q.requires_grad else p * 2
+
+
+MADE = [on_a_path, on_a_path_or_its_base, joined_twice, of_a_loop, of_a_view, alone]
+WRITTEN = [copied, added, partly, without_gradients, in_a_branch, in_a_loop, through_its_view, by_a_constant]
+USED = [multiplied, unread, read_on_a_path, read_in_a_loop, read_without_gradients, asked]
+
+
+@pytest.mark.parametrize("fresh", [True, False], ids=["a copy", "with a history"])
+@pytest.mark.parametrize(
+    ("made", "written", "used"), [*itertools.product(MADE, WRITTEN, USED)], ids=lambda one: one.__name__)  # fmt: skip
+def test_as_eager(made, written, used, fresh):
+    def f(x, y):
+        p = x * 0.5
+        b = x * y
+        if fresh:
+            with torch.no_grad():
+                p = p.clone()
+        q = made(p, b, y)
+        written(p, b, y)
+        return used(q, p, b, y)
+
+    ys = [[0.1, 0.2, 0.3], [-1.0, 2.0, 3.0], [-1.0, -2.0, -3.0], [2.0, -1.0, -0.5]]
+    for needs in (True, False):
+        calls = [(torch.tensor([1.0, 2.0, -3.0], requires_grad=needs), torch.tensor(y)) for y in ys]
+        check(f, *calls, paths=("program",), none_is_zero=True)
