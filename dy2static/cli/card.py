@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Program, TensorType
+from runtime.storage.answers import question
 from runtime.storage.artefact import Artefact, Method, Slot, Variant
 from runtime.storage.files import PROGRAM, TENSORS, checksums, found_path
 from runtime.storage.reading import signature_of
@@ -60,7 +61,23 @@ def _method(method: Method, constants: list[torch.Tensor]) -> Iterator[str]:
     for variant in method.all():
         modes = [mode for mode in method.variants if any(one is variant for one in method.of(mode))]
         yield f"for {' and '.join(modes)}: {'; '.join(_arguments(variant)) or 'no arguments'}"
+        asked = [*_answers(variant), *_settings(variant)]
+        if asked:
+            yield f"  where {', '.join(asked)}"
         yield f"  {_operators(variant.program)}"
+
+
+def _answers(variant: Variant) -> Iterator[str]:
+    names = [one.name for one in (*variant.program.inputs, *variant.program.params)]
+    for position, name, value in variant.answers:
+        asked = question(name)
+        if asked is not None:
+            yield f"'{names[position]}' {asked.said(value)}"
+
+
+def _settings(variant: Variant) -> Iterator[str]:
+    for name, value in variant.settings:
+        yield f"{name} is {value}"
 
 
 def _arguments(variant: Variant) -> Iterator[str]:

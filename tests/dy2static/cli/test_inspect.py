@@ -110,3 +110,20 @@ def test_what_is_printed_is_c(saved: str, capsys: pytest.CaptureFixture[str], tm
     done = subprocess.run([*command, *build._FLAGS, "-c", "f.c", "-o", "f.o"], cwd=tmp_path, capture_output=True,
                           text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def asking(x, y):
+    if x.requires_grad and torch.is_inference_mode_enabled():
+        return x * 2
+    return x.contiguous().add_(y) if y.is_contiguous() else x * 3
+
+
+def test_card_of_a_function_that_asks_its_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dy2static.save(asking, tmp_path / "asking", input_spec=[dy2static.InputSpec([2])] * 2)
+    main(["inspect", "--card", str(tmp_path / "asking.d2s")])
+    said = [line.split("where ")[1] for line in capsys.readouterr().out.splitlines() if "where " in line]
+    assert said == [
+        "'x' needs no gradient, 'x' lies in memory row by row, 'y' lies in memory row by row",
+        "'x' needs a gradient, 'x' lies in memory row by row, 'x' is a leaf, 'y' lies in memory row by row, "
+        "torch.is_inference_mode_enabled() is False",
+    ]
