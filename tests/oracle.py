@@ -229,6 +229,16 @@ def tensors(value: Any) -> list[torch.Tensor]:
     return []
 
 
+def opened(value: Any) -> Any:
+    """A result with the objects of users' classes in it as dicts: for what stands for such classes in a file."""
+    if type(value) in (list, tuple, dict):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        found = {key: opened(item) for key, item in items}
+        return found if isinstance(value, dict) else type(value)(found.values())
+    held = {} if isinstance(value, (torch.Tensor, *_ATOMS)) else _held_by(value)
+    return {name: opened(item) for name, item in held.items()} if held else value
+
+
 def copied(call: Call) -> Any:
     """The arguments of a call for one of those that are compared; what can be called is not copied."""
     memo: dict[int, Any] = {}

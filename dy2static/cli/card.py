@@ -68,7 +68,7 @@ def _method(method: Method, constants: list[torch.Tensor]) -> Iterator[str]:
 
 
 def _answers(variant: Variant) -> Iterator[str]:
-    names = [one.name for one in (*variant.program.inputs, *variant.program.params)]
+    names = [one.name for one in variant.program.inputs] + [one.name for one in variant.program.params]
     for position, name, value in variant.answers:
         asked = question(name)
         if asked is not None:

@@ -115,13 +115,14 @@ def main(arguments: list[str] | None = None, say: Callable[[str], None] = print)
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--loaded", action="store_true", help="save each program, and run what is loaded")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     failed = False
     for kind in _HEAD:
         found: Counter[str] = Counter()
         for seed in range(options.seed, options.seed + options.count):
-            outcome = judge(Containers(seed, kind).source(), seed)
+            outcome = judge(Containers(seed, kind).source(), seed, loaded=options.loaded)
             found[f"{outcome.kind} {outcome.code}".strip()] += 1
             if outcome.kind in FAILURES:
                 failed = True

@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
+import dy2static
 from runtime.errors import Dy2StaticError
-from tests.oracle import check, hold_modules, paired
+from tests.oracle import Terms, check, copied, hold, hold_modules, opened, paired, run
 
 ALLOWED = frozenset(
     {
@@ -75,18 +76,70 @@ def load(source: str, seed: int, folder: str) -> types.ModuleType:
     return module
 
 
-def judge(source: str, seed: int, given: Callable[[int], list[tuple[Any, ...]]] = inputs) -> Outcome:
-    """Run a program on the inputs of a seed."""
+OF_FILES = frozenset(
+    {
+        "D2S319",  # an argument that answers otherwise than the examples that a file is made of
+        "D2S515",  # an operator that files do not hold
+        "D2S518",  # a store that changes what the Program was traced for
+        "D2S520",  # gradients that are left in .grad
+    }
+)
+
+
+def judge(
+    source: str, seed: int, given: Callable[[int], list[tuple[Any, ...]]] = inputs, loaded: bool = False
+) -> Outcome:
+    """Run a program on the inputs of a seed; ``loaded``: what comes back from a file that it is saved to."""
 
     def compare(folder: str) -> None:
         module = load(source, seed, folder)
-        if hasattr(module, "Model"):
+        if loaded:
+            _compare_loaded(module, seed, given(seed), Path(folder) / "saved")
+        elif hasattr(module, "Model"):
             layer, eager = paired(module.Model)
             hold_modules(layer, eager, given(seed), to_the_end=False, tolerance=TOLERANCE, none_is_zero=True)
         else:
             check(module.f, *given(seed), tolerance=TOLERANCE, paths=("program",), none_is_zero=True)
 
-    return judged(compare, ALLOWED)
+    return judged(compare, ALLOWED | OF_FILES if loaded else ALLOWED)
+
+
+def _compare_loaded(module: types.ModuleType, seed: int, calls: list[tuple[Any, ...]], file: Path) -> None:
+    """A file has what the calls' tensors look like; numbers among the arguments are constants of its Programs."""
+    terms: dict[str, Any] = {"tolerance": TOLERANCE, "none_is_zero": True, "by_name": True}
+    for constants in dict.fromkeys(_constants(call) for call in calls):
+        same = [call for call in calls if _constants(call) == constants]
+        specs = [dy2static.InputSpec.from_tensor(one) if isinstance(one, torch.Tensor) else one for one in same[0]]
+        if hasattr(module, "Model"):
+            layer, eager = paired(module.Model)
+            dy2static.save(layer, file, input_spec=specs)
+            _hold_loaded(dy2static.load(file).train(), eager, same, Terms(**terms))
+        else:
+            dy2static.save(module.f, file, input_spec=specs)
+            saved = dy2static.load(file)
+            check(lambda *args: opened(module.f(*args)), *same, static=lambda *args: opened(saved(*args)),
+                  paths=("program",), **terms)
+
+
+def _hold_loaded(
+    loaded: torch.nn.Module, eager: torch.nn.Module, calls: list[tuple[Any, ...]], terms: Terms
+) -> None:
+    """As ``hold_modules``; of what a layer holds a loaded one shows what has a name in its state dict."""
+    names = [name for name, _ in eager.named_parameters()]
+    theirs_by_name, mine_by_name = dict(eager.named_parameters()), dict(loaded.named_parameters())
+    for number, call in enumerate(calls):
+        mine, theirs = copied(call), copied(call)
+        expected = run(lambda *args: opened(eager(*args)), theirs, number, [theirs_by_name[name] for name in names])
+        got = run(lambda *args: opened(loaded(*args)), mine, number, [mine_by_name[name] for name in names])
+        state = eager.state_dict()
+        around = [("arguments", mine, theirs),
+                  ("state", dict(loaded.state_dict()), {name: state[name] for name in loaded.state_dict()})]
+        if not hold(got, expected, f"call {number}", terms, around):
+            return
+
+
+def _constants(call: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(one for one in call if not isinstance(one, torch.Tensor))
 
 
 def judged(compare: Callable[[str], None], allowed: Set[str], source: str = "") -> Outcome:

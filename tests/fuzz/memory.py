@@ -108,13 +108,14 @@ def main(arguments: list[str] | None = None, say: Callable[[str], None] = print)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--extremes", action="store_true", help="zeros and infinities among the inputs")
     parser.add_argument("--as-it-is", action="store_true", help="return the tensors themselves, not new ones")
+    parser.add_argument("--loaded", action="store_true", help="save each program, and run what is loaded")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     failed = False
     found: Counter[str] = Counter()
     for seed in range(options.seed, options.seed + options.count):
         source = Memory(seed).source(options.as_it_is)
-        outcome = judge(source, seed, extreme_inputs if options.extremes else inputs)
+        outcome = judge(source, seed, extreme_inputs if options.extremes else inputs, options.loaded)
         found[f"{outcome.kind} {outcome.code}".strip()] += 1
         if outcome.kind in FAILURES:
             failed = True

@@ -24,12 +24,15 @@ FAILURES = ("different", "internal")
 Pairs = Counter[tuple[str, str]]
 
 
-def run_one(seed: int, depth: int = 3, extremes: bool = False) -> tuple[int, Outcome, Counter[str], Pairs]:
+def run_one(
+    seed: int, depth: int = 3, extremes: bool = False, loaded: bool = False
+) -> tuple[int, Outcome, Counter[str], Pairs]:
     """One program: what happened, its constructs, and its pairs of nested constructs."""
     torch.set_num_threads(1)
     generator = Generator(seed, depth=depth)
     source = generator.source()
-    return seed, judge(source, seed, extreme_inputs if extremes else inputs), generator.used, generator.pairs
+    outcome = judge(source, seed, extreme_inputs if extremes else inputs, loaded)
+    return seed, outcome, generator.used, generator.pairs
 
 
 def report(counts: Counter[str], columns: int = 5, most: int | None = None) -> str:
@@ -55,6 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=None, help="start no program after so many seconds")
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--extremes", action="store_true", help="zeros and infinities among the inputs")
+    parser.add_argument("--loaded", action="store_true", help="save each program, and run what is loaded")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--show", type=int, default=5, help="how many failing programs to describe")
     parser.add_argument("--pairs", type=int, default=60, help="how many pairs to print")
@@ -72,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         source = _seeds(options.seed, count, until)
         while True:
             while len(waiting) < 2 * options.jobs and (seed := next(source, None)) is not None:
-                waiting.append(pool.apply_async(run_one, (seed, options.depth, options.extremes)))
+                waiting.append(pool.apply_async(run_one, (seed, options.depth, options.extremes, options.loaded)))
             if not waiting:
                 break
             seed, outcome, constructs, nested = waiting.pop(0).get()

@@ -6,8 +6,9 @@ come together the conditions that hold at their ends are *joined*; round a loop 
 The tracer says with them what is whose memory, and differentiation which value needs a gradient.
 
 No case contains another one: where ``a`` is enough, ``a and b`` says nothing more. As nothing is negated, what is left
-is one and the same for equal conditions (the prime implicants of a monotone function). Cases multiply, so a condition
-of many is a flag itself in what is made of it; such conditions are equal if they were made alike.
+is one and the same for equal conditions (the prime implicants of a monotone function). The exception are flags that are
+each other's ``opposite``: a case with both is left out. Cases multiply, so a condition of many is a flag itself in what
+is made of it; such conditions are equal if they were made alike.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ class PathCondition:
         one, two = self, other
         if len(one.cases) * len(two.cases) > _MOST_CASES:
             one, two = one._as_flag(), two._as_flag()
-        pairs = itertools.product(one.cases, two.cases)
-        return PathCondition(_least([tuple(dict.fromkeys((*first, *second))) for first, second in pairs]))
+        cases = (tuple(dict.fromkeys((*first, *second))) for first, second in itertools.product(one.cases, two.cases))
+        return PathCondition(_least(case for case in cases if not _contradicts(case)))
 
     def replaced(self, by: Callable[[Flag], Flag | bool]) -> PathCondition:
         """The same with other flags, or answers, in place of its own."""
@@ -192,6 +193,12 @@ def _name(flag: Flag | PathCondition) -> str:
     if isinstance(flag, PathCondition):
         return f"(any of {len(flag.cases)} cases)"
     return flag.name if isinstance(flag, Variable) else flag.var.name
+
+
+def _contradicts(case: _Case) -> bool:
+    """Whether a case has a flag and its opposite."""
+    opposites = [one for flag in case if (one := getattr(flag, "opposite", None)) is not None]
+    return bool(opposites) and not set(case).isdisjoint(opposites)
 
 
 def _least(cases: Iterable[_Case]) -> tuple[_Case, ...]:

@@ -48,6 +48,11 @@ class Needed:
     def __hash__(self) -> int:
         return hash((self.source, self.negated))
 
+    @property
+    def opposite(self) -> Needed:
+        """The flag that holds where this one does not."""
+        return Needed(self.source, not self.negated)
+
     def demand(self, session: Session) -> Variable:
         """The Variable, recorded where it is asked for: what was recorded elsewhere may come later."""
         session.asks_gradients = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -236,20 +236,24 @@ class Inputs:
         own = self.own_variable(tensor)
         self.session.asks_gradients |= own is None
         self.asks_needs |= own not in self._input_fakes
-        if not self.undecided or not self.session.info(tensor).sometimes or self.session.advanced:
+        if not self.undecided or not self.session.info(tensor).sometimes:
             return
-        asked = [own] if own in self.undecided else self.undecided
+        self._ask([own] if own in self.undecided else self.undecided)
+
+    def _ask(self, asked: Container[Variable]) -> None:
         labels = [one.name for one in self.session.program.inputs if one.var in asked]
-        if len(labels) <= self.session.ahead.decidable:
+        if len(labels) <= self.session.ahead.decidable and not self.session.advanced:
             raise Undecided(labels)
 
     def require_decided(self) -> None:
-        """Refuse what gives a ``.grad`` to whichever arguments need one, where the calls are still to come.
+        """Before what gives a ``.grad`` to whichever arguments need one.
 
         Raises:
-            TraceError: D2S213.
+            Undecided: The calls are still to come, and the trace may ask.
+            TraceError: D2S213, it may not.
         """
         if self.undecided:
+            self._ask(self.undecided)
             raise self.session.error(
                 "gradients go to all leaves of autograd's graph, and which arguments are some is not known",
                 code="D2S213", hint="Say which are not with InputSpec(stop_gradient=True).")

@@ -11,6 +11,7 @@ import pytest
 from runtime.ir import ScalarType, Variable
 from runtime.tracer.memory import conditions
 from runtime.tracer.memory.conditions import ALWAYS, NEVER, PathCondition, any_of, known, when
+from runtime.tracer.memory.deferred import Needed
 
 FLAGS = [Variable(name, ScalarType("bool")) for name in "abc"]
 A, B, C = map(when, FLAGS)
@@ -150,3 +151,14 @@ def test_what_is_made_of_many_is_what_truth_values_say(seed: int, recorder: Any)
         assert holds(last, true) == wanted and value(staged, true) == wanted
         assert holds(swapped, {swap[var] for var in true}) == wanted
         assert last.replaced(true.__contains__) == known(wanted)
+
+
+def test_a_case_with_a_flag_and_its_opposite_never_holds() -> None:
+    value, other, flag = (Variable(name, ScalarType("bool")) for name in "abc")
+    needs, needs_none = Needed(value), Needed(value, negated=True)
+    assert needs.opposite == needs_none and needs_none.opposite == needs
+    assert (when(needs) & when(needs_none)).never
+    assert (when(flag, needs) & when(needs_none)).never
+    assert (when(needs) & when(Needed(other, negated=True))).maybe
+    assert (when(needs) & (when(needs_none) | when(flag))) == when(needs, flag)
+    assert (when(needs) | when(needs_none)).maybe
