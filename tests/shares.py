@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 0.8
 MORE = {
     "tests/conformance/test_conformance.py::test_case": 30.0,
+    "tests/conformance/test_in_files.py::test_case": 4.0,
     "tests/end_to_end/test_try.py::test_like_eager": 4.0,
     "tests/end_to_end/test_escaping_exceptions.py::test_caught": 4.0,
     "tests/end_to_end/test_kept_by_loops.py::test_kept": 4.0,
@@ -36,6 +37,7 @@ WHOLE = ("tests/test_layout.py", "tests/runtime/tracer/test_goldens.py")
 
 SHARES: dict[str, int] = {
     "tests/conformance/test_conformance.py::test_case": 6,
+    "tests/conformance/test_in_files.py::test_case": 20,
     "tests/conformance/test_in_pieces.py::test_case": 6,
     "tests/docs/test_errors.py::test_example": 8,
     "tests/docs/test_errors_in_pieces.py::test_example": 6,
