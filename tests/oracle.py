@@ -38,6 +38,7 @@ _NO_GRADIENT = (
     "modified by an inplace operation", "derivative for", "in at::autocast::prioritize",
     "returned an invalid gradient",  # out= gave a tensor with a history another shape
     "backward through the graph a second time",  # of state with a history that the call before used up
+    "Trying to use a saved tensor that has been detached in-place",
     "is a view and is being modified inplace", "its base or another view of its base has been modified inplace",
 )  # fmt: skip
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...), type, types.ModuleType, torch.dtype)

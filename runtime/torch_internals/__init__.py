@@ -76,6 +76,7 @@ from runtime.torch_internals.functions import (
     hidden_from_dynamo,
     is_plain_apply,
     plain_apply,
+    unprofiled,
 )
 from runtime.torch_internals.generators import (
     generator_identity,
@@ -346,6 +347,7 @@ __all__ = [
     "with_plain_numbers",
     "without_autocast_cache",
     "without_formula",
+    "unprofiled",
     "writes_unseen",
 ]
 

@@ -4,7 +4,7 @@ and what torch hides from its own compiler."""
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -68,3 +68,16 @@ class _Once(torch.autograd.Function):
         raise RuntimeError(
             "trying to differentiate twice a function whose backward says itself whether gradients are on, as "
             "@once_differentiable and torch.no_grad() do")
+def unprofiled(compiled: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], Any] | None:
+    """A call of a function or method of ``torch.jit``'s as its first one would be: the same graph, without what earlier
+    calls made of it. None for arguments that do not fit."""
+    owner = [compiled.owner] if isinstance(compiled, torch.ScriptMethod) else []
+    parameters = compiled.schema.arguments[len(owner) :]
+    given = dict(zip((one.name for one in parameters), args)) | dict(kwargs)
+    known = {one.name for one in parameters}
+    if len(args) > len(parameters) or not given.keys() <= known or len(given) < len(args) + len(kwargs) or any(
+            one.name not in given and not one.has_default_value() for one in parameters):  # fmt: skip
+        return None
+    values = [given[one.name] if one.name in given else one.default_value for one in parameters]
+    made = torch._C._create_function_from_graph(compiled.name, compiled.graph.copy())
+    return lambda: made(*owner, *values)

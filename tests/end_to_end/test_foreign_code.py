@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, List, Optional  # torch.jit reads these
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from dy2static import EagerWarning, InputSpec, TraceError, load, save, to_static
-from tests.oracle import same
+from tests.oracle import check, same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning"),
@@ -83,6 +84,67 @@ def test_modules_of_torch_jit(compiled: str, train: bool) -> None:
     twin.train(not train)
     expected = gradients(twin, X, list(twin.parameters()))
     same(expected, gradients(static, X, list(model.parameters())), tolerance=1e-6)
+
+
+class Optional3(nn.Module):
+    """Defaults, keywords, a state and a second method, for ``torch.jit.script``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.dropout = nn.Dropout(0.5)
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x, k: int = 2, flag: bool = True, y: Optional[torch.Tensor] = None):
+        self.count += 1
+        z = self.dropout(self.linear(x)) * k
+        if flag:
+            z = z + 1
+        return z if y is None else z + y
+
+    @torch.jit.export
+    def other(self, x):
+        return self.linear(x) * 2
+
+
+def summed(a, b: float = 0.5, xs: Optional[List[torch.Tensor]] = None):
+    if xs is not None:
+        for x in xs:
+            a = a + x
+    return a * b, {"a": a}
+
+
+@pytest.mark.parametrize("needs", [False, True], ids=["plain", "with a gradient"])
+@pytest.mark.parametrize("before", [0, 2], ids=["first call", "called before"])
+def test_calls_before_the_conversion_leave_nothing_behind(before: int, needs: bool) -> None:
+    module, function = torch.jit.script(Optional3()), torch.jit.script(summed)
+    calls = [
+        lambda x: module(x), lambda x: module(x, k=3, flag=False), lambda x: module(x, 3, True, x),
+        lambda x: module.other(x), lambda x: module.forward(x), lambda x: function(x),
+        lambda x: function(x, 2.0, [x, x]), lambda x: function(x, xs=[x]), lambda x: function(x, wrong=1),
+        lambda x: function(), lambda x: module(x) if x.sum() > 0 else module.other(x),
+    ]  # fmt: skip
+    for call in calls:
+        for _ in range(before):  # with such inputs torch.jit makes code that has no gradients at all
+            with contextlib.suppress(Exception):
+                call(torch.ones(2, 4))
+        inputs = [(sign * torch.ones(2, 4)).requires_grad_(needs) for sign in (1, -1)]
+        check(call, *((x,) for x in inputs), paths=("program",), parameters=list(module.parameters()))
+
+
+@pytest.mark.parametrize("caught", [False, True], ids=["plain", "in a try"])
+def test_a_trace_inside_is_refused(caught: bool) -> None:
+    def f(x):
+        return torch.jit.trace(lambda a: a * 2, x)(x)
+
+    def g(x):
+        try:
+            return torch.jit.trace(lambda a: a * 2, x)(x)
+        except RuntimeError:
+            return x * 0
+
+    with pytest.raises(TraceError, match="D2S292"):
+        to_static(g if caught else f)(X)
 
 
 def test_compiled_code_in_closures_and_files(tmp_path) -> None:

@@ -246,3 +246,53 @@ def test_a_tensor_that_needs_a_gradient_on_a_path_is_made_no_leaf(wanted):
 
     with pytest.raises(Dy2StaticError, match="D2S213"):
         dy2static.to_static(f)(torch.ones(3, requires_grad=True))
+
+
+def flag_of_a_result(x):
+    y = x * 1
+    y.requires_grad = True
+    return y * 2
+
+
+def flag_of_a_leaf_twice(x):
+    y = x.detach()
+    y.requires_grad = True
+    y.requires_grad = True
+    return (y * x).sum().detach()
+
+
+def flag_of_a_view_of_a_leaf(x):
+    y = x.detach().requires_grad_()
+    z = y.view(3)
+    z.requires_grad = True
+    return (z * x).detach()
+
+
+def flag_of_a_view_without_history(x):
+    with torch.no_grad():
+        y = x.view(3)
+    y.requires_grad = True
+    return (y * x).detach()
+
+
+def method_of_a_result(x):
+    y = x * 1
+    y.requires_grad_()
+    return y.requires_grad_(True) * 2
+
+
+def flag_on_a_path(x):
+    y = x * 1
+    if x.sum() > 0:
+        y.requires_grad = True
+    return y * 2
+
+
+@pytest.mark.parametrize("function", [flag_of_a_result, flag_of_a_leaf_twice, flag_of_a_view_of_a_leaf,
+                                      flag_of_a_view_without_history, method_of_a_result, flag_on_a_path])  # fmt: skip
+def test_the_flag_is_set(function):
+    for value in (1.0, -1.0):
+        try:
+            check(function, (torch.full((3,), value, requires_grad=True),), paths=("program",))
+        except Dy2StaticError as error:
+            assert error.code in ("D2S213", "D2S228")

@@ -270,8 +270,7 @@ def note_attribute_write(session: Session, obj: Any, name: str) -> None:
     if is_external(session, obj):
         adopt(session, obj)
         if len(session.journal.frames) > 1 and id(obj) in session.externals:
-            namespace = getattr(obj, "__dict__", {})
-            old = namespace.get(name, MISSING)
+            old = Place("attribute", obj, name).get()
             if old is not MISSING:
                 note_attribute_read(session, obj, name, old)
     session.journal.note_attribute(obj, name)

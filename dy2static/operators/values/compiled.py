@@ -16,6 +16,7 @@ from dy2static.operators.calls.torch_values import from_torch, to_torch
 from dy2static.operators.constructs.if_expr import if_expr
 from dy2static.operators.constructs.while_stmt import while_stmt
 from dy2static.operators.shared.staging import Session
+from runtime import torch_internals
 
 
 def is_compiled(f: object) -> bool:
@@ -34,7 +35,9 @@ def call_compiled(
     try:
         with torch.jit.optimized_execution(False):  # it must not learn from tensors without data
             given = [to_torch(session, arg) for arg in args]
-            return from_torch(session, run(*given, **{name: to_torch(session, arg) for name, arg in kwargs.items()}))
+            named = {name: to_torch(session, arg) for name, arg in kwargs.items()}
+            first = _as_first(f, given, named)
+            return from_torch(session, run(*given, **named) if first is None else first())
     except RuntimeError as error:
         if session.last_error is not None and session.last_error is not before:
             raise session.last_error from error  # torch.jit made another one of it
@@ -45,6 +48,16 @@ def call_compiled(
                 code="D2S292",
             ) from error
         raise
+
+
+def _as_first(f: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
+    """The call as if it was the first one: after calls without gradients ``torch.jit`` runs what it made for those, and
+    that detaches parameters. None where that cannot be done."""
+    if isinstance(f, torch.jit.ScriptModule):
+        if f._forward_hooks or f._forward_pre_hooks:
+            return None
+        f = getattr(f, "forward", None)
+    return torch_internals.unprofiled(f, args, kwargs) if is_compiled(f) else None
 
 
 _UNKNOWN = ("GuardOnDataDependentSymNode", "data-dependent", "SymInt", "SymFloat", "SymBool", "FakeTensor")
@@ -63,6 +76,11 @@ def _guard(session: Session, module: Any) -> None:
 
     known = modes()
     session.guards.add(("compiled", id(module)), f"the mode of {_name(module)}", modes, known)
+
+
+def _trace(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise session.error("torch.jit.trace() runs a function on tensors inside a converted function", code="D2S292",
+                        hint="Call the function itself, or trace it outside.")
 
 
 def _cond(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -93,4 +111,7 @@ def _while_loop_function() -> Callable[..., Any]:
     return torch.while_loop if hasattr(torch, "while_loop") else _while_loop
 
 
-HANDLERS: list[tuple[Any, Any]] = [(torch.cond, _cond), (_while_loop_function(), _while_loop)]
+HANDLERS: list[tuple[Any, Any]] = [
+    (torch.cond, _cond), (_while_loop_function(), _while_loop), (torch.jit.trace, _trace),
+    (torch.jit.trace_module, _trace),
+]

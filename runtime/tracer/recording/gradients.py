@@ -382,6 +382,19 @@ def _no_start(session: Session, tensor: torch.Tensor, fake: torch.Tensor, info: 
     return tensor
 
 
+def set_requires_grad(session: Session, tensor: torch.Tensor, requires_grad: bool) -> None:
+    """``tensor.requires_grad = ...``: as ``requires_grad_()``, but no result of a computation may be asked that has it.
+
+    Errors raised: as of ``requires_grad_``.
+    """
+    info = session.info(tensor)
+    apart = any(not fixed.has_node for fixed in info.fixed)  # a view that was made without gradients is a leaf
+    if requires_grad and info.requires_grad and not info.sometimes and not apart and not is_leaf(
+            session, info, info.storage.first):  # fmt: skip
+        raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+    requires_grad_(session, tensor, requires_grad)
+
+
 def needed(session: Session, tensor: torch.Tensor) -> Any:
     """``tensor.requires_grad``: known, or staged where it depends on the path that was taken."""
     info = session.info(tensor)

@@ -293,7 +293,7 @@ class Watcher(torch_internals.TorchFunctionMode):
     def _set_attribute(self, func: Any, args: Any) -> Any:
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
         if attribute == "requires_grad":
-            gradients.requires_grad_(self.session, *args)
+            theirs(gradients.set_requires_grad, self.session, *args)
             return None
         if attribute == "grad":
             return theirs(leaf_gradients.write, self.session, *args)

@@ -66,11 +66,32 @@ def require_changeable(session: Session, name: str, tensor: torch.Tensor, info: 
         raise session.error(
             f"{called} changes a tensor's shape in place inside a branch or loop",
             hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
+    _require_same_history(session, name, info)
     dependents = [alias for ref in info.storage.dependents if (alias := ref()) is not None]
     if any(not alias.when.always for alias in (*info.storage.aliases, *dependents)):
         raise session.error(
             f"{called} changes the shape of what is another tensor on some path in place",
             hint="Use the function without the trailing underscore and assign its result.", code="D2S223")
+
+
+def _require_same_history(session: Session, name: str, info: TensorInfo) -> None:
+    """Refuse a change that autograd does not note, and one after which a tensor is not all that others see of it.
+
+    Raises:
+        TraceError: D2S223: gradients are off, and eager keeps a graph for the shape before; or ``as_strided_``.
+    """
+    if not info.requires_grad:
+        return
+    called = name.split(".")[1]
+    if session.ambient_grad and not torch.is_grad_enabled():
+        raise session.error(
+            f"{called} changes the shape of a tensor that has a history where gradients are switched off, and autograd "
+            "keeps that of the shape before", code="D2S223",
+            hint="Use the function without the trailing underscore and assign its result.")
+    if called == "as_strided_" and torch.is_grad_enabled():
+        raise session.error(
+            "as_strided_ changes what a tensor with a history shows of its memory in place", code="D2S223",
+            hint="Use as_strided without the trailing underscore and assign its result.")
 
 
 def _made_here(session: Session, info: TensorInfo) -> bool:

@@ -477,6 +477,10 @@ class Recorder(torch_internals.TorchDispatchMode):
                 hint="Use the function without the trailing underscore and assign its result.",
                 code="D2S223",
             )
+        if session.replaying is None:
+            nonwritable_views.require_writable(session, [info], [info])
+            leaf_writes.require_no_leaf(session, info, func, args, kwargs)
+            nonwritable_views.require_readable(session, [info])
         metadata_changes.require_changeable(session, name, tensor, info)
         operands = [session.operand(arg) for arg in args]
         if not squeezes.in_place(session, func, args, self._fake_call):
