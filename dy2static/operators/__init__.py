@@ -33,7 +33,7 @@ from dy2static.operators.constructs.raise_stmt import raise_stmt
 from dy2static.operators.constructs.while_stmt import while_stmt
 from dy2static.operators.dispatch.traced_call import traced_call as _traced_call  # noqa: F401  # decides on calls inside a trace
 from dy2static.operators.iteration.for_stmt import for_stmt
-from dy2static.operators.iteration.generator import Held, decided, fresh, generator, take
+from dy2static.operators.iteration.generator import Held, decided, fresh, generator, one_by_one, take
 from dy2static.operators.iteration.unpack import each, keywords, star, star_of_list, unpack
 from dy2static.operators.provenance.definition import defined
 from dy2static.operators.shared.handler import handler
@@ -62,8 +62,8 @@ __all__ = [
     "catching", "compare", "context", "decided", "defined", "del_attr", "del_item", "dict_of", "each", "error_of",
     "errors", "escapes", "escaping", "for_stmt", "format_value", "fresh", "from_end", "fstring", "generator",
     "handler", "handling", "holds", "if_expr", "if_stmt", "is_mapping", "is_matched", "is_sequence", "item",
-    "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "or_",
-    "outside", "passed", "position", "positional", "raise_stmt", "set_attr", "set_global", "set_item", "set_of",
+    "keywords", "lacks", "leaving", "load", "load_free", "lookup_error", "not_", "note_nonlocal", "one_by_one",
+    "or_", "outside", "passed", "position", "positional", "raise_stmt", "set_attr", "set_global", "set_item", "set_of",
     "slice", "star", "star_of_list", "starred", "take", "taken", "unary", "unpack", "value_of", "while_stmt",
     "without_keys",
 ]  # fmt: skip

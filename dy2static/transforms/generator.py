@@ -9,7 +9,7 @@
 ... ''', transform))
 def f(xs):
     def _d2s_pull_1(xs):
-        for x in xs:
+        for x in _d2s.one_by_one(xs):
             if _d2s.decided(x > 0):
                 yield x
     def _d2s_push_1(_d2s_give_1, xs):
@@ -51,8 +51,11 @@ class _Generator(Transformer):
 
     def visit_FunctionDef(self, node: gast.AST) -> Any:
         super().visit_FunctionDef(node)
-        if isinstance(node, gast.FunctionDef) and converts(node) and is_generator(node) and _can_push(node.body):
-            self._split(node)
+        if isinstance(node, gast.FunctionDef) and converts(node) and is_generator(node):
+            if _can_push(node.body):
+                self._split(node)
+            else:
+                _one_by_one(node.body)
         return node
 
     def _split(self, node: gast.AST) -> None:
@@ -63,6 +66,7 @@ class _Generator(Transformer):
         body = node.body[len(said) :]
         pushed = _Push(give, fresh).block(copy.deepcopy(body))
         _decide(body)
+        _one_by_one(body)
         (puller,) = replace("def pull(parameters):\n    body", pull=pull, parameters=parameters, body=body, origin=node)
         (pusher,) = replace(
             "def push(give, parameters):\n    body",
@@ -86,6 +90,15 @@ def _decide(block: list[gast.AST]) -> None:
     for node in own_nodes(block):
         if isinstance(node, (gast.If, gast.While)) and any(isinstance(part, YIELDS) for part in own_nodes(node)):
             node.test = operator("decided", node.test, origin=node.test)
+
+
+def _one_by_one(block: list[gast.AST]) -> None:
+    """What loops around a ``yield`` go over, Python goes over as it is."""
+    for node in own_nodes(block):
+        if isinstance(node, gast.For) and any(isinstance(part, YIELDS) for part in own_nodes(node)):
+            node.iter = operator("one_by_one", node.iter, origin=node.iter)
+        elif isinstance(node, gast.YieldFrom):
+            node.value = operator("one_by_one", node.value, origin=node.value)
 
 
 class _Push(gast.NodeTransformer):

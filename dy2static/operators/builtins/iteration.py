@@ -47,7 +47,7 @@ from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
 from runtime.tracer.recording import reads
 from runtime.tracer.values import array
-from runtime.tracer.values.containers import is_container
+from runtime.tracer.values.containers import is_container, opened
 
 _SORTED: Any = sequences_in_python.sorted_by
 
@@ -171,6 +171,8 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if len(args) != 1 or set(kwargs) - {"key", "reverse"} or isinstance(kwargs.get("reverse"), (Staged, torch.Tensor)):
         return sorted(*args, **kwargs)
     given = generator_uses.listed(session, args[0])
+    if isinstance(given, Choice) and given is not args[0]:
+        return call(sorted, given, **kwargs)
     if growing.is_growing(given):
         by = given, kwargs.get("key"), kwargs.get("reverse", False)
         return functions.call_function(session, _SORTED, by, {})
@@ -185,6 +187,8 @@ def _sorted(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 def _reduce(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     function, iterable, *initial = args
     given = generator_uses.listed(session, iterable)
+    if isinstance(given, Choice) and given is not iterable:
+        return call(functools.reduce, function, given, *initial)
     sequence = staged_sequence(session, given)
     if sequence is not None:
         return _reduced(session, _callback(function), sequence, initial)
@@ -231,7 +235,7 @@ def _container(kind: type) -> Any:
         source = generator_uses.source_of(session, args[0]) if len(args) == 1 else None
         if source is not None:
             items = generator_uses.collected(session, source)
-            return items if kind is list else make(session, (items,), kwargs)
+            return items if kind is list else call(kind, opened(items), **kwargs)
         if kind is tuple and len(args) == 1 and type(args[0]) is tuple:
             return args[0]
         if kind in (list, tuple) and args and growing.is_growing(args[0]):

@@ -19,6 +19,7 @@ from runtime.tracer.ambient import state
 from runtime.tracer.numbers.staged_size import StagedSize
 from runtime.tracer.recording import nonwritable_views
 from runtime.tracer.values import array
+from runtime.tracer.values.containers import several
 from runtime.tracer.values.structure import growing
 
 
@@ -183,7 +184,10 @@ class LiveItems(StagedSequence):
 
     def length(self, session: Session) -> Any:
         grown = self._as_grown()
-        count = len(self.items) if grown is None else grown.length(session)
+        if grown is not None:
+            count = grown.length(session)
+        else:  # a container that may hold several things says how many in its own way
+            count = len(self.items) if several(self.items) is None else traced(session, len, (self.items,), {})
         return count - self.start if self.start else count
 
     def get(self, session: Session, index: Any) -> Any:
@@ -223,7 +227,7 @@ class Listed(StagedSequence):
         self.items = items
 
     def length(self, session: Session) -> Any:
-        return len(self.items)
+        return len(self.items) if several(self.items) is None else traced(session, len, (self.items,), {})
 
     def get(self, session: Session, index: Any) -> Any:
         return traced(session, operator.getitem, (self.items, index), {})

@@ -88,7 +88,10 @@ def _call(session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     if isinstance(owner, CACHED) and name in ("cache_info", "cache_clear"):
         return ask(session, f, args, kwargs)
     if isinstance(owner, (*CONTAINERS, str)):
-        args = tuple(generator_uses.listed(session, arg) for arg in args)
+        taken = tuple(generator_uses.listed(session, arg) for arg in args)
+        if any(isinstance(now, Choice) and now is not before for now, before in zip(taken, args)):
+            return call_builtin(session, f, taken, kwargs)
+        args = taken
     if isinstance(owner, (list, tuple, deque)):
         compared = comparing_methods.called(session, owner, name, args[1:] if unbound else args, kwargs)
         if compared is not comparing_methods.NOT_DONE:

@@ -17,6 +17,7 @@ from dy2static.operators.provenance.provenance import note_content_write
 from dy2static.operators.shared.load import settle
 from dy2static.operators.shared.staging import NO_NAMES, Choice, LocalNames, Session, Staged, Undefined
 from runtime.tracer.control import cond as tracer_cond
+from runtime.tracer.values.containers import opened
 
 
 def is_alone(session: Session, value: Any) -> bool:
@@ -70,9 +71,9 @@ def collected(session: Session, source: Any) -> list[Any]:
 
 
 def listed(session: Session, value: Any) -> Any:
-    """The items of a fresh generator as a list, anything else as it is."""
+    """The items of a fresh generator as a list, or one of several lists; anything else as it is."""
     source = source_of(session, value)
-    return value if source is None else collected(session, source)
+    return value if source is None else opened(collected(session, source))
 
 
 def folded(session: Session, source: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:

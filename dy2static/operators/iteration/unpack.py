@@ -26,7 +26,7 @@ from dy2static.operators.shared.staging import NO_NAMES, Choice, Session, Staged
 from runtime.tracer.ambient.state import current
 from runtime.tracer.ambient.theirs import acts_for_user
 from runtime.tracer.control import cond as tracer_cond
-from runtime.tracer.values import array
+from runtime.tracer.values import array, containers
 from runtime.tracer.values.containers import one_list, opened
 
 
@@ -123,6 +123,11 @@ def star(value: Any) -> Any:
         value = as_list(session, value)
     if differ_in_length(value):
         value = as_one_list(session, value)
+        if containers.several(value) is not None:
+            raise session.error(
+                "what stands behind a star is one of several lists of several lengths, which hold lists, dicts or "
+                "values of several kinds", code="D2S254",
+                hint="Pass the list itself, or give every path as many items.")
     if growing.is_growing(value):
         return array.copy(value)
     return _items_of(value)
@@ -163,7 +168,7 @@ def star_of_list(value: Any) -> Any:
     session = active()
     if session is None:
         return value
-    value = opened(value)
+    value = generator_uses.listed(session, opened(value))
     if _has_own_items(session, value):
         return call(list, value)
     if not differ_in_length(value):

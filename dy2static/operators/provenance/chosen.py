@@ -20,6 +20,7 @@ from typing import Any
 from dy2static.operators.provenance import tensor_keys
 from dy2static.operators.shared.policy import home_of
 from dy2static.operators.shared.staging import Choice, Session, any_staged, held_choice, spread
+from runtime.tracer.ambient.theirs import theirs
 from runtime.tracer.values.containers import opened
 
 Run = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -98,7 +99,7 @@ def refusal(session: Session, f: Any) -> Exception:
 
 def hashed(session: Session, keys: list[Any], build: Callable[[list[Any]], Any]) -> Any:
     """``build(keys)``, once for each value that the keys, or what tuples among them hold, may be."""
-    return spread(session, [tensor_keys.own(session, key) for key in keys], build)
+    return spread(session, [tensor_keys.own(session, key) for key in keys], functools.partial(theirs, build))
 
 
 # -- what a function looks at
