@@ -135,10 +135,11 @@ def _traces(calls: Calls, specs: Specs, outputs: OutputSpec | None, gradients: b
         try:
             with usual_state(), torch.set_grad_enabled(gradients):
                 traces = example.traces({})
-                with _frozen(traces) as some, contextlib.suppress(Dy2StaticError):
+                with _frozen(traces) as some, contextlib.suppress(Exception):  # then no such call is answered
                     traces += example.traces({}) if some else []
                 if any(AUTOCAST in trace.traced.asked_settings for trace in traces):
-                    traces += _under(around, example)
+                    with contextlib.suppress(Exception):
+                        traces += _under(around, example)
         except Exception as error:  # perhaps the sizes do not fit together; if no example does, this is raised
             if isinstance(error, Dy2StaticError) or not faults.is_torchs(error):
                 failure = failure or error

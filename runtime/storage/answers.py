@@ -3,7 +3,7 @@
 A live function is traced anew where an argument answers otherwise. A file's Program rests on the answers of the example
 that it was traced with: every call has to give them, too.
 
-    x: InputSpec([3]), x.is_contiguous()   ->   Answer(input=0, question="lies plainly", value=True)
+    x: InputSpec([3]), x.is_contiguous()   ->   Answer(position=0, question="lies plainly", value=True)
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class Question(NamedTuple):
 
 
 def _lies_plainly(tensor: torch.Tensor) -> bool:
+    if tensor.layout is not torch.strided:
+        return False
     expected = 1
     for size, stride in zip(reversed(tensor.shape), reversed(tensor.stride())):
         if stride != expected:
@@ -127,15 +129,18 @@ def is_setting(name: str) -> bool:
 
 
 def setting(name: str) -> Plain:
-    """How the process is set now: a plain value, or its text; None for what this version of PyTorch does not have."""
+    """How the process is set now: a plain value, or the text of what a function gives; None for what is no setting in
+    this version of PyTorch."""
     if name == AUTOCAST:
         return _autocast()
     try:
         found: Any = attrgetter(name.removeprefix("torch.").removesuffix("()"))(torch)
     except AttributeError:
         return None
-    value = found() if name.endswith("()") else found
-    return value if type(value) in (bool, int, float, str) else str(value)
+    if name.endswith("()"):
+        found = found()
+        return found if type(found) in (bool, int, float, str) else str(found)
+    return found if type(found) in (bool, int, float, str) else None  # a file may name anything that is there
 
 
 __all__ = [

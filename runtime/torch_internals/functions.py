@@ -68,6 +68,8 @@ class _Once(torch.autograd.Function):
         raise RuntimeError(
             "trying to differentiate twice a function whose backward says itself whether gradients are on, as "
             "@once_differentiable and torch.no_grad() do")
+
+
 def unprofiled(compiled: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], Any] | None:
     """A call of a function or method of ``torch.jit``'s as its first one would be: the same graph, without what earlier
     calls made of it. None for arguments that do not fit."""

@@ -533,3 +533,33 @@ def test_inputs_without_gradients_are_not_asked_for_any(tmp_path: Path) -> None:
     assert torch.equal(loaded(x, y), x * 1)
     dy2static.save(written, tmp_path / "written", input_spec=specs)
     assert torch.equal(dy2static.load(tmp_path / "written")(x, y), (_x_needs()[0].detach() + 1) * y)
+
+
+class Differentiating(torch.nn.Module):
+    """Where its parameter is frozen, eager raises."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        y = x * self.weight
+        scale = 2 if y.requires_grad else 3
+        (g,) = torch.autograd.grad((y * y).sum(), self.weight)
+        return g * scale
+
+
+def test_what_eager_refuses_for_other_calls_is_no_reason_not_to_save(tmp_path: Path) -> None:
+    module = Differentiating()
+    loaded = _loaded(module, tmp_path, [3])
+    x = torch.tensor([1.0, 2.0, -2.0])
+    assert torch.equal(loaded(x), module(x))
+    loaded.weight.requires_grad_(False)
+    with pytest.raises(SignatureError, match="D2S319"):
+        loaded(x)
+
+
+def test_a_sparse_argument_is_refused_where_the_layout_matters(tmp_path: Path) -> None:
+    loaded = _loaded(contiguous, tmp_path, [2, 3], [3])
+    with pytest.raises(SignatureError):
+        loaded(torch.ones(2, 3).to_sparse(), torch.ones(3))

@@ -86,7 +86,7 @@ def test_modules_of_torch_jit(compiled: str, train: bool) -> None:
     same(expected, gradients(static, X, list(model.parameters())), tolerance=1e-6)
 
 
-class Optional3(nn.Module):
+class Scripted(nn.Module):
     """Defaults, keywords, a state and a second method, for ``torch.jit.script``."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ def summed(a, b: float = 0.5, xs: Optional[List[torch.Tensor]] = None):
 @pytest.mark.parametrize("needs", [False, True], ids=["plain", "with a gradient"])
 @pytest.mark.parametrize("before", [0, 2], ids=["first call", "called before"])
 def test_calls_before_the_conversion_leave_nothing_behind(before: int, needs: bool) -> None:
-    module, function = torch.jit.script(Optional3()), torch.jit.script(summed)
+    module, function = torch.jit.script(Scripted()), torch.jit.script(summed)
     calls = [
         lambda x: module(x), lambda x: module(x, k=3, flag=False), lambda x: module(x, 3, True, x),
         lambda x: module.other(x), lambda x: module.forward(x), lambda x: function(x),
@@ -130,6 +130,16 @@ def test_calls_before_the_conversion_leave_nothing_behind(before: int, needs: bo
                 call(torch.ones(2, 4))
         inputs = [(sign * torch.ones(2, 4)).requires_grad_(needs) for sign in (1, -1)]
         check(call, *((x,) for x in inputs), paths=("program",), parameters=list(module.parameters()))
+
+
+def test_hooks_of_all_modules_run_around_compiled_ones() -> None:
+    module = torch.jit.script(Scripted().eval())
+    handle = torch.nn.modules.module.register_module_forward_hook(
+        lambda module, args, result: result * 2 if isinstance(result, torch.Tensor) else None)
+    try:
+        check(lambda x: module(x) + x, (torch.ones(2, 4),), paths=("program",))
+    finally:
+        handle.remove()
 
 
 @pytest.mark.parametrize("caught", [False, True], ids=["plain", "in a try"])

@@ -6,7 +6,9 @@ that is not converted. ``torch.cond`` and ``torch.while_loop`` are the ``if`` an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -36,8 +38,9 @@ def call_compiled(
         with torch.jit.optimized_execution(False):  # it must not learn from tensors without data
             given = [to_torch(session, arg) for arg in args]
             named = {name: to_torch(session, arg) for name, arg in kwargs.items()}
-            first = _as_first(f, given, named)
-            return from_torch(session, run(*given, **named) if first is None else first())
+            with _as_first(f):
+                result = _first_call(f, *given, **named) if is_compiled(f) else run(*given, **named)
+            return from_torch(session, result)
     except RuntimeError as error:
         if session.last_error is not None and session.last_error is not before:
             raise session.last_error from error  # torch.jit made another one of it
@@ -50,14 +53,28 @@ def call_compiled(
         raise
 
 
-def _as_first(f: Any, args: list[Any], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
-    """The call as if it was the first one: after calls without gradients ``torch.jit`` runs what it made for those, and
-    that detaches parameters. None where that cannot be done."""
-    if isinstance(f, torch.jit.ScriptModule):
-        if f._forward_hooks or f._forward_pre_hooks:
-            return None
-        f = getattr(f, "forward", None)
-    return torch_internals.unprofiled(f, args, kwargs) if is_compiled(f) else None
+@contextlib.contextmanager
+def _as_first(module: Any) -> Iterator[None]:
+    """Let a module's ``forward`` run as if it was called first, with whatever hooks there are around it."""
+    method = getattr(module, "forward", None) if isinstance(module, torch.jit.ScriptModule) else None
+    if not isinstance(method, torch.ScriptMethod):
+        yield
+        return
+    before = dict(module.__dict__)  # torch.jit keeps the method there once it was read
+    module.__dict__["forward"] = functools.partial(_first_call, method)
+    try:
+        yield
+    finally:
+        del module.__dict__["forward"]
+        if "forward" in before:
+            module.__dict__["forward"] = before["forward"]
+
+
+def _first_call(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of compiled code as if it was the first one: after calls without gradients ``torch.jit`` runs what it made
+    for those, and that detaches parameters."""
+    first = torch_internals.unprofiled(f, args, kwargs)
+    return f(*args, **kwargs) if first is None else first()
 
 
 _UNKNOWN = ("GuardOnDataDependentSymNode", "data-dependent", "SymInt", "SymFloat", "SymBool", "FakeTensor")

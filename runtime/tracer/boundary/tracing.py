@@ -150,7 +150,6 @@ def trace(
         varying: Places outside the arguments whose plain number is read at each call, not fixed.
         apart: Those of ``dynamic`` for whose sizes 0 and 1 the caller has other Programs.
         for_one_call: Whether a Program for this call alone is of use, as the function does what no run could repeat.
-
         ahead: What is left open, where the Program is for calls that come later.
 
     Raises:

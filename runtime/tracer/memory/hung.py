@@ -120,7 +120,8 @@ def ask(session: Session, tensor: torch.Tensor, name: str, question: Callable[[t
 
 def ask_class(session: Session, tensor: torch.Tensor) -> None:
     """The class of a tensor matters: what is no parameter among the arguments is none in a later call."""
-    ask(session, tensor, "is a Parameter", _is_parameter)
+    if session.inputs.own_variable(tensor) is not None:  # an item of an open list may be any of them, of one class
+        ask(session, tensor, "is a Parameter", _is_parameter)
 
 
 def _is_parameter(tensor: torch.Tensor) -> bool:

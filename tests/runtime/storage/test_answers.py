@@ -107,3 +107,11 @@ def test_attributes_of_backends_are_settings() -> None:
     "name", ["torch.load()", "torch.backends", "torch.backends._x.y", "torch.backends.a-b", "os.x.y", ""])  # fmt: skip
 def test_what_is_no_setting(name: str) -> None:
     assert not is_setting(name)
+
+
+def test_a_sparse_tensor_does_not_lie_plainly() -> None:
+    assert QUESTIONS["lies plainly"].ask(torch.zeros(2, 3).to_sparse()) is False
+
+
+def test_a_name_in_a_file_shows_nothing_but_plain_values() -> None:
+    assert setting("torch.backends.cuda.matmul") is None and setting("torch.backends.cudnn.enabled") is not None
