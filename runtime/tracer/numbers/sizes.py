@@ -130,6 +130,20 @@ class Sizes:
             return None
         return sympy.Integer(symbol) if type(symbol) is int else symbol.node.expr
 
+    def settled(self, value: Any) -> int | None:
+        """The one value that a number has for every call, if what was asked of it, or what it is made of, says so."""
+        if type(value) is int:
+            return value
+        expr = self.expression(value)
+        if expr is not None:
+            return int(expr) if expr.is_Integer else None
+        name, args = self._definitions.get(value.var) or ("", ())
+        if name not in _ARITHMETIC or not all(type(arg) is int or type(arg) is StagedInt for arg in args):
+            return None
+        parts = [self.settled(arg) for arg in args]
+        made = None if None in parts else _ARITHMETIC[name](*parts)
+        return made if type(made) is int else None
+
     def kept_apart(self, symbol: sympy.Symbol) -> bool:
         """Whether a symbol is the size of an input that is neither 0 nor 1 in any call that this Program is for."""
         name, dim = self._inputs.get(symbol, ("", -1))

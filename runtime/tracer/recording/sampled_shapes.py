@@ -14,7 +14,7 @@ What all answers have in common need not be so for every number. The Operator is
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ else:
     from runtime.tracer.numbers.symbols import sympy
 
 Casting = tuple[tuple[str, bool, str], ...]
+Judge = Callable[[BaseException, list[Any], dict[str, Any]], BaseException]
 _Values = dict[Any, Any]
 
 _INTS = (2, 1, 3, 4, 0, 5, 6, 7, 8, 9, 10, 11, 12, 16, 32, -1, -2)
@@ -161,8 +162,12 @@ class _Found:
     flat: list[Any]
 
 
-def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting = ()) -> Any:
+def apply(
+    session: Session, func: Any, args: Any, kwargs: Any, casting: Casting = (), judged: Judge | None = None
+) -> Any:
     """The result of a call on fake tensors; None if no numbers were found for which torch has one.
+
+    ``judged``: what to raise where the shape rule raises for arguments that hold no unknown numbers any more.
 
     Raises:
         Unlike: For one value of a number that a plain one stands for, the result has another form.
@@ -172,18 +177,22 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
     if func._schema.is_mutable or not call.unknown:
         return None
     failures: list[BaseException] = []
-
+    failed: list[tuple[list[Any], dict[str, Any]]] = []
+    """The arguments that each failure is about."""
     really = False
 
     def tried(values: _Values) -> _Found | None:
+        given: list[Any] = []
+        named: dict[str, Any] = {}
         try:
-            given = [call.concrete(arg, values) for arg in args]
-            named = {key: call.concrete(value, values) for key, value in kwargs.items()}
+            given += [call.concrete(arg, values) for arg in args]
+            named |= {key: call.concrete(value, values) for key, value in kwargs.items()}
             result = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, given, named)
             if result is None:
                 result = torch_internals.fake_call(session.fake_mode, func, given, named, casting)
         except _FAILURES as error:
             failures.append(error)
+            failed.append((given, named))
             if not torch_internals.is_shape_error(error):
                 real = torch_internals.real_results(func, given, named) if really else None
                 return None if real is None else _Found(values, real, list(_flat(real)))
@@ -201,7 +210,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         base = next((found for values in itertools.islice(call.assignments(), _FEW) if (found := tried(values))), None)
     if base is None:
         if len(set(map(str, failures))) == 1 and not torch_internals.is_shape_error(failures[0]):
-            raise failures[0]
+            raise failures[0] if judged is None else judged(failures[0], *failed[0])
         return None
     every = [base]
     seen = [base.values]

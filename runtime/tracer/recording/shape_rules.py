@@ -42,10 +42,14 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         Exception: What the operator raises on real tensors.
     """
     fake_args, fake_kwargs = call_fakes(session, args, kwargs)
+    if session.number_operands:
+        fake_args = _settled(session, fake_args)
+        fake_kwargs = {key: _settled(session, value) for key, value in fake_kwargs.items()}
 
-    def judged(error: Exception) -> Exception:
-        needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
-        return _judged(session, func, fake_args, fake_kwargs, error, needs, casting)
+    def judged(error: Exception, args: list[Any] = fake_args, kwargs: dict[str, Any] = fake_kwargs) -> Exception:
+        return _judged(session, func, args, kwargs, error, needs, casting)
+
+    needs = {id(session.fake(one)): True for one in tensors_in(args, kwargs) if _requires_grad(session, one)}
 
     if isinstance(fake_kwargs.get("correction"), (torch.SymInt, torch.SymFloat)):
         fake_kwargs["correction"] = 1  # only kernels read it, and the rules of var and std do not take a symbol
@@ -56,7 +60,7 @@ def apply(session: Session, func: Any, args: Any, kwargs: Any, casting: Casting 
         if own is not None:
             return own
     if number_operands.must_be_tried(session, (*fake_args, *fake_kwargs.values())):
-        return _with_numbers(session, func, fake_args, fake_kwargs, casting)
+        return _with_numbers(session, func, fake_args, fake_kwargs, casting, judged)
     own = torch_internals.by_own_rule(session.fake_mode, session.shape_env, func, fake_args, fake_kwargs)
     if own is not None:
         return own
@@ -152,11 +156,22 @@ def _unknown_shape(session: Session, func: Any) -> Exception:
     )
 
 
-def _with_numbers(session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], casting: Casting) -> Any:
+def _settled(session: Session, value: Any) -> Any:
+    """An argument with the number itself in place of one that stands for it, where it is the same for every call."""
+    if type(value) in (list, tuple):
+        return type(value)(_settled(session, item) for item in value)
+    number = number_operands.of(session, value) if type(value) is int else None
+    known = None if number is None else session.sizes.settled(number)
+    return value if known is None else known
+
+
+def _with_numbers(
+    session: Session, func: Any, args: list[Any], kwargs: dict[str, Any], casting: Casting, judged: sampled_shapes.Judge
+) -> Any:
     """The results of a call with numbers that stand for staged ones."""
     if _writes_only(func):
         return args[0]
-    result = sampled_shapes.apply(session, func, args, kwargs, casting)
+    result = sampled_shapes.apply(session, func, args, kwargs, casting, judged)
     if result is None:
         raise _unknown_shape(session, func)
     return result
