@@ -384,7 +384,10 @@ def _results(call: _Call, given: set[int]) -> tuple[list[Any], list[torch.Tensor
                 if flag and (item is run.values[place] or item is run.passed.get(place, run))
             ]  # fmt: skip
             if same:
-                run.values[position] = run.values[same[0]]
+                if value is items:
+                    value[index] = run.values[same[0]]
+                else:
+                    run.values[position] = run.values[same[0]]
                 results.append(None)
                 continue
             if isinstance(item, torch.Tensor):  # what is given twice is one object for the caller, too

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from runtime.autodiff.residuals import reads, silence
 from runtime.ir import ArrayType, Block, Input, Operand, Operator, Program, TensorType, Variable
-from runtime.ir.ports import is_path, passed
+from runtime.ir.ports import hands_on, is_path, passed
 from runtime.ir.walk import copy_block
 
 
@@ -78,17 +78,24 @@ def computed_from(program: Program, skip: Collection[int]) -> frozenset[Variable
 
 
 def passed_through(program: Program, results: Collection[Variable]) -> dict[Variable, frozenset[Variable]]:
-    """For results of branches and loops: values from before that a path gives as they are (``if c: h = g(h)``)."""
+    """For results of branches and loops: values from before that a path gives as they are (``if c: h = g(h)``).
+
+    A list has those among its items (``if c: xs.append(h)``), and so has what is taken from one.
+    """
     before: set[Variable] = set()
     found: dict[Variable, frozenset[Variable]] = {}
     for op in program.block.ops:
-        if is_path(op) and not has_custom_gradients(op):
-            for position, out in enumerate(op.outputs):
-                if isinstance(out.type, TensorType):
-                    given = {var for var in passed(op, position) if var in before and _may_carry(var)}
-                    given |= {more for var in given for more in found.get(var, ())}  # what it was given itself
-                    if given:
-                        found[out] = frozenset(given)
+        ways: dict[Variable, set[Variable]] = {}
+        if hands_on(op):
+            ways = {out: set(op.inputs) for out in op.outputs}
+        elif is_path(op) and not has_custom_gradients(op):
+            ways = {out: passed(op, position, held=True) for position, out in enumerate(op.outputs) if _may_carry(out)}
+        for out, sources in ways.items():
+            sources &= before
+            given = {var for var in sources if isinstance(var.type, TensorType) and _may_carry(var)}
+            given |= {more for var in sources for more in found.get(var, ())}  # what it was given itself
+            if given:
+                found[out] = frozenset(given)
         before.update(op.outputs)
     return {out: given for out, given in found.items() if out in results}
 

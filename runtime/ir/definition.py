@@ -46,6 +46,7 @@ class OpDefinition:
     Variables whose memory it writes, ``views`` those whose memory its results are, or a copy. ``flow``: how its Blocks
     run.
     ``neutral``: it does the same in every grad and autocast mode. ``passes_gradient``: a gradient may go through it.
+    ``hands_on``: its results are arguments as they are, or hold them, as a list does.
     ``says``: it only tells something, which running a Program again must not tell twice. ``raises``: whether running
     an Operator may end in an exception, its Blocks left out; None if that is known from elsewhere
     (``runtime.ops.raising``).
@@ -66,6 +67,7 @@ class OpDefinition:
     flow: Flow = PLAIN
     neutral: bool = False
     passes_gradient: bool = True
+    hands_on: bool = False
     says: bool = False
     raises: Callable[[Operator], bool] | None = None
 

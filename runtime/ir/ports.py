@@ -22,10 +22,11 @@ def is_path(op: Operator) -> bool:
     return flow_of(op).is_path
 
 
-def passed(op: Operator, output: int) -> set[Variable]:
+def passed(op: Operator, output: int, held: bool = False) -> set[Variable]:
     """Variables that an output may be, as they are: yielded by a Block, or passed on by one iteration to the next.
 
-    What the Blocks compute is among them; arguments of the Blocks are not.
+    What the Blocks compute is among them; arguments of the Blocks are not. ``held``: what lists are made of counts as
+    well, for what is a list, and for what is taken from one.
     """
     found: set[Variable] = set()
     ports = flow_of(op).ports(op)
@@ -35,13 +36,15 @@ def passed(op: Operator, output: int) -> set[Variable]:
     seen: set[Port] = set()
     while todo:
         port = todo.pop()
-        if port in seen or not port.whole:
+        if port in seen or not (port.whole or held):
             continue
         seen.add(port)
         values: list[tuple[Block | None, Operand]] = [] if port.arg is None else [(None, op.args[port.arg])]
         values += [(block, block.yields[place]) for block, place in zip(op.blocks, port.yields) if place is not None]
         for block, value in values:
-            for var in [] if not isinstance(value, Variable) else [value] if block is None else _sources(block, value):
+            if not isinstance(value, Variable):
+                continue
+            for var in [value] if block is None else _sources(block, value, held):
                 if var in inner:
                     todo.append(inner[var])
                 else:
@@ -49,13 +52,21 @@ def passed(op: Operator, output: int) -> set[Variable]:
     return found
 
 
-def _sources(block: Block, value: Variable) -> set[Variable]:
-    """The value, and what paths of the Block may have given for it."""
+def _sources(block: Block, value: Variable, held: bool) -> set[Variable]:
+    """The value, and what paths of the Block may have given for it, which other paths may have given to them."""
     found = {value}
-    for op in block.ops:
-        if value in op.outputs and flow_of(op).is_path:
-            found |= passed(op, op.outputs.index(value))
+    for op in reversed(block.ops):  # who gives comes before
+        is_path = flow_of(op).is_path
+        if is_path or (held and hands_on(op)):
+            for place, out in enumerate(op.outputs):
+                if out in found:
+                    found |= passed(op, place, held) if is_path else set(op.inputs)
     return found
+
+
+def hands_on(op: Operator) -> bool:
+    """Whether what an Operator gives is an argument of it as it is, or holds some: it is about a list."""
+    return definition_of(op.name).hands_on
 
 
 def drop_ports(op: Operator, ports: Sequence[Port]) -> None:

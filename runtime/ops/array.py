@@ -177,6 +177,6 @@ def _verify(op: Operator, fail: Fail) -> None:
 
 DEFINITIONS: Sequence[OpDefinition] = [
     OpDefinition(name, str(function.__doc__).partition("\n")[0], verify=_verify, evaluate=function,
-                 infer=_INFER[name], neutral=True)
+                 infer=_INFER[name], neutral=True, hands_on=True)
     for name, function in FUNCTIONS.items()
 ]

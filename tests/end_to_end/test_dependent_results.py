@@ -196,7 +196,83 @@ def grad_inside(x: torch.Tensor, n: torch.Tensor) -> Any:
     return h, g, g * h
 
 
+def given_by_a_branch_of_a_branch(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    y = torch.ones(2, 2)
+    if n > 0:
+        if n < 2:
+            y = h
+        if y.sum() > 100:
+            y = y * 2
+    return h * 3, y
+
+
+def given_in_a_loop_and_passed_on_by_a_branch(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    y = torch.ones(2, 2)
+    for _ in range(n.item()):
+        if n < 2:
+            y = h
+        while y.sum() > 100:
+            y = y / 2
+    return h * 3, y
+
+
+def put_into_a_list_on_one_path(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    ys = [x.cos()]
+    if n < 2:
+        ys.append(h)
+    return h * 3, ys[-1]
+
+
+def the_list_itself(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    ys = [x.cos()]
+    if n < 2:
+        ys.append(h)
+    return h * 3, ys
+
+
+def taken_out_of_a_list(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    ys = [x.cos(), h]
+    for _ in range(n.item() - 1):
+        ys.append(x * 2)
+    y = ys.pop()
+    return h * 3, y, ys
+
+
+def the_states_of_a_loop(x: torch.Tensor, n: torch.Tensor) -> Any:
+    states = [torch.sin(x)]
+    for _ in range(n.item()):
+        states.append(states[-1].cos())
+    return states[0] * 3, states[0], states[-1]
+
+
+def one_value_in_each_iteration(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    ys = []
+    for _ in range(n.item()):
+        ys.append(h if n < 2 else x * 2)
+    return h * 3, ys[0]
+
+
+def of_a_list_that_a_branch_extends(x: torch.Tensor, n: torch.Tensor) -> Any:
+    h = torch.sin(x)
+    ys = [x.cos()]
+    for _ in range(n.item()):
+        if n < 2:
+            ys = [*ys, h]
+        else:
+            ys = [h] + ys[:1]
+    return h * 3, ys[0], ys[-1]
+
+
 FAMILY = [
+    given_by_a_branch_of_a_branch, given_in_a_loop_and_passed_on_by_a_branch, put_into_a_list_on_one_path,
+    the_list_itself, taken_out_of_a_list, the_states_of_a_loop, one_value_in_each_iteration,
+    of_a_list_that_a_branch_extends,
     used_twice, hidden_between, before_a_branch, after_a_loop, before_a_loop, list_and_its_sum, one_of_two, sometimes,
     with_a_mask, recomputed, detached_too, written_after, three_in_a_row, grad_inside,
     given_on_one_path, given_or_computed_in_a_loop, view_on_one_path, view_given_by_a_loop, detached_view_on_one_path,

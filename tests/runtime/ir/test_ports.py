@@ -80,6 +80,43 @@ def test_iterations_pass_values_from_name_to_name():
     assert passed(loop, 3) == {x, tanh}
 
 
+NESTED = """
+program "p" {
+  input %x : f32[3] = "x"
+  input %c : bool = "c"
+  %h : f32[3] = aten.sin.default(%x)
+  %l : list<f32[3]> = array.new([%x])
+  %r : f32[3], %m : list<f32[3]> = cond(%c) {
+    %a : f32[3] = cond(%c) {
+      yield %h
+    } {
+      yield %x
+    }
+    %b : f32[3] = cond(%c) {
+      %t : f32[3] = aten.tanh.default(%a)
+      yield %t
+    } {
+      yield %a
+    }
+    %k : list<f32[3]> = array.append(%l, %b)
+    yield %b, %k
+  } {
+    yield %x, %l
+  }
+  return %r, %m
+}
+"""
+
+
+def test_paths_inside_of_paths_and_lists():
+    program = _program(NESTED)
+    h, new, cond = program.block.ops
+    outer = {program.inputs[0].var, h.outputs[0], new.outputs[0]}
+    assert passed(cond, 0) & outer == {program.inputs[0].var, h.outputs[0]}
+    assert passed(cond, 1) & outer == {new.outputs[0]}
+    assert passed(cond, 1, held=True) & outer == outer
+
+
 def test_a_port_is_taken_out_on_its_whole_way():
     program = _program(LOOP)
     loop = _the(program, "while_loop")
@@ -111,6 +148,7 @@ def test_a_scan_counts_what_it_carries_again_when_ports_are_taken_out():
     assert own.is_own and not x.is_own and not c.is_own and [x.whole, c.whole, a.whole] == [False, False, True]
     tanh = scan.blocks[0].ops[0].outputs[0]
     assert passed(scan, 1) == {program.inputs[1].var, tanh} and passed(scan, 2) == set()
+    assert passed(scan, 3) == set() and passed(scan, 3, held=True) == {tanh}
     drop_ports(scan, [y, c, d])
     verify(program)
     drop_ports(scan, [b])
