@@ -91,19 +91,17 @@ def flatten_results(result: Any) -> list[Any]:
 
 def unflatten_results(template: Any, flat: list[Any]) -> Any:
     """The inverse: ``flat`` in the shape of ``template``."""
-    if template is None:
-        return None
-    remaining = iter(flat)
+    return None if template is None else _in_shape(template, iter(flat))
 
-    def build(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            items = [build(item) for item in value]
-            if hasattr(value, "_fields"):
-                return type(value)(*items)
-            return type(value)(items)
-        return next(remaining)
 
-    return build(template)
+def _in_shape(value: Any, remaining: Iterator[Any]) -> Any:
+    # No inner function: one that calls itself is a cycle, which keeps the results alive until the collector runs.
+    if isinstance(value, (list, tuple)):
+        items = [_in_shape(item, remaining) for item in value]
+        if hasattr(value, "_fields"):
+            return type(value)(*items)
+        return type(value)(items)
+    return next(remaining)
 
 
 class Restart(BaseException):

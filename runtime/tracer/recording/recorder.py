@@ -433,6 +433,7 @@ class Recorder(torch_internals.TorchDispatchMode):
 
             operands = [operand(arg) for arg in args]
             keywords = {key: operand(value) for key, value in kwargs.items()}
+            del operand  # it calls itself: a cycle, which would keep alive what it has until the collector runs
             by_fake = {id(session.fake(tensor)): tensor for tensor in written}
             kept = [isinstance(out, torch.Tensor) and id(out) not in by_fake for out in flat]
             outputs = session.emit(name, operands, keywords, types, modes=modes, location=location)
