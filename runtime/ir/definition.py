@@ -46,6 +46,8 @@ class OpDefinition:
     Variables whose memory it writes, ``views`` those whose memory its results are, or a copy. ``flow``: how its Blocks
     run.
     ``neutral``: it does the same in every grad and autocast mode. ``passes_gradient``: a gradient may go through it.
+    ``own_gradient``: its gradient is one that it brings along; says for each argument whether it gets one in any case
+    (else it gets one at times).
     ``says``: it only tells something, which running a Program again must not tell twice. ``raises``: whether running
     an Operator may end in an exception, its Blocks left out; None if that is known from elsewhere
     (``runtime.ops.raising``).
@@ -66,6 +68,7 @@ class OpDefinition:
     flow: Flow = PLAIN
     neutral: bool = False
     passes_gradient: bool = True
+    own_gradient: Callable[[Operator], Sequence[bool]] | None = None
     says: bool = False
     raises: Callable[[Operator], bool] | None = None
 

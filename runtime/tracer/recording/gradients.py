@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from runtime.ir import Location, Operand, Operator, Variable
+from runtime.ir.flow import Kind
 from runtime.ir.ports import flow_of, passed
 from runtime.tracer.ambient import state
 from runtime.tracer.memory.conditions import either
@@ -265,7 +266,7 @@ _KEEP_NOTHING = frozenset(f"aten.{name}" for name in (
 def _innermost_loop(session: Session) -> list[Scope]:
     """The Blocks that are open from the innermost loop's body on; none outside of loops."""
     scopes = list(session.scope.chain())
-    loop = next((number for number, scope in enumerate(scopes) if scope.kind == "while_loop"), None)
+    loop = next((number for number, scope in enumerate(scopes) if scope.flow.kind is Kind.LOOP), None)
     return [] if loop is None else scopes[: loop + 1]
 
 

@@ -27,13 +27,14 @@ from runtime.ir import (
     inference,
 )
 from runtime.ir.definition import definition_of
-from runtime.ir.flow import Kind
+from runtime.ir.flow import PLAIN, Flow, Kind
 from runtime.ir.operator import GradMode
 from runtime.ir.ports import flow_of
 from runtime.ir.types import said
 from runtime.ir.views import fill
 from runtime.ops import raising
 from runtime.ops import scalar as scalar_ops
+from runtime.ops.registry import STRUCTURAL
 from runtime.tracer.ambient import catching, source_places
 from runtime.tracer.ambient.calls import Ahead, Known, Restart
 from runtime.tracer.ambient.looks import Looks
@@ -83,6 +84,11 @@ class Scope:
     """The Operator before which is recorded now; None: at the Block's end."""
     pending: dict[Operator, list[Operator]] = field(default_factory=dict)
     """What will stand before Operators of the Block, while it is being recorded."""
+
+    @property
+    def flow(self) -> Flow:
+        """How the Block runs, as its operator says; ``PLAIN`` where it is no operator's."""
+        return STRUCTURAL[self.kind].flow if self.kind in STRUCTURAL else PLAIN
 
     def append(self, op: Operator) -> None:
         """Add an Operator where the Block is recorded now."""
@@ -407,7 +413,7 @@ class Session:
         before = self.scope
         self.scope = Scope(block if block is not None else Block(), before, kind)
         try:
-            with self.sizes.facts_of_a_block(kind):
+            with self.sizes.facts_of_a_block(self.scope.flow):
                 yield self.scope
         finally:
             self.scope = before
@@ -425,7 +431,7 @@ class Session:
         if before is not None and first:
             scope.pending[before] = []
         try:
-            with self.sizes.facts_of_a_block(scope.kind):
+            with self.sizes.facts_of_a_block(scope.flow):
                 yield
         finally:
             self.scope, scope.before = outer, place
