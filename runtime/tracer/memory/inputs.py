@@ -17,7 +17,14 @@ from runtime.tracer.ambient.calls import Undecided
 from runtime.tracer.ambient.closing import CannotBeOpen
 from runtime.tracer.memory import aliases
 from runtime.tracer.memory.hung import Question, ask
-from runtime.tracer.memory.storage_table import Storage, TensorInfo, ViewStep, mark_uncertain, note_overlap, storage_key
+from runtime.tracer.memory.storage_table import (
+    RecordedStep,
+    Storage,
+    TensorInfo,
+    mark_uncertain,
+    note_overlap,
+    storage_key,
+)
 
 if TYPE_CHECKING:
     from runtime.tracer.recording.session import Session
@@ -161,7 +168,7 @@ class Inputs:
             storage = self.session.storages.new(var, origin=var, label=label)
             for real, name in members:
                 fake = self._input_fakes[by_label[name]]
-                step = ViewStep(
+                step = RecordedStep(
                     "aten.as_strided.default",
                     (HOLE, list(real.shape), list(real.stride()), real.storage_offset() - offset),
                     (),
@@ -311,7 +318,7 @@ class Inputs:
         live = self._lifted.get(id(tensor))
         return live.parameter.var if live is not None else None
 
-    def shown_by(self, storage: Storage, steps: tuple[ViewStep, ...]) -> Variable | None:
+    def shown_by(self, storage: Storage, steps: tuple[RecordedStep, ...]) -> Variable | None:
         """The input that is these steps of some memory, if there is one."""
         for var, fake in self._input_fakes.items():
             info = self.session.info(fake)

@@ -23,9 +23,9 @@ from runtime.tracer.memory import aliases, detached, overlaps
 from runtime.tracer.memory.conditions import NEVER, known
 from runtime.tracer.memory.deferred import unneeded
 from runtime.tracer.memory.storage_table import (
+    RecordedStep,
     Storage,
     TensorInfo,
-    ViewStep,
     Write,
     compose,
     mark_uncertain,
@@ -285,7 +285,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             if itself:
                 out = torch_internals.alias_of(session.fake_mode, out)
             tensor, info = source
-            step = ViewStep(
+            step = RecordedStep(
                 name,
                 tuple(_hole(operand, arg, tensor) for operand, arg in zip(operands, args)),
                 tuple((key, _hole(operand, kwargs[key], tensor)) for key, operand in keywords.items()),
@@ -485,7 +485,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         operands = [session.operand(arg) for arg in args]
         if not squeezes.in_place(session, func, args, self._fake_call):
             self._fake_call(func, args, kwargs)
-        step = ViewStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
+        step = RecordedStep(functional, (HOLE, *operands[1:]), tuple(kwargs.items()), 0, 1, session.modes())
         info.steps = (*info.steps, step)
         info.cached, info.reshaped_by, info.made_for = None, name, info.storage.value
         return tensor

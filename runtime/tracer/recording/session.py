@@ -40,10 +40,10 @@ from runtime.tracer.ambient.calls import Ahead, Known, Restart
 from runtime.tracer.ambient.looks import Looks
 from runtime.tracer.memory.inputs import Inputs
 from runtime.tracer.memory.storage_table import (
+    RecordedStep,
     Storage,
     StorageTable,
     TensorInfo,
-    ViewStep,
 )
 from runtime.tracer.numbers import powers, scalars
 from runtime.tracer.numbers.scalars import Staged
@@ -452,7 +452,7 @@ class Session:
             None if autocast == self.ambient_autocast else autocast,
         )
 
-    def is_apart(self, step: ViewStep) -> bool:
+    def is_apart(self, step: RecordedStep) -> bool:
         """Whether no history comes through a step of a view: it detaches, or was taken where gradients are off."""
         mode = step.modes[0]
         return step.detaches or mode == "off" or (mode == "inherit" and not self.ambient_grad)
@@ -662,7 +662,7 @@ class Session:
         self.looks.note(var, self.fake(tensor), info)
         return var
 
-    def replay(self, base: Variable, steps: Sequence[ViewStep], type: Type | None = None) -> Variable:
+    def replay(self, base: Variable, steps: Sequence[RecordedStep], type: Type | None = None) -> Variable:
         """Apply a view chain to a base; ``type``: of the result, where it is known."""
         var = base
         for position, step in enumerate(steps):
@@ -747,4 +747,4 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-__all__ = ["Scope", "Session", "ViewStep"]
+__all__ = ["Scope", "Session"]
