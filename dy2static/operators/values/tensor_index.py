@@ -188,7 +188,8 @@ def _view(session: Session, tensor: torch.Tensor, name: str, rest: tuple[Any, ..
     modes = session.modes()
     step = RecordedStep(name, (HOLE, *rest), (), 0, 1, modes)
     made = TensorInfo(info.storage, (*info.steps, step), info.requires_grad, info.layout_known)
-    made.sometimes, made.fixed = info.sometimes, nonwritable_views.of(session, info, step, info.requires_grad)
+    made.grad_in_some_runs = info.grad_in_some_runs
+    made.fixed = nonwritable_views.of(session, info, step, info.requires_grad)
     session.register(out, made)
     type_ = TensorType(fake.dtype, None, said(fake.device))
     (var,) = session.emit(name, (source, *rest), types=[type_], attrs=attrs, modes=modes)

@@ -375,7 +375,7 @@ class _Update:
         self.behind[target] = self.behind.get(target, NEVER) | (behind & alias.when)
         for info in self.infos:
             if info.storage is target and info.fixed and not info.requires_grad:
-                info.requires_grad = info.sometimes = True
+                info.requires_grad = info.grad_in_some_runs = True
 
     def _note(self, target: Storage, before: Variable, reached: PathCondition, behind: PathCondition = NEVER) -> None:
         from runtime.tracer.memory.storage_table import Write
@@ -436,10 +436,10 @@ def _copy(
     target.in_graph |= source.in_graph and torch.is_grad_enabled() and not detached
     if needs and torch.is_grad_enabled() and not detached:
         histories = [info for info in infos if info.storage is source and info.requires_grad]
-        sometimes = flag is not True or all(info.sometimes for info in histories)
+        in_some_runs = flag is not True or all(info.grad_in_some_runs for info in histories)
         for info in shown:
             if not info.detached:
-                session.require_gradient(info, sometimes)
+                session.require_gradient(info, in_some_runs)
 
 
 def _sizes(session: Session, like: Variable, type: Type) -> list[Variable]:

@@ -101,7 +101,7 @@ class Inputs:
         needs = name in ahead.needing and (real.is_floating_point() or real.is_complex())
         info = TensorInfo(storage, (), needs or real.requires_grad, name not in ahead.layouts)
         if needs:
-            info.sometimes = True
+            info.grad_in_some_runs = True
             self.undecided.add(var)
         self.session.register(fake, info)
         info.cached, info.cached_for = var, storage.value
@@ -243,7 +243,7 @@ class Inputs:
         own = self.own_variable(tensor)
         self.session.asks_gradients |= own is None
         self.asks_needs |= own not in self._input_fakes
-        if not self.undecided or not self.session.info(tensor).sometimes:
+        if not self.undecided or not self.session.info(tensor).grad_in_some_runs:
             return
         self._ask([own] if own in self.undecided else self.undecided)
 

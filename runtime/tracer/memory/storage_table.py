@@ -156,8 +156,12 @@ class TensorInfo:
     layout_known: bool = True
     factory: bool = False
     """Made from no tensor's values: until it is written, no gradient can flow through it."""
-    sometimes: bool = False
-    """``requires_grad`` is true on some paths only."""
+    grad_in_some_runs: bool = False
+    """``requires_grad`` is true in some runs only: on some paths, or for some tensors of callers'.
+
+    No path condition: in which runs, the run itself is asked (``deferred.Needed``), of what the memory holds at that
+    moment. A condition that is kept here would name what it held before, after each write to it.
+    """
     fixed: tuple[FixedView, ...] = ()
     """For a view that autograd does not let be written; several where paths join that made different ones."""
     itself: torch.Tensor | None = None

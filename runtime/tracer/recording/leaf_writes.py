@@ -30,7 +30,7 @@ def bare(source: TensorInfo, step: RecordedStep, needs: bool) -> PathCondition:
         return NEVER
     if not needs:
         return ALWAYS
-    return when(Needed(source.storage.value, negated=True)) if source.sometimes else NEVER
+    return when(Needed(source.storage.value, negated=True)) if source.grad_in_some_runs else NEVER
 
 
 def note_history(session: Session, info: TensorInfo, without: PathCondition) -> None:

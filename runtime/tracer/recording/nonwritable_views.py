@@ -81,7 +81,7 @@ def _made(
     made = [FixedView(base, output, has_node, several if fixes else old.several, old.when) for old in source.fixed]
     if fixes and not any(fixed.when.always for fixed in made):
         made.append(FixedView(base, output, has_node, several))
-    if not (has_node and source.sometimes):
+    if not (has_node and source.grad_in_some_runs):
         return tuple(made)
     is_needed, not_needed = Needed(base), Needed(base, negated=True)
     return tuple(

@@ -255,7 +255,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             raise
         flat = flatten_results(result)
         requires_grad = self._requires_grad(func, infos)
-        sometimes = requires_grad and _sometimes(infos)
+        in_some_runs = requires_grad and _in_some_runs(infos)
         if requires_grad and not aten.is_factory(func) and any(_can_carry(out) for out in flat):
             nonwritable_views.require_readable(session, infos)
         all_known = all(info.layout_known for info in infos)
@@ -278,7 +278,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             needs = requires_grad and not aten.is_factory(func) and _can_carry(out)
             if source is None:
                 factory = not reads or aten.is_factory(func)
-                fresh = TensorInfo(None, (), needs, layout_known, factory, needs and sometimes)  # type: ignore[arg-type]
+                fresh = TensorInfo(None, (), needs, layout_known, factory, needs and in_some_runs)  # type: ignore[arg-type]
                 plan.append((out, fresh))
                 continue
             itself = id(out) in same
@@ -297,7 +297,7 @@ class Recorder(torch_internals.TorchDispatchMode):
             )
             steps = compose(info.steps, (nonwritable_views.alone(step, flat),))
             made = TensorInfo(info.storage, steps, needs, layout_known)
-            made.sometimes = needs and sometimes
+            made.grad_in_some_runs = needs and in_some_runs
             is_bare = session.bare.get(info, NEVER) if itself else leaf_writes.bare(info, step, needs)
             if not is_bare.never:
                 session.bare[made] = is_bare
@@ -305,7 +305,7 @@ class Recorder(torch_internals.TorchDispatchMode):
                 made.itself = session.itself(tensor)
             made.fixed = info.fixed if itself else nonwritable_views.of(session, info, step, needs)
             if not needs and _keeps_history(func) and _can_carry(out):  # under no_grad a view is what its base is
-                made.requires_grad, made.sometimes = info.requires_grad, info.sometimes
+                made.requires_grad, made.grad_in_some_runs = info.requires_grad, info.grad_in_some_runs
             plan.append((out, made))
         for out, info_or_none in plan:
             if info_or_none is not None:
@@ -391,12 +391,12 @@ class Recorder(torch_internals.TorchDispatchMode):
                 info = infos[id(tensor)]
                 info.storage.in_graph = info.storage.in_graph or not info.detached
         if seen and any(info.requires_grad for info in infos.values()):
-            sometimes, without = _sometimes(infos.values()), unneeded(infos.values())
+            in_some_runs, without = _in_some_runs(infos.values()), unneeded(infos.values())
             for tensor in written:
                 info = infos[id(tensor)]
                 detached.require_own_history(session, info)
                 leaf_writes.note_history(session, info, without)
-                session.require_gradient(info, sometimes)
+                session.require_gradient(info, in_some_runs)
         shapes = metadata_changes.shapes(session, written)
         result = metadata_changes.call(session, func, args, kwargs, self._fake_call)
         metadata_changes.require_resizable(session, func, shapes, written)
@@ -459,7 +459,7 @@ class Recorder(torch_internals.TorchDispatchMode):
         for out, var in zip(extra, results[len(bases) :]):
             session.fresh(out, var, requires_grad=requires_grad and out.is_floating_point(), layout_known=layout_known)
             session.info(out).cached, session.info(out).cached_for = var, var
-            session.info(out).sometimes = session.info(out).requires_grad and _sometimes(infos.values())
+            session.info(out).grad_in_some_runs = session.info(out).requires_grad and _in_some_runs(infos.values())
             session.sizes.bind_sizes(out, var)
         return unflatten_results(
             result, [by_fake.get(id(out), out) if isinstance(out, torch.Tensor) else out for out in flat]
@@ -512,9 +512,9 @@ def _written(func: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
     return list(tensors_in([by_name[name] for name in names], {}))
 
 
-def _sometimes(infos: Iterable[TensorInfo]) -> bool:
-    """Whether what is made of these needs a gradient on some paths only."""
-    return not any(info.requires_grad and not info.sometimes for info in infos)
+def _in_some_runs(infos: Iterable[TensorInfo]) -> bool:
+    """Whether what is made of these needs a gradient in some runs only, if it needs one."""
+    return not any(info.requires_grad and not info.grad_in_some_runs for info in infos)
 
 
 def _plain_type(value: Any) -> Type:

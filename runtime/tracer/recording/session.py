@@ -681,10 +681,10 @@ class Session:
         """What is known of every traced tensor that is alive."""
         return self._infos.values()
 
-    def require_gradient(self, written: TensorInfo, sometimes: bool) -> None:
+    def require_gradient(self, written: TensorInfo, in_some_runs: bool) -> None:
         """A value with a history was written: the tensor's base and the other views of it have it from now on.
 
-        ``sometimes``: the value has one on some paths only. So has memory of an outer Block, once this one is left.
+        ``in_some_runs``: the value has one in some runs only. So has memory of an outer Block, once this one is left.
         """
         outer = written.storage.first not in self.scope.names
         infos = [written]
@@ -692,9 +692,9 @@ class Session:
             infos += [one for one in self.known_tensors() if one.storage is written.storage and not one.detached]
         for info in infos:
             if not info.requires_grad:
-                info.requires_grad, info.sometimes = True, sometimes or outer
-            elif not sometimes and not outer:
-                info.sometimes = False
+                info.requires_grad, info.grad_in_some_runs = True, in_some_runs or outer
+            elif not in_some_runs and not outer:
+                info.grad_in_some_runs = False
 
     def note_dtype(self, tensor: torch.Tensor) -> None:
         """The user's code looks at a tensor's dtype: that of one computed from floats depends on autocast."""
